@@ -1,8 +1,17 @@
-"""A source that sends much waits for itself."""
+"""Owners of many requests delay their own, and not those of others."""
+
+import time
+from collections import Counter
 
 import pytest
+import trio
+import trio.testing
 
-from sallyport.base.fair import FairQueue, FairShares
+from sallyport.base.fair import LONG_S, FairLimiter, FairQueue, FairShares, LoopTurns
+from tests.passes import PassCounter
+
+MOST = 3
+TASKS = 20
 
 ONE, OTHER, THIRD = ("192.0.2.1", 1), ("192.0.2.1", 2), ("192.0.2.2", 1)
 
@@ -64,3 +73,98 @@ def test_an_owner_with_its_share_puts_nothing_into_a_full_queue() -> None:
     assert [queue.put(2, 1, number) for number in range(6)] == [True] * 2 + [False] * 4
     assert not queue.put(1, 2, 0)
     assert len(queue) == 6
+
+
+async def test_waiting_owners_are_admitted_in_turn() -> None:
+    """The next slot goes to the next owner, and not to the task that came first; a cancelled task is passed over."""
+    limiter, came = FairLimiter[str](1), list[str]()
+
+    async def take(owner: str, number: int) -> None:
+        async with limiter.slot(owner):
+            came.append(f"{owner}{number}")
+
+    async with trio.open_nursery() as nursery, limiter.slot("a"):
+        for number, owner in ((1, "a"), (2, "a"), (3, "a"), (1, "b"), (2, "b")):
+            nursery.start_soon(take, owner, number)
+            await trio.testing.wait_all_tasks_blocked()
+        with trio.move_on_after(0.01):
+            await take("c", 1)
+    assert came == ["a1", "b1", "a2", "b2", "a3"]
+    with trio.fail_after(5):
+        await take("d", 1)
+
+
+async def test_a_pass_admits_a_limited_number_of_tasks() -> None:
+    """They come all at once, and go on as quickly as they may."""
+    turns, counter, went = LoopTurns(MOST), PassCounter(), Counter[int]()
+    trio.lowlevel.add_instrument(counter)
+
+    async def take() -> None:
+        await turns.take()
+        went[counter.passes] += 1
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(TASKS):
+            nursery.start_soon(take)
+    trio.lowlevel.remove_instrument(counter)
+    assert went.total() == TASKS
+    assert max(went.values()) == MOST
+    assert len(went) <= TASKS // MOST + 2
+
+
+async def test_a_cancelled_task_delays_no_other() -> None:
+    """Tasks that are cancelled while they wait leave their turns to the next."""
+    turns, went = LoopTurns(1), list[str]()
+
+    async def take(name: str) -> None:
+        await turns.take()
+        went.append(name)
+
+    with trio.fail_after(10):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(take, "first")
+            for _ in range(TASKS):
+                nursery.start_soon(take, "impatient")
+            while not went:
+                await trio.lowlevel.checkpoint()
+            nursery.cancel_scope.cancel()
+        await take("patient")
+    assert len(went) < TASKS
+    assert went[-1] == "patient"
+
+
+async def test_each_tenant_has_its_turn() -> None:
+    """A tenant whose tasks are many waits for itself."""
+    many = LoopTurns(1)
+    few, went = many.for_tenant(), list[str]()
+
+    async def take(turns: LoopTurns, name: str) -> None:
+        await turns.take()
+        went.append(name)
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(TASKS):
+            nursery.start_soon(take, many, "many")
+        await trio.lowlevel.checkpoint()
+        nursery.start_soon(take, few, "few")
+    assert went.index("few") <= 4
+
+
+async def test_after_a_long_pass_a_single_task_continues() -> None:
+    """Each task that takes long has a pass of its own."""
+    turns, counter, went = LoopTurns(MOST), PassCounter(), Counter[int]()
+    trio.lowlevel.add_instrument(counter)
+
+    async def take() -> None:
+        await turns.take()
+        went[counter.passes] += 1
+        until = time.thread_time() + LONG_S
+        while time.thread_time() < until:
+            pass
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(TASKS):
+            nursery.start_soon(take)
+    trio.lowlevel.remove_instrument(counter)
+    assert went.total() == TASKS
+    assert set(went.values()) == {1}

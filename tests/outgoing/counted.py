@@ -1,14 +1,14 @@
-"""Turns of the event loop that are counted."""
+"""Turns of the event loop, counted."""
 
-from sallyport.outgoing.turns import Turns
+from sallyport.base.fair import LoopTurns
 
 
-class CountedTurns(Turns):
-    """Turns, and how often one was taken."""
+class CountedTurns(LoopTurns):
+    """Turns that count how often one was taken."""
 
     taken = 0
 
     async def take(self) -> None:
-        """Count, and go on."""
+        """Count, then continue."""
         self.taken += 1
         await super().take()

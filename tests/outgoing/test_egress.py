@@ -36,7 +36,7 @@ async def test_names_that_nobody_answers_for_are_their_tenants_trouble() -> None
     needs no look-up, and whoever else needs a thread has one, as the store does."""
     dns = Silent()
     hostile = Egress(ANYWHERE, dns.look_up)
-    other = hostile.apart()
+    other = hostile.for_tenant()
     async with trio.open_nursery() as nursery:
         for number in range(100):
             nursery.start_soon(hostile.resolve, f"h{number}.hostile.example", 443)
@@ -136,7 +136,7 @@ def test_networks_are_an_allow_list() -> None:
 
 def test_default_is_a_member_of_the_list() -> None:
     """`default, 127.0.0.1/32` allows that loopback address and everything that the default allows."""
-    egress = Egress([EGRESS_DEFAULT, ip_network("127.0.0.1/32")]).apart()
+    egress = Egress([EGRESS_DEFAULT, ip_network("127.0.0.1/32")]).for_tenant()
     assert egress.allows("127.0.0.1")
     assert egress.allows("198.51.100.1")
     assert not egress.allows("127.0.0.2")

@@ -31,7 +31,7 @@ def test_too_many_sockets_are_refused() -> None:
 async def test_tenants_have_limits_of_their_own() -> None:
     """What one tenant has open leaves another its own."""
     egress = Egress(ANYWHERE)
-    assert egress.apart().sockets is not egress.sockets
+    assert egress.for_tenant().sockets is not egress.sockets
 
 
 async def test_idle_connections_make_room() -> None:

@@ -21,7 +21,7 @@ from sallyport.store.connections import QUICK_S, QUICK_STEPS, Readers
 from sallyport.store.directory import Reserve
 from sallyport.store.migrations import ALL
 from sallyport.store.model import Tx, Work
-from sallyport.store.sqlite import READERS, WRITE_S, WRITES, SqliteStore
+from sallyport.store.sqlite import READERS, SEARCHERS, WRITE_S, WRITES, SqliteStore
 from tests.areas import running_store
 from tests.store.baseline import schema
 from tests.store.conftest import names, put
@@ -329,3 +329,20 @@ async def test_a_slow_disk_is_read_in_a_thread(sqlite: SqliteStore) -> None:
     assert [await sqlite.read_now(work) == loop for work in (slow, thread_of, slow, slow, thread_of)] == [True] * 4 + [
         False
     ]
+
+
+async def test_a_token_that_searches_much_leaves_others_their_turns(tmp_path: Path) -> None:
+    """However many searches of one token wait, another token's search is next after those that run."""
+    ended, may_end = list[str](), threading.Event()
+
+    async def search(name: str) -> None:
+        with acting_as(Actor("token", name)):
+            await store.search(lambda _: may_end.wait(10))
+        ended.append(name)
+
+    async with running_store(tmp_path / "s.db") as store, trio.open_nursery() as nursery:
+        for name in [*["greedy"] * 20, "other"]:
+            nursery.start_soon(search, name)
+            await trio.lowlevel.checkpoint()
+        may_end.set()
+    assert ended.index("other") <= SEARCHERS + 1

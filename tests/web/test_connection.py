@@ -11,6 +11,7 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from sallyport.web.connection import Limits
+from tests.passes import PassCounter
 from tests.web.sample import BIG, KEYED, LIST, SCOPE, make_sample
 from tests.web.serving import GOOD, read_all, serving
 
@@ -174,3 +175,30 @@ async def test_strangers_behind_a_proxy_count_by_their_own_address() -> None:
             await stream.send_all(GOOD)
             assert await stream.receive_some(1)
             await stream.aclose()
+
+
+class Passes:
+    """An app that notes the pass of the event loop in which each request began, and answers without a wait."""
+
+    def __init__(self) -> None:
+        self.counter, self.began = PassCounter(), list[int]()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.began.append(self.counter.passes)
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"1")]})
+        await send({"type": "http.response.body", "body": b"}"})
+
+
+async def test_requests_that_arrive_together_do_not_hold_the_event_loop() -> None:
+    """Each request of a client that pipelines is served in a pass of its own."""
+    app = Passes()
+    trio.lowlevel.add_instrument(app.counter)
+    async with serving(app) as running:
+        stream = await running.connect()
+        await stream.send_all(GOOD * 20)
+        with trio.fail_after(5):
+            while len(app.began) < 20:
+                await stream.receive_some(4096)
+        await stream.aclose()
+    trio.lowlevel.remove_instrument(app.counter)
+    assert len(set(app.began)) == 20

@@ -4,8 +4,6 @@ The gate of the API and the control socket say it once for each request; everyth
 tasks and in the store's thread, sees the same.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
@@ -30,11 +28,16 @@ def acting() -> Actor:
     return _ACTING.get()
 
 
-@contextmanager
-def acting_as(actor: Actor) -> Iterator[None]:
-    """Everything in the block is done by this one."""
-    token = _ACTING.set(actor)
-    try:
-        yield
-    finally:
-        _ACTING.reset(token)
+class acting_as:  # noqa: N801  it reads as a statement
+    """Context manager: the actor acts in the block."""
+
+    __slots__ = ("_actor", "_token")
+
+    def __init__(self, actor: Actor) -> None:
+        self._actor = actor
+
+    def __enter__(self) -> None:
+        self._token = _ACTING.set(self._actor)
+
+    def __exit__(self, *_: object) -> None:
+        _ACTING.reset(self._token)

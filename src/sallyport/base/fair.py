@@ -1,52 +1,69 @@
-"""Queues in which a source that sends much waits for itself and not before others."""
+"""Fairness between tenants: an owner of many requests delays its own, and not those of other owners.
+
+FairQueue    a queue that serves its owners in turn
+FairShares   the same with two levels, owners and their sources, and a limit
+FairLimiter  a limit of concurrent work; owners that wait are admitted in turn
+LoopTurns    a limit of work in one pass of the event loop; tenants that wait continue in turn
+"""
 
 import math
+import time
 from collections import OrderedDict, deque
-from collections.abc import Hashable
-from typing import Generic, TypeVar
+from collections.abc import AsyncIterator, Hashable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Final, Generic, TypeVar
+
+import trio
+
+LONG_S: Final = 0.005
+"""CPU time of a pass of the event loop in which no more tasks continue."""
 
 OwnerT = TypeVar("OwnerT", bound=Hashable)
 SourceT = TypeVar("SourceT", bound=Hashable)
 T = TypeVar("T")
 
 
-class FairQueue(Generic[SourceT, T]):
-    """Each source in turn, the first of each first."""
+class FairQueue(Generic[OwnerT, T]):
+    """A queue that serves its owners in turn, and the items of one owner in their order."""
 
-    __slots__ = ("_by_source", "_size")
+    __slots__ = ("_by_owner", "_size")
 
     def __init__(self) -> None:
-        self._by_source: OrderedDict[SourceT, deque[T]] = OrderedDict()  # whose turn is next comes first
+        self._by_owner: OrderedDict[OwnerT, deque[T]] = OrderedDict()  # the next one first
         self._size = 0
 
     def __len__(self) -> int:
         return self._size
 
-    def put(self, source: SourceT, item: T) -> None:
-        """Behind all others of its source; a source that has none waits for everybody's turn."""
-        own = self._by_source.get(source)
+    def put(self, owner: OwnerT, item: T) -> None:
+        """Add an item behind all others of its owner. An owner without items is served after all other owners."""
+        own = self._by_owner.get(owner)
         if own is None:
-            self._by_source[source] = own = deque()
+            self._by_owner[owner] = own = deque()
         own.append(item)
         self._size += 1
 
     def take(self) -> T:
-        """The first of the source whose turn it is. KeyError: there is none."""
-        source, own = self._by_source.popitem(last=False)
+        """Remove and return the first item of the next owner. KeyError: the queue is empty."""
+        owner, own = self._by_owner.popitem(last=False)
         if len(own) > 1:
-            self._by_source[source] = own
+            self._by_owner[owner] = own
         self._size -= 1
         return own.popleft()
 
 
 class FairShares(Generic[OwnerT, SourceT, T]):
-    """Each owner in turn, and each source of an owner in turn. limit: how many items wait; where they are so many, an
-    owner with an equal share of them or more puts nothing in. So at most twice as many wait."""
+    """A queue that serves its owners in turn, and the sources of one owner in turn.
+
+    limit: of items. At the limit, an owner with an equal share of them or more cannot add another. So the queue holds
+    at most twice as many.
+    """
 
     __slots__ = ("_by_owner", "_limit", "_size")
 
     def __init__(self, limit: float = math.inf) -> None:
-        self._by_owner: OrderedDict[OwnerT, FairQueue[SourceT, T]] = OrderedDict()  # whose turn is next comes first
+        self._by_owner: OrderedDict[OwnerT, FairQueue[SourceT, T]] = OrderedDict()  # the next one first
         self._limit = limit
         self._size = 0
 
@@ -54,7 +71,7 @@ class FairShares(Generic[OwnerT, SourceT, T]):
         return self._size
 
     def put(self, owner: OwnerT, source: SourceT, item: T) -> bool:
-        """Behind all others of its source. False: the queue is full, and the owner has its share."""
+        """Add an item behind all others of its source. False: the queue is full, and the owner has its share."""
         own = self._by_owner.get(owner)
         if own is None:
             self._by_owner[owner] = own = FairQueue()
@@ -65,10 +82,130 @@ class FairShares(Generic[OwnerT, SourceT, T]):
         return True
 
     def take(self) -> T:
-        """The first of the owner and of the source whose turn it is. KeyError: there is none."""
+        """Remove and return the next item. KeyError: the queue is empty."""
         owner, own = self._by_owner.popitem(last=False)
         item = own.take()
         if own:
             self._by_owner[owner] = own
         self._size -= 1
         return item
+
+
+@dataclass(slots=True)
+class _Waiter:
+    admitted: trio.Event = field(default_factory=trio.Event)
+    gone: bool = False
+
+
+class FairLimiter(Generic[OwnerT]):
+    """A limit of concurrent work. Owners that wait are admitted in turn, and of one owner the first comes first."""
+
+    def __init__(self, most: int) -> None:
+        self._free = most
+        self._waiting: FairQueue[OwnerT, _Waiter] = FairQueue()
+
+    @asynccontextmanager
+    async def slot(self, owner: OwnerT) -> AsyncIterator[None]:
+        """Wait until the owner is admitted, and count it for the time of the block."""
+        if self._free:
+            self._free -= 1
+        else:
+            await self._wait(owner)
+        try:
+            yield
+        finally:
+            self._release()
+
+    async def _wait(self, owner: OwnerT) -> None:
+        waiter = _Waiter()
+        self._waiting.put(owner, waiter)
+        try:
+            await waiter.admitted.wait()
+        except trio.Cancelled:
+            waiter.gone = True
+            raise
+
+    def _release(self) -> None:
+        while self._waiting:
+            waiter = self._waiting.take()
+            if not waiter.gone:
+                return waiter.admitted.set()
+        self._free += 1
+        return None
+
+
+@dataclass(slots=True, eq=False)
+class _Parked:
+    task: trio.lowlevel.Task | None
+
+
+class LoopTurns:
+    """A limit of tasks that continue in one pass of the event loop. Tenants that wait continue in turn.
+
+    A thousand answers that arrive at once would be handled in one pass, and a login that arrives meanwhile would wait
+    for all of them. A pass admits at most `most` tasks, and none once its tasks have taken LONG_S of CPU time. The
+    next pass after a long one admits a single task: one answer of a hostile server can take 20 ms.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._loop = _Pass(most)
+
+    def for_tenant(self) -> "LoopTurns":
+        """Return the same limit for another tenant."""
+        other = LoopTurns.__new__(LoopTurns)
+        other._loop = self._loop
+        return other
+
+    async def take(self) -> None:
+        """Continue in this pass or in a later one."""
+        loop = self._loop
+        if loop.admits():
+            loop.left -= 1
+            return
+        parked = _Parked(trio.lowlevel.current_task())
+        loop.waiting.put(self, parked)
+
+        def give_up(_: object) -> trio.lowlevel.Abort:
+            parked.task = None
+            return trio.lowlevel.Abort.SUCCEEDED
+
+        await trio.lowlevel.wait_task_rescheduled(give_up)
+
+
+class _Pass:
+    """The current pass, as all tenants share it. left: tasks that it still admits."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self.left = most
+        self.waiting: FairQueue[LoopTurns, _Parked] = FairQueue()
+        self._ends = False
+        self._began = 0.0
+        self._was_long = False
+
+    def admits(self) -> bool:
+        """Return whether another task may continue now."""
+        now = time.thread_time()
+        if not self._ends:
+            self._began = now
+            self._end_soon()
+        return self.left > 0 and not self.waiting and now < self._began + LONG_S
+
+    def _end_soon(self) -> None:
+        self._ends = True
+        trio.lowlevel.current_trio_token().run_sync_soon(self._end)
+
+    def _end(self) -> None:
+        now = time.thread_time()
+        was_long, self._was_long = self._was_long, now >= self._began + LONG_S
+        # Two passes, since trio runs this before or after the tasks of a pass at random.
+        self.left = 1 if self._was_long or was_long else self._most
+        self._began, self._ends = now, False
+        while self.left and self.waiting:
+            task = self.waiting.take().task
+            if task is not None:
+                trio.lowlevel.reschedule(task)
+                self.left -= 1
+                self._ends = True
+        if self._ends:
+            self._end_soon()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Annotated
 
-from pydantic import BeforeValidator, GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationError, WithJsonSchema
+from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, ValidationError, WithJsonSchema
 from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError, core_schema
 
 from sallyport.base.clock import from_iso
@@ -51,18 +51,10 @@ class Between:
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         number = "a number" if source is float else "a whole number"
         return core_schema.custom_error_schema(
-            core_schema.no_info_after_validator_function(self._within, handler(source)),
+            handler(Annotated[source, Field(ge=self.low, le=self.high)]),
             custom_error_type=_OURS,
             custom_error_message=f"{number} from {self.low} to {self.high}",
         )
-
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, object]:
-        return {**handler(schema), "minimum": self.low, "maximum": self.high}
-
-    def _within(self, value: float) -> float:
-        if not self.low <= value <= self.high:
-            raise ValueError
-        return value
 
 
 def _moment(value: object) -> object:

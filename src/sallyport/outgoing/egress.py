@@ -22,9 +22,9 @@ import trio
 
 from sallyport.base.bounded import BoundedMap
 from sallyport.base.config import EGRESS_DEFAULT, EgressRule
+from sallyport.base.fair import LoopTurns
 from sallyport.outgoing.errors import AddressNotAllowed, ProviderError
 from sallyport.outgoing.sockets import Sockets
-from sallyport.outgoing.turns import Turns
 
 _IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 # RFC 6052 section 2.1: a gateway turns these into the IPv4 address of their last 32 bits.
@@ -78,7 +78,7 @@ class Egress:
         self,
         rules: Sequence[EgressRule] = (EGRESS_DEFAULT,),
         look_up: LookUp = look_up,
-        turns: Turns | None = None,
+        turns: LoopTurns | None = None,
     ) -> None:
         self._rules = tuple(rules)
         self._networks = tuple(rule for rule in rules if not isinstance(rule, str))
@@ -88,11 +88,11 @@ class Egress:
         self._denied = BoundedMap[str, str](DENIED_HOSTS)
         self.handshakes = trio.CapacityLimiter(HANDSHAKES)
         self.sockets = Sockets()
-        self.turns = turns or Turns(TURNS)
+        self.turns = turns or LoopTurns(TURNS)
 
-    def apart(self) -> Egress:
+    def for_tenant(self) -> Egress:
         """Return the same rules for another tenant, with look-ups and sockets of its own."""
-        return Egress(self._rules, self._look_up, self.turns.apart())
+        return Egress(self._rules, self._look_up, self.turns.for_tenant())
 
     def allows(self, address: str) -> bool:
         """Return whether an IP address in text may be connected to. An IPv4 address in IPv6 form counts as IPv4.

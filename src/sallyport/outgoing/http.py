@@ -74,7 +74,7 @@ class HttpFactory:
         own = self._tenants.get(tenant_id)
         if own is None:
             own = self._tenants[tenant_id] = copy.copy(self)
-            own.egress = self.egress.apart()
+            own.egress = self.egress.for_tenant()
         return own
 
     def __call__(self, base_url: str, *, headers: Mapping[str, str] | None = None, timeout_s: float = 10.0) -> Client:

@@ -25,9 +25,9 @@ import h11
 import httpx
 import trio
 
+from sallyport.base.fair import LoopTurns
 from sallyport.outgoing.egress import Egress
 from sallyport.outgoing.tls import secured
-from sallyport.outgoing.turns import Turns
 
 MAX_BODY: Final = 256 * 1024
 KEPT_S: Final = 30.0
@@ -57,7 +57,7 @@ class Answer:
 class Connection:
     """One connection, and one request on it at a time. socket: that of the stream."""
 
-    def __init__(self, stream: _Stream, socket: trio.socket.SocketType, turns: Turns) -> None:
+    def __init__(self, stream: _Stream, socket: trio.socket.SocketType, turns: LoopTurns) -> None:
         self._stream = stream
         self._socket = socket
         self._turns = turns

@@ -16,7 +16,7 @@ import trio
 
 from sallyport.base.actor import Actor, acting
 from sallyport.base.errors import StoreError
-from sallyport.base.fair_places import FairPlaces
+from sallyport.base.fair import FairLimiter
 from sallyport.base.limits import DEFAULTS
 from sallyport.metrics import StoreMetrics
 from sallyport.store.connections import QuickReader, Readers, SqliteTx, open_connection
@@ -58,9 +58,9 @@ class SqliteStore:
         self._quick = QuickReader(path)
         self._readers = Readers(path, READERS)
         self._searchers = Readers(path, SEARCHERS)
-        self._turns = FairPlaces[Actor | int](SEARCHERS)
-        self._reads = FairPlaces[Actor | int](READERS // 2)  # the other half is for logins
-        self._writes = FairPlaces[Actor | int](WRITES)
+        self._turns = FairLimiter[Actor | int](SEARCHERS)
+        self._reads = FairLimiter[Actor | int](READERS // 2)  # the other half is for logins
+        self._writes = FairLimiter[Actor | int](WRITES)
         metrics.watch_files(path)
 
     @property
@@ -80,7 +80,7 @@ class SqliteStore:
     async def read(self, work: Work[T]) -> T:
         if acting().tenant_id is None:
             return await self._readers.run(work, timeout_s=READ_S)
-        async with self._reads.place(_party()):
+        async with self._reads.slot(_party()):
             return await self._readers.run(work, timeout_s=READ_S)
 
     async def read_now(self, work: Work[T]) -> T:
@@ -89,13 +89,13 @@ class SqliteStore:
         return await self.read(work)
 
     async def search(self, work: Work[T]) -> T:
-        async with self._turns.place(_party()):  # a tenant that searches much leaves the others their turns
+        async with self._turns.slot(_party()):  # a tenant that searches much leaves the others their turns
             return await self._searchers.run(work, timeout_s=SEARCH_S)
 
     async def write(self, work: Work[T]) -> T:
         if acting().kind != "token":
             return await self._writer.write(work)
-        async with self._writes.place(_party()):
+        async with self._writes.slot(_party()):
             return await self._writer.write(partial(_limited, work))
 
     def submit(self, work: Work[T], done: Done[T]) -> None:

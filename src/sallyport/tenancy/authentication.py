@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final, Generic, Protocol, TypeVar
 
 from sallyport.base.bounded import BoundedMap
-from sallyport.base.fair_places import FairPlaces
+from sallyport.base.fair import FairLimiter
 from sallyport.base.ids import KEY_PREFIX
 from sallyport.store.model import Store, Tx
 from sallyport.web.scope import Authenticator, Caller
@@ -45,7 +45,7 @@ class RecordCache(Generic[RecordT]):
         self._store = store
         self._find = find
         self._records = BoundedMap[str, RecordT](size)
-        self._turns = FairPlaces[str](1)
+        self._turns = FairLimiter[str](1)
         self._generation = 0
 
     async def find(self, hashed: str, source: str) -> RecordT | None:
@@ -53,7 +53,7 @@ class RecordCache(Generic[RecordT]):
         StoreError."""
         record = self._records.get(hashed)
         if record is None:
-            async with self._turns.place(source):
+            async with self._turns.slot(source):
                 record = self._records.get(hashed) or await self._look_up(hashed)
         return record
 

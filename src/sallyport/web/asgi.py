@@ -25,8 +25,8 @@ class Wire(Protocol):
     async def fill(self, parser: Parser) -> bool:
         """Feed received octets to the parser. False: the client sends no more, or not in time."""
 
-    async def write(self, octets: bytes) -> None:
-        """Send octets. If the client does not take them, the request is cancelled."""
+    async def write(self, octets: bytes, *, last: bool) -> None:
+        """Send octets. If the client does not take them, the request is cancelled. last: of the answer."""
 
     def body_received(self) -> None:
         """Note that the whole request has been received."""
@@ -48,7 +48,8 @@ class Exchange:
 
     async def receive(self) -> Message:
         """Return the next piece of the body, or the client's disconnection: the ASGI `receive`."""
-        await trio.lowlevel.checkpoint()  # chunks of one octet must not hold the event loop
+        if self._parser.in_chunks:
+            await trio.lowlevel.checkpoint()  # chunks of one octet must not hold the event loop
         if not self._disconnected:
             try:
                 if not self._received:
@@ -62,7 +63,7 @@ class Exchange:
     async def _body(self) -> Message:
         if self._expects_continue:
             self._expects_continue = False
-            await self._wire.write(_CONTINUE)
+            await self._wire.write(_CONTINUE, last=False)
         piece = self._parser.take_body()
         while self._parser.body_due and not piece:
             if not await self._wire.fill(self._parser):
@@ -86,9 +87,9 @@ class Exchange:
             self.answer.closes |= self._parser.body_due  # the rest of the body is not going to be read
             self._unsent = self.answer.begin(message["status"], message.get("headers", ()))
         else:
-            piece = self.answer.piece(message.get("body", b""), more=message.get("more_body", False))
-            octets, self._unsent = self._unsent + piece, b""
-            await self._wire.write(octets)
+            more = message.get("more_body", False)
+            octets, self._unsent = self._unsent + self.answer.piece(message.get("body", b""), more=more), b""
+            await self._wire.write(octets, last=not more)
 
 
 def scope_of(head: Head, *, scheme: str, client: tuple[str, int], server: tuple[str, int]) -> Scope:
@@ -100,7 +101,7 @@ def scope_of(head: Head, *, scheme: str, client: tuple[str, int], server: tuple[
         "http_version": head.version.decode("ascii"),
         "method": head.method,
         "scheme": scheme,
-        "path": unquote(raw_path.decode("ascii")),
+        "path": unquote(raw_path.decode("ascii")) if b"%" in raw_path else raw_path.decode("ascii"),
         "raw_path": raw_path,
         "query_string": query,
         "root_path": "",

@@ -1,11 +1,15 @@
 """Reads a request's body of one content type, up to a limit."""
 
+import math
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from starlette.requests import ClientDisconnect, Request
 
 from sallyport.web.problem import TooLarge, WrongContentType
+
+_HEADERS = "sallyport.headers"
+"""The key of a scope under which its headers are."""
 
 
 async def read(request: Request, *, kind: str, limit: int) -> bytes:
@@ -35,13 +39,30 @@ async def pieces(request: Request, *, kind: str, limit: int) -> AsyncGenerator[b
             yield chunk
 
 
+def headers_of(request: Request) -> dict[str, str]:
+    """Return the headers of a request, of several with one name the first. Each look-up in Starlette's walks them."""
+    headers: dict[str, str] | None = request.scope.get(_HEADERS)
+    if headers is None:
+        raw = reversed(request.scope["headers"])
+        headers = request.scope[_HEADERS] = {name.decode("latin-1"): value.decode("latin-1") for name, value in raw}
+    return headers
+
+
+def declared_size(request: Request) -> float:
+    """Return the Content-Length of a request; infinite if the request does not declare it."""
+    declared = headers_of(request).get("content-length", "")
+    if not declared.isdecimal():
+        return math.inf
+    return int(declared) if len(declared) <= 18 else math.inf
+
+
 def _check_head(request: Request, kind: str, limit: int) -> None:
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != kind:
+    headers = headers_of(request)
+    if headers.get("content-type", "").partition(";")[0].strip().lower() != kind:
         raise WrongContentType(f"the content type is {kind}")
-    if request.headers.get("content-encoding", "identity").lower() != "identity":
+    if headers.get("content-encoding", "identity").lower() != "identity":
         raise WrongContentType("the body is sent without content encoding")
-    declared = request.headers.get("content-length", "")
-    if declared.isdecimal() and (len(declared) > 18 or int(declared) > limit):
+    if "content-length" in headers and declared_size(request) > limit:
         raise TooLarge(f"the body is over {_size(limit)}")
 
 

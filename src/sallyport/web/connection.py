@@ -11,6 +11,8 @@
 
 import enum
 import math
+import os
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
@@ -27,7 +29,7 @@ from sallyport.web.peer import PEER
 RECEIVE = 1 << 14
 PIECE = 1 << 16
 _GONE = (OSError, trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError)
-_ANY = Head("GET", b"/", b"1.1", [], keeps_alive=False, expects_continue=False)
+_ANY = Head("GET", b"/", b"1.1", [], keeps_alive=False)
 """The request of an answer to octets that are no request."""
 
 Stream: TypeAlias = trio.SocketStream | TlsStream
@@ -100,7 +102,10 @@ class Connection:
         self._door = door
         self._parser = Parser(limits.head_octets)
         self._scope = trio.CancelScope()
+        # One scope for all waits for a head and for the peer to take an answer: a scope for each wait takes 10 us.
+        self._patience = trio.CancelScope()
         self._left_s = math.inf  # that the peer may still take in this phase
+        self._descriptor = self._transport.socket.fileno() if stream is self._transport else None
         self._client = client
         self._server: tuple[str, int] = self._transport.socket.getsockname()[:2]
         self.phase = Phase.HANDSHAKE
@@ -111,7 +116,10 @@ class Connection:
         PEER.set(self)
         try:
             with self._scope:
-                await self._serve()
+                with self._patience:
+                    await self._serve()
+                if self.phase is not Phase.SENDING:
+                    await self._close()
         except _GONE:
             pass
         except Exception as error:
@@ -136,7 +144,7 @@ class Connection:
             self._door.changed(self)
 
     async def _serve(self) -> None:
-        self._enter(Phase.HANDSHAKE, math.inf)
+        self._door.changed(self)
         if isinstance(self._stream, TlsStream):
             with trio.fail_after(self._limits.handshake_s):
                 await self._stream.handshake(self._door.turn)
@@ -148,7 +156,6 @@ class Connection:
                 self._enter(Phase.HEAD, self._limits.head_s)
             else:
                 self._enter(Phase.IDLE, self._limits.idle_s)
-        await self._close()
 
     async def _serve_request(self, *, last: bool) -> bool:
         """Serve one request. False: it was the last one of the connection."""
@@ -159,7 +166,10 @@ class Connection:
             return False
         if head is None:
             return False
-        self.known &= (forwarded := self._door.forwarded(self, head, self._client[0])) is None
+        forwarded = self._door.forwarded(self, head, self._client[0])
+        if forwarded is not None and self.known:
+            self.known = False
+            self._door.changed(self)
         self._enter(Phase.BODY, self._limits.body_s if self.known else self._limits.stranger_body_s)
         exchange = Exchange(self, self._parser, head, closing=last or self._door.closing)
         scheme = "https" if isinstance(self._stream, TlsStream) else "http"
@@ -175,19 +185,37 @@ class Connection:
         return exchange.answer.complete and not exchange.answer.closes and not self._door.closing
 
     async def _head(self) -> Head | None:
-        """Return the next head. None: the peer leaves, or took too long."""
+        """Return the next head. None: the peer leaves. If the peer takes too long, `_patience` ends."""
+        if self._parser.held:
+            await trio.lowlevel.checkpoint()  # requests that came together must not hold the event loop
         while (head := self._parser.head()) is None:
-            if not await self.fill(self._parser):
+            self._patience.deadline = trio.current_time() + self._left_s
+            octets = await self._receive()
+            if not octets:
                 return None
+            self._parser.feed(octets)
             if self.phase is Phase.IDLE:
                 self._enter(Phase.HEAD, self._limits.head_s)
+            else:
+                self._left_s = self._patience.deadline - trio.current_time()
+        self._patience.deadline = math.inf
         return head
+
+    async def _receive(self) -> bytes:
+        """Return received octets, none if the peer sends no more."""
+        if self._descriptor is None:
+            return bytes(await self._stream.receive_some(RECEIVE))
+        while True:  # as a stream's `receive_some` would, at half its cost
+            await trio.lowlevel.wait_readable(self._descriptor)
+            with suppress(BlockingIOError):
+                return os.read(self._descriptor, RECEIVE)
 
     async def _refuse(self, status: int, message: str) -> None:
         """Answer octets that are no request, or a request that the application did not answer."""
         response = problem.body("", status, message)
         answer = Answer(_ANY)
-        await self.write(answer.begin(status, response.raw_headers) + answer.piece(bytes(response.body), more=False))
+        octets = answer.begin(status, response.raw_headers) + answer.piece(bytes(response.body), more=False)
+        await self.write(octets, last=True)
 
     # --- what an exchange uses --------------------------------------------------------------------------------
 
@@ -203,17 +231,33 @@ class Connection:
             return bool(octets)
         return False
 
-    async def write(self, octets: bytes) -> None:
+    async def write(self, octets: bytes, *, last: bool) -> None:
         """See `asgi.Wire`."""
-        former, self.phase = self.phase, Phase.SENDING
-        self._door.changed(self)
         try:
-            for at in range(0, len(octets), PIECE):
-                with trio.fail_after(self._limits.send_s):
-                    await self._stream.send_all(octets[at : at + PIECE])
+            sent = self._send_now(octets) if last else 0
+            if sent < len(octets):
+                await self._send(octets[sent:])
         except _GONE:
             self._scope.cancel()
             await trio.lowlevel.checkpoint()
+
+    def _send_now(self, octets: bytes) -> int:
+        """Send as many octets as the system takes at once. OSError."""
+        if self._descriptor is None or len(octets) > PIECE:
+            return 0
+        try:
+            return os.write(self._descriptor, octets)
+        except BlockingIOError:
+            return 0
+
+    async def _send(self, octets: bytes) -> None:
+        """Send octets piece by piece; if one takes too long, `_patience` ends. One of `_GONE`."""
+        former, self.phase = self.phase, Phase.SENDING
+        self._door.changed(self)
+        for at in range(0, len(octets), PIECE):
+            self._patience.deadline = trio.current_time() + self._limits.send_s
+            await self._stream.send_all(octets[at : at + PIECE])
+        self._patience.deadline = math.inf
         self.phase = former
         self._door.changed(self)
 
@@ -230,5 +274,7 @@ class Connection:
                 pass
 
     def _enter(self, phase: Phase, seconds: float) -> None:
+        waited = self.phase is not Phase.WORKING
         self.phase, self._left_s = phase, seconds
-        self._door.changed(self)
+        if waited != (phase is not Phase.WORKING):
+            self._door.changed(self)

@@ -1,15 +1,17 @@
 """HTTP/1.1 as a server speaks it (RFC 9112), sans-io: a `Parser` for requests and an `Answer` for each response.
 
 h11 parses heads and chunks. It accepts three things that a server behind a proxy must not accept, so the parser gives a
-head to h11 only after its own check: lines end with CRLF, no line is folded, and the head is not too long. The body of
-a request with Content-Length needs no parsing. A request in chunks is the last one of its connection, so octets that
-another parser could understand as the next request are never read.
+head to h11 only after its own check: lines end with CRLF, no line is folded, and the head is not too long. h11 takes
+60 us for a head. A head of the most common form, which leaves nothing to decide, is read by one regular expression in
+10 us. The body of a request with Content-Length needs no parsing. A request in chunks is the last one of its
+connection, so octets that another parser could understand as the next request are never read.
 
 An answer is written here and not by h11: its framing follows from two facts, the version of the request and whether the
 application gives a Content-Length.
 """
 
 import re
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from email.utils import formatdate
@@ -24,7 +26,10 @@ Headers: TypeAlias = Iterable[tuple[bytes, bytes]]
 _END_OF_HEAD: Final = b"\r\n\r\n"
 _BARE_LINE_FEED: Final = re.compile(rb"(?<!\r)\n")
 _BARE_RETURN_OR_FOLD: Final = re.compile(rb"\r(?!\n)|\n[ \t]")
-_LINE_BREAK: Final = re.compile(rb"[\r\n]")
+_TOKEN: Final = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_COMMON_HEAD: Final = re.compile(rb"([A-Z]+) (/[!-~]*) HTTP/1\.1\r\n((?:%b:[ -~]*\r\n)+)\r\n" % _TOKEN)
+_UNCOMMON: Final = frozenset({b"expect", b"transfer-encoding", b"upgrade"})
+_LENGTH: Final = re.compile(rb"[0-9]{1,15}")
 _CHUNKS_AT_ONCE: Final = 64
 """Chunks that one call parses: h11 takes 10 us for each."""
 
@@ -43,14 +48,40 @@ class BrokenAnswer(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The head of a request. target: path and query, ASCII. headers: names in lower case."""
+    """The head of a request. target: path and query, ASCII. headers: names in lower case. content_length: 0 if the
+    request has none."""
 
     method: str
     target: bytes
     version: bytes
     headers: list[tuple[bytes, bytes]]
-    keeps_alive: bool
-    expects_continue: bool
+    content_length: int = 0
+    keeps_alive: bool = True
+    expects_continue: bool = False
+
+
+def common_head(octets: bytes) -> Head | None:
+    """Return a head of the most common form, with its last empty line; None if h11 has to read it.
+
+    The form: HTTP/1.1, a path, one Host, no header twice, none that asks for more than a body of Content-Length.
+    """
+    match = _COMMON_HEAD.fullmatch(octets)
+    if match is None:
+        return None
+    method, target, fields = match.groups()
+    lines = [line.partition(b":") for line in fields.split(b"\r\n")[:-1]]
+    headers = [(name.lower(), value.strip(b" ")) for name, _, value in lines]
+    found = dict(headers)
+    length = found.get(b"content-length", b"0")
+    if (
+        len(found) < len(headers)
+        or b"host" not in found
+        or not _LENGTH.fullmatch(length)
+        or found.get(b"connection", b"keep-alive").lower() != b"keep-alive"
+        or not _UNCOMMON.isdisjoint(found)
+    ):
+        return None
+    return Head(method.decode("ascii"), target, b"1.1", headers, int(length))
 
 
 class Parser:
@@ -67,6 +98,11 @@ class Parser:
         self._remaining = 0
         self.body_due = False
         """Whether octets of the current request's body have still to be taken."""
+
+    @property
+    def in_chunks(self) -> bool:
+        """Whether the body of the current request comes in chunks."""
+        return self._chunks is not None
 
     @property
     def held(self) -> int:
@@ -90,6 +126,11 @@ class Parser:
             return None
         octets = bytes(self._held[:size])
         del self._held[:size]
+        head = common_head(octets)
+        if head is not None:
+            self._remaining = head.content_length
+            self.body_due = self._remaining > 0
+            return head
         if _BARE_RETURN_OR_FOLD.search(octets):
             raise Malformed("a line is folded or has a bare carriage return")
         return self._begin(octets)
@@ -109,15 +150,15 @@ class Parser:
         if b"transfer-encoding" in found:
             if b"content-length" in found or request.http_version == b"1.0":
                 raise Malformed("the length of the body is ambiguous (RFC 9112 section 6.3)")
-            self._chunks, self.body_due = connection, True
-        else:
-            self._remaining = int(found.get(b"content-length", 0))
-            self.body_due = self._remaining > 0
+            self._chunks = connection
+        self._remaining = int(found.get(b"content-length", 0))
+        self.body_due = self._chunks is not None or self._remaining > 0
         return Head(
             method=request.method.decode("ascii").upper(),
             target=_origin_form(request.target),
             version=request.http_version,
             headers=headers,
+            content_length=self._remaining,
             keeps_alive=self._chunks is None and not _closes(request.http_version, headers),
             expects_continue=connection.they_are_waiting_for_100_continue,
         )
@@ -168,8 +209,6 @@ class Answer:
         """Return the octets of the head. Raises BrokenAnswer if a header has a line break."""
         lines = [b"HTTP/1.1 %d %s" % (status, _phrase(status))]
         for name, value in headers:
-            if _LINE_BREAK.search(name) or _LINE_BREAK.search(value):
-                raise BrokenAnswer("a header has a line break")
             if name.lower() == b"content-length":
                 self._remaining = int(value)
             lines.append(name + b": " + value)
@@ -180,11 +219,14 @@ class Answer:
                 lines.append(b"transfer-encoding: chunked")
             else:
                 self.closes = True
-        lines.append(b"date: " + _date())
+        lines.append(_date(int(time.time())))
         if self.closes:
             lines.append(b"connection: close")
+        octets = b"\r\n".join(lines)
+        if not octets.count(b"\r") == octets.count(b"\n") == len(lines) - 1:
+            raise BrokenAnswer("a header has a line break")
         self.begun = True
-        return b"\r\n".join(lines) + _END_OF_HEAD
+        return octets + _END_OF_HEAD
 
     def piece(self, octets: bytes, *, more: bool) -> bytes:
         """Return a piece of the body in its framing. Raises BrokenAnswer if it is not as long as declared."""
@@ -226,5 +268,6 @@ def _phrase(status: int) -> bytes:
         return b""
 
 
-def _date() -> bytes:
-    return formatdate(usegmt=True).encode()
+@lru_cache(maxsize=1)
+def _date(second: int) -> bytes:
+    return b"date: " + formatdate(second, usegmt=True).encode()

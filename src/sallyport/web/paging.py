@@ -10,7 +10,7 @@ from operator import not_
 from types import GenericAlias
 from typing import Annotated, Final, TypeVar, get_args
 
-from pydantic import BeforeValidator, Field, GetCoreSchemaHandler
+from pydantic import Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema
 
 from sallyport.base.validation import Between
@@ -55,19 +55,11 @@ class Counted(list[ItemT]):
         return handler(GenericAlias(list, get_args(source)))
 
 
-def _or_first(value: object) -> object:
-    return 1 if value is None else value
-
-
-def _or_ten(value: object) -> object:
-    return 10 if value is None else value
-
-
 _PAGE = "Page of the list; the first is 1."
 _SIZE = "Entries of a page."
-PageNumber = Annotated[Whole, Between(1, LAST), BeforeValidator(_or_first), Field(description=_PAGE)]
-ShortSize = Annotated[Whole, Between(1, SHORT), BeforeValidator(_or_ten), Field(description=_SIZE)]
-LongSize = Annotated[Whole, Between(1, LONG), BeforeValidator(_or_ten), Field(description=_SIZE)]
+PageNumber = Annotated[Whole, Between(1, LAST), Field(description=_PAGE)]
+ShortSize = Annotated[Whole, Between(1, SHORT), Field(description=_SIZE)]
+LongSize = Annotated[Whole, Between(1, LONG), Field(description=_SIZE)]
 
 
 class ShortPaged(Body):

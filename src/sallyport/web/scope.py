@@ -5,9 +5,9 @@ A token belongs to one organization and one tenant. Bodies that carry orgId, ten
 """
 
 import unicodedata
-from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections import Counter, defaultdict
+from collections.abc import Collection, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -28,7 +28,7 @@ from pydantic.config import JsonDict
 from sallyport.base.actor import Actor
 from sallyport.base.addresses import canonical
 from sallyport.base.errors import Forbidden, TooMany, Unauthenticated
-from sallyport.base.fair_places import FairPlaces
+from sallyport.base.fair import FairLimiter, LoopTurns
 from sallyport.base.model import Model, as_given
 from sallyport.base.validation import unfit
 from sallyport.web.answers import Answers
@@ -65,6 +65,8 @@ MOST_RUNNING = 128
 """Requests of one tenant's admins, operators and auditors that run at the same time; a listener has 512 places."""
 MOST_LARGE_BODIES = 32
 """Large bodies of one tenant that are in memory at the same time, of up to 1 MiB each."""
+SMALL_BODIES = 16
+"""Bodies that one pass of the event loop parses at most."""
 _KEYS = AGENTS | DIRECTORY_AGENTS | ENROLMENTS
 
 
@@ -234,7 +236,8 @@ class Body(Model):
         """A field that has several spellings may come in all of them with one value; where one is an array, the first
         spelling counts."""
         if isinstance(values, dict):
-            values = as_given(cls, values)
+            if None in values.values():
+                values = as_given(cls, values)
             for choices in _several_spellings(cls):
                 given = {name: values[name] for name in choices if name in values}
                 several = len({str(value) for value in given.values()}) > 1
@@ -312,15 +315,15 @@ class Gate:
 
     large_bodies: one is parsed at a time, of each tenant in turn, with a pause behind it. The parser holds the
     interpreter lock for 15 to 60 ms, and 40 threads that parse leave the event loop waiting for seconds.
-    small_bodies: one is parsed in each pass of the event loop, of each tenant in turn. 400 bodies of 60 KB that arrived
-    at once held the event loop for 2 s.
+    small_bodies: by tenant. Some are parsed in each pass of the event loop, of each tenant in turn, until they have
+    taken a few milliseconds. 400 bodies of 60 KB that arrived at once held the event loop for 2 s.
     """
 
     def __init__(self, tokens: Authenticator, domains: DomainOwners) -> None:
         self._tokens = tokens
         self._domains = domains
-        self.large_bodies: FairPlaces[int] = FairPlaces(1)
-        self.small_bodies: FairPlaces[int] = FairPlaces(1)
+        self.large_bodies: FairLimiter[int] = FairLimiter(1)
+        self.small_bodies = defaultdict[int, LoopTurns](LoopTurns(SMALL_BODIES).for_tenant)
         self.answers = Answers()
         self._running = Counter[int]()
         self._large = Counter[int]()
@@ -344,21 +347,16 @@ class Gate:
         if caller.role not in roles:
             raise Forbidden("role not allowed")
 
-    @contextmanager
-    def running(self, caller: Caller) -> Iterator[None]:
+    def running(self, caller: Caller) -> AbstractContextManager[None]:
         """Count a request within the block. Agents and wallets are not counted: many of them ask at the same time, for
         nothing that takes long. TooMany."""
         if caller.role not in READERS:
-            yield
-            return
-        with _counted(self._running, caller.tenant_id, MOST_RUNNING, "requests"):
-            yield
+            return nullcontext()
+        return _Counted(self._running, caller.tenant_id, MOST_RUNNING, "requests")
 
-    @contextmanager
-    def large_body(self, caller: Caller) -> Iterator[None]:
+    def large_body(self, caller: Caller) -> AbstractContextManager[None]:
         """Count a large body that is read and parsed within the block. TooMany."""
-        with _counted(self._large, caller.tenant_id, MOST_LARGE_BODIES, "large bodies"):
-            yield
+        return _Counted(self._large, caller.tenant_id, MOST_LARGE_BODIES, "large bodies")
 
     def _owns(self, caller: Caller, domain: int) -> bool:
         if caller.domain_id is not None and domain != caller.domain_id:
@@ -366,12 +364,21 @@ class Gate:
         return self._domains.tenant_of(domain) == caller.tenant_id
 
 
-@contextmanager
-def _counted(counter: Counter[int], tenant_id: int, most: int, what: str) -> Iterator[None]:
-    if counter[tenant_id] >= most:
-        raise TooMany(f"the tenant has {most} {what} in progress: try again later")
-    counter[tenant_id] += 1
-    try:
-        yield
-    finally:
-        counter[tenant_id] -= 1
+class _Counted(AbstractContextManager[None]):
+    """The time of a block, counted for a tenant. TooMany."""
+
+    __slots__ = ("_counter", "_most", "_tenant_id", "_what")
+
+    def __init__(self, counter: Counter[int], tenant_id: int, most: int, what: str) -> None:
+        self._counter = counter
+        self._tenant_id = tenant_id
+        self._most = most
+        self._what = what
+
+    def __enter__(self) -> None:
+        if self._counter[self._tenant_id] >= self._most:
+            raise TooMany(f"the tenant has {self._most} {self._what} in progress: try again later")
+        self._counter[self._tenant_id] += 1
+
+    def __exit__(self, *_: object) -> None:
+        self._counter[self._tenant_id] -= 1

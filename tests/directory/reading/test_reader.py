@@ -30,11 +30,11 @@ BINDS = """
 import sys, trio
 from sallyport.directory.reading.answers import READING
 from sallyport.directory.reading.connection import bind
-from sallyport.outgoing.turns import Turns
+from sallyport.base.fair import LoopTurns
 
 async def main():
     async with trio.open_nursery() as nursery:
-        await bind(await trio.open_tcp_stream("127.0.0.1", int(sys.argv[1])), nursery, None, READING, Turns(1))
+        await bind(await trio.open_tcp_stream("127.0.0.1", int(sys.argv[1])), nursery, None, READING, LoopTurns(1))
 
 trio.run(main)
 """

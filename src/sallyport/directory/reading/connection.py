@@ -22,9 +22,9 @@ from urllib.parse import quote
 
 import trio
 
+from sallyport.base.fair import LoopTurns
 from sallyport.directory.reading.answers import Answers, Limits, RawEntry, TooLarge
 from sallyport.directory.reading.server import Unreachable
-from sallyport.outgoing.turns import Turns
 
 if TYPE_CHECKING:
     from bonsai._bonsai import ldapsearchiter
@@ -189,7 +189,7 @@ async def bind(
     nursery: trio.Nursery,
     account: Account | None,
     limits: Limits,
-    turns: Turns,
+    turns: LoopTurns,
     *,
     asks_policy: bool = False,
 ) -> Connection:
@@ -217,7 +217,7 @@ async def _bind(
     account: Account | None,
     relay: trio.CancelScope,
     answers: Answers,
-    turns: Turns,
+    turns: LoopTurns,
     *,
     asks_policy: bool,
 ) -> tuple[TrioLDAPConnection, object]:
@@ -274,7 +274,7 @@ async def _carry(
     stream: trio.abc.Stream,
     relay: trio.CancelScope,
     answers: Answers,
-    turns: Turns,
+    turns: LoopTurns,
     connected: Callable[[], None],
 ) -> None:
     """Take libldap's connection, and hand on what comes from either side until one of them ends.
@@ -306,7 +306,7 @@ async def _ask(local: trio.abc.Stream, server: trio.abc.Stream, relay: trio.Canc
 
 
 async def _hear(
-    server: trio.abc.Stream, local: trio.abc.Stream, relay: trio.CancelScope, answers: Answers, turns: Turns
+    server: trio.abc.Stream, local: trio.abc.Stream, relay: trio.CancelScope, answers: Answers, turns: LoopTurns
 ) -> None:
     """Hand on the server's messages. Hang up if one exceeds a limit: libldap keeps answers of any size in memory."""
     with suppress(*_FAILED, TooLarge, ValueError):

@@ -15,9 +15,9 @@ from typing import Final
 
 import trio
 
+from sallyport.base.fair import LoopTurns
 from sallyport.login.second.conversation import Conversation
 from sallyport.mfa.model import Answer, Outcome, ProviderError
-from sallyport.outgoing.turns import Turns
 
 POLL_S: Final = 40.0  # some let the call wait for the user
 POLLS, POLL_AGAIN_S = 3, 1.0  # how often a poll that fails is tried, and after how long
@@ -44,7 +44,7 @@ class Calls:
     otherwise hold up everybody else's for as long as all of their calls take. Tenants take turns."""
 
     def __init__(self) -> None:
-        self._turns: defaultdict[int, Turns] = defaultdict(Turns(1).apart)  # by tenant
+        self._turns: defaultdict[int, LoopTurns] = defaultdict(LoopTurns(1).for_tenant)  # by tenant
         self._paces: defaultdict[int, Pace] = defaultdict(lambda: Pace(POLLS_A_SECOND))  # by domain
 
     async def outcome(self, conversation: Conversation, begin: Callable[[], Awaitable[Answer]]) -> Answer:

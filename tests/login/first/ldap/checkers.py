@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.config import ANYWHERE, Network
+from sallyport.base.fair import LoopTurns
 from sallyport.login.first.ldap.checker import Ldap
 from sallyport.login.first.ldap.fields import LdapFields
 from sallyport.login.first.model import Host
@@ -19,7 +20,6 @@ from sallyport.login.first.winbind.helpers import Helpers
 from sallyport.login.model import Found, Reason
 from sallyport.metrics import UpstreamMetrics
 from sallyport.outgoing.egress import Egress, LookUp, look_up
-from sallyport.outgoing.turns import Turns
 
 needs_bonsai = pytest.mark.skipif(importlib.util.find_spec("bonsai") is None, reason="bonsai is not installed")
 
@@ -45,7 +45,7 @@ def host(
     egress: Sequence[Network] = ANYWHERE,
     ntlm_auth: Helpers | None = None,
     look_up: LookUp = look_up,
-    turns: Turns | None = None,
+    turns: LoopTurns | None = None,
 ) -> Host:
     """Return the host of a checker. egress: the networks that may be connected to. look_up: the DNS. turns: in which
     answers are read."""

@@ -16,11 +16,11 @@ from typing import Final, TypeAlias
 
 import trio
 
+from sallyport.base.fair import LoopTurns
 from sallyport.login.first.upstream.fields import TlsFields
 from sallyport.outgoing.egress import Egress
 from sallyport.outgoing.errors import PemError
 from sallyport.outgoing.tls import LazyContext, secured
-from sallyport.outgoing.turns import Turns
 from sallyport.radius.packet import MAX_LENGTH, MIN_LENGTH
 
 CONNECT_S: Final = 10.0
@@ -76,7 +76,7 @@ class Link:
                         await tls.aclose()
 
 
-async def _converse(far: socket.socket, tls: Tls, turns: Turns) -> str:
+async def _converse(far: socket.socket, tls: Tls, turns: LoopTurns) -> str:
     """Both ways at once, until one of them ends; why."""
     reasons: list[str] = []
     async with trio.open_nursery() as nursery:
@@ -111,7 +111,7 @@ async def _to_server(far: socket.socket, tls: Tls) -> None:
             return
 
 
-async def _to_lane(far: socket.socket, tls: Tls, turns: Turns) -> None:
+async def _to_lane(far: socket.socket, tls: Tls, turns: LoopTurns) -> None:
     """What the server sends, until it ends or sends what is no packet (RFC 6613 section 2.6.3)."""
     pending = bytearray()
     while received := await tls.receive_some(CHUNK):
