@@ -168,7 +168,7 @@ def commands(app: App) -> Commands:
                 find_domain,
                 app.enrolment_link,
             ),
-            directory_commands.commands(app.directory, find_domain),
+            directory_commands.commands(app.directory.directories, find_domain),
             policy_commands.commands(app.policies, app.tenancy),
             bypass_commands.commands(app.logins.bypass, find_domain),
             rule_commands.commands(app.rules, find_domain),

@@ -83,7 +83,7 @@ def test_configuration(tenant: Tenant) -> None:
     answer = tenant.world.post(SAVE, tenant.token, json=body)
     assert (answer.status_code, answer.json()["message"]) == (400, "invalid directoryName")
     listed = tenant.world.service.call("directory.list", domain=str(tenant.domain))
-    assert [(each["name"], each["kind"], each["app_url"], each["secret"]) for each in listed] == [
+    assert [(each["directoryName"], each["kind"], each["appUrl"], each["hasSecret"]) for each in listed] == [
         ("ad", "ldap", "ldaps://dc1", True)
     ]
     trail = tenant.ask("/api/v1/audit/list", pageSize=100)["entries"]

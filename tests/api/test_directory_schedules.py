@@ -104,7 +104,7 @@ def test_by_the_command_line(tenant: Tenant) -> None:
     service.ok("directory", "schedule", "hq", *domain, "--at", "02:30", "--at", "13:00", "--zone", "Europe/Berlin")
     (row,) = json.loads(service.ok("directory", "schedule", *domain, "--json"))
     (shown,) = tenant.ask(LIST, domainId=tenant.domain)["schedules"]
-    assert (row["times"], row["zone"], row["next"]) == ("02:30, 13:00", "Europe/Berlin", shown["nextRun"])
+    assert row == shown and (row["timesOfDay"], row["timeZone"]) == (["02:30", "13:00"], "Europe/Berlin")
     assert service.cli("directory", "schedule", *domain, "--every", "60").returncode == 2
     assert service.cli("directory", "schedule", "hq", *domain, "--every", "60", "--at", "08:00").returncode == 1
     service.ok("directory", "schedule", "hq", *domain, "--off")

@@ -32,16 +32,17 @@ def test_a_file(service: Service, tmp_path: Path) -> None:
     failed = service.cli("directory", "import-ldif", str(file), *domain, "--wait")
     assert failed.returncode == 1 and "FAILED" in failed.stderr and "line 12: " in failed.stderr
     (hq, ldif) = json.loads(service.ok("directory", "list", *domain, "--json"))
-    assert (hq["name"], hq["kind"], ldif["name"]) == ("hq", "ldif", "LDIF")
+    assert (hq["directoryName"], hq["kind"], ldif["directoryName"]) == ("hq", "ldif", "LDIF")
     jobs = json.loads(service.ok("directory", "jobs", *domain, "--json"))
     assert [job["state"] for job in jobs] == ["FAILED", "DONE"]
-    over = service.cli("directory", "cancel", str(jobs[0]["id"]))
+    over = service.cli("directory", "cancel", str(jobs[0]["jobId"]))
     assert (over.returncode, "over" in over.stderr) == (1, True)
     service.ok("directory", "mapping", "hq", "slack=nick", *domain, "--apply")
     service.ok("directory", "mapping", "hq", "email=", *domain, "--group", "OPS")
     shown = service.ok("directory", "mapping", "hq", *domain)
     assert "chat" in shown and "nick" in shown
-    assert json.loads(service.ok("directory", "show", "hq", *domain))["mapping"] == {"chat": "nick"}
+    hq = json.loads(service.ok("directory", "show", "HQ", *domain))
+    assert hq["fieldMappings"] == {"chat": "nick"} and {job["kind"] for job in hq["jobs"]} == {"ldif", "mapping"}
     wrong = service.cli("directory", "mapping", "hq", "email=a b", *domain)
     assert wrong.returncode == 1 and "a b" not in wrong.stderr
 
@@ -53,10 +54,19 @@ def test_what_is_refused(service: Service, tmp_path: Path) -> None:
     service.ok("directory", "import-ldif", str(tmp_path / "x.ldif"), *domain, "--wait")
     for command in (
         ("sync", "nobody", *domain), ("sync", "LDIF", *domain), ("list", "--domain", "nowhere"),
+        ("show", "nobody", *domain), ("remove", "nobody", *domain),
         ("mapping", "LDIF", "email=mail", *domain, "--group", "nobody"), ("cancel", "999999"),
     ):  # fmt: skip
         assert service.cli("directory", *command).returncode == 1, command
     assert service.cli("directory", "mapping", "LDIF", "email", *domain).returncode == 2
+
+
+def test_a_directory_is_removed(service: Service, tmp_path: Path) -> None:
+    """`remove` prints the number of a job, as an import does."""
+    service.ok("domain", "add", "gone", "--org", "1", "--tenant", "1")
+    (tmp_path / "x.ldif").write_text(LDIF)
+    service.ok("directory", "import-ldif", str(tmp_path / "x.ldif"), "--domain", "gone", "--wait")
+    assert service.ok("directory", "remove", "LDIF", "--domain", "gone").strip().isdecimal()
 
 
 def test_most_of_a_directory_is_not_removed(service: Service, tmp_path: Path) -> None:

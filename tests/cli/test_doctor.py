@@ -295,5 +295,5 @@ def expired_authority(name: str) -> str:
 @pytest.mark.parametrize(("minutes", "late"), [(-1, False), (-60, True), (5, False)])
 def test_a_reading_that_is_overdue(minutes: int, late: bool) -> None:
     """It should have been asked for long ago."""
-    due = {"next": iso(now_us() + minutes * 60 * SECOND)}
+    due = {"nextRun": iso(now_us() + minutes * 60 * SECOND)}
     assert [each.level for each in of_schedule("corp: hq", due)] == ["problem"] * late

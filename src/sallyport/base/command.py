@@ -167,7 +167,8 @@ class CommandLine(Protocol):
         domain: str | None = None,
         domains: Sequence[str] | None = None,
     ) -> Row:
-        """Run an operation of the API, in the running service or on the store where none runs, and return its answer.
+        """Run an operation of the API, in the running service or on the store where none runs, and return its answer;
+        a confirmation text as `message`.
 
         domain, domains: by name or id; they become domainId and domainIds of the body. A domain also tells orgId and
         tenantId, which the body must have otherwise. SallyportError: it was not done.

@@ -44,6 +44,8 @@ class Line:
         domains: Sequence[str] | None = None,
     ) -> "Row":
         answer = self._answer(path, body, domain, domains)
+        if isinstance(answer, str):
+            return {"message": answer}
         if not isinstance(answer, dict):
             raise _other_version(path)
         return answer

@@ -1,36 +1,36 @@
 """`sallyport directory`: the directories of a domain, their imports, and the fields that are taken from them."""
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
-from sallyport.base.command import CommandLine, Form
-from sallyport.base.errors import StartError
+from sallyport.base.command import CommandLine, Form, entries
+from sallyport.base.errors import NotFound, StartError
+from sallyport.base.text import fold
 from sallyport.base.wire import JSON, Row
 
-COLUMNS = ("id", "name", "kind", "app_url", "account", "secret")
-JOB_COLUMNS = (
-    "id",
-    "directory",
-    "kind",
-    "state",
-    "total",
-    "added",
-    "updated",
-    "removed",
-    "skipped",
-    "failed",
-    "message",
+COLUMNS = ("directoryId", "directoryName", "kind", "appUrl", "accountName", "hasSecret")
+COUNTS = ("total", "added", "updated", "removed", "skipped", "failed")
+JOB_COLUMNS = ("jobId", "directoryName", "kind", "state", *COUNTS, "message")
+SCHEDULE_COLUMNS = (
+    "directoryName",
+    "everyMinutes",
+    "timesOfDay",
+    "timeZone",
+    "fullEvery",
+    "nextRun",
+    "lastState",
 )
-SCHEDULE_COLUMNS = ("directory", "every", "times", "zone", "full_every", "next", "last")
-MAPPING_COLUMNS = ("directory", "group", "field", "attribute")
+MAPPING_COLUMNS = ("directoryName", "groupName", "field", "attribute")
 LOOK_S = 0.5
+STATUS = "/api/v1/getImportStatus"
 OVER = {"DONE", "FAILED", "CANCELLED"}
 
 domain = click.option("--domain", required=True, help="The domain's name or domainId.")
 json_form = click.option("--json", "form", flag_value="json", help="As JSON.")
-wait = click.option("--wait", is_flag=True, help="Wait until the import is over; exit status 1 where it fails.")
+wait = click.option("--wait", is_flag=True, help="Wait until the import has ended; exit status 1 if it failed.")
 
 
 @click.group()
@@ -53,7 +53,10 @@ def list_(line: CommandLine, *, domain: str, form: Form | None) -> None:
 @click.pass_obj
 def show(line: CommandLine, *, name: str, domain: str) -> None:
     """Show a directory with its settings, its mapping and its last imports, as JSON."""
-    line.print_json(line.row("directory.show", name=name, domain=domain))
+    found = [each for each in line.rows("directory.list", domain=domain) if _is_named(each, name)]
+    if not found:
+        raise NotFound("directory not found")
+    line.print_json({**found[0], "jobs": line.run(STATUS, [{"DirectoryName": name}], domain=domain)["jobs"]})
 
 
 @directory.command()
@@ -61,20 +64,21 @@ def show(line: CommandLine, *, name: str, domain: str) -> None:
 @domain
 @click.pass_obj
 def remove(line: CommandLine, *, name: str, domain: str) -> None:
-    """Remove a directory with its people and groups in the background; prints the number of the job."""
-    line.print(str(line.call("directory.remove", name=name, domain=domain)))
-    line.note(f"{name} is removed; it is done once the directory is not listed any more")
+    """Remove a directory with its people and groups in the background and print the number of the job."""
+    queued = line.run("/api/v1/deleteDirectoryConfig", [{"directoryName": name}], domain=domain)
+    line.print(str(queued["message"]).rpartition(" ")[2])
+    line.note(f"{name} is being removed; the removal has ended when the directory is not listed any more")
 
 
 @directory.command("import-ldif")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @domain
 @click.option("--directory", default="", help="Which directory the file is of; otherwise LDIF.")
-@click.option("--complete", is_flag=True, help="Who is not in the file is removed.")
+@click.option("--complete", is_flag=True, help="Remove people and groups that are not in the file.")
 @wait
 @click.pass_obj
 def import_ldif(line: CommandLine, *, file: Path, domain: str, directory: str, complete: bool, wait: bool) -> None:
-    """Import an LDIF file in the background; prints the number of the import."""
+    """Import an LDIF file in the background and print the number of the import."""
     path = str(file.absolute())
     job = line.call("directory.import_ldif", path=path, domain=domain, directory=directory, complete=complete)
     _queued(line, job, wait=wait)
@@ -83,12 +87,13 @@ def import_ldif(line: CommandLine, *, file: Path, domain: str, directory: str, c
 @directory.command()
 @click.argument("name")
 @domain
-@click.option("--full", is_flag=True, help="All of it, not only what has changed.")
+@click.option("--full", is_flag=True, help="Everything, not only changes.")
 @wait
 @click.pass_obj
 def sync(line: CommandLine, *, name: str, domain: str, full: bool, wait: bool) -> None:
-    """Read a directory in the background; prints the number of the import."""
-    _queued(line, line.call("directory.sync", name=name, domain=domain, full=full), wait=wait)
+    """Read a directory in the background and print the number of the import."""
+    queued = line.run("/api/v1/directory/sync", {"directoryName": name, "full": full}, domain=domain)
+    _queued(line, queued["jobId"], wait=wait)
 
 
 @directory.command()
@@ -97,8 +102,8 @@ def sync(line: CommandLine, *, name: str, domain: str, full: bool, wait: bool) -
 @click.option("--every", type=int, default=0, help="Minutes from one reading to the next.")
 @click.option("--at", "times", multiple=True, metavar="HH:MM", help="A time of the day; may be given several times.")
 @click.option("--zone", default="UTC", show_default=True, help="The time zone of --at.")
-@click.option("--full-every", type=int, default=24, show_default=True, help="Each so-many-th reading is of everything.")
-@click.option("--off", is_flag=True, help="Read it on request alone.")
+@click.option("--full-every", type=int, default=24, show_default=True, help="Every n-th reading is complete.")
+@click.option("--off", is_flag=True, help="Read it on request only.")
 @json_form
 @click.pass_obj
 def schedule(
@@ -113,15 +118,22 @@ def schedule(
     off: bool,
     form: Form | None,
 ) -> None:
-    """Set when a directory is read by itself; without --every, --at or --off, show the schedules of the domain."""
+    """Set when a directory is read; without --every, --at or --off, show the schedules of the domain."""
     if not (every or times or off):
-        line.print_rows(line.rows("directory.schedules", domain=domain), SCHEDULE_COLUMNS, form)
+        shown = line.run("/api/v1/directory/listSchedules", domain=domain)
+        line.print_rows(entries(shown["schedules"]), SCHEDULE_COLUMNS, form)
         return
     if name is None or (off and (every or times)):
         raise click.UsageError("a directory, with --every, --at or --off")
-    told: dict[str, JSON] = {"times": list(times), "zone": zone, "full_every": full_every}
-    following = line.call("directory.schedule", name=name, domain=domain, every=every, **told)
-    line.note(f"{name} is read next at {following}" if following else f"{name} is read on request alone")
+    body: Row = {
+        "directoryName": name,
+        "everyMinutes": every,
+        "timesOfDay": list(times),
+        "timeZone": zone,
+        "fullEvery": full_every,
+    }
+    following = line.run("/api/v1/directory/setSchedule", body, domain=domain)["nextRun"]
+    line.note(f"{name} is read next at {following}" if following else f"{name} is read on request only")
 
 
 @directory.command()
@@ -130,7 +142,8 @@ def schedule(
 @click.pass_obj
 def jobs(line: CommandLine, *, domain: str, form: Form | None) -> None:
     """List the imports of a domain, the newest first."""
-    line.print_rows(line.rows("directory.jobs", domain=domain), JOB_COLUMNS, form)
+    rows = line.rows("directory.jobs", domain=domain)
+    line.print_rows(rows if form else [{**row, **_counts(row)} for row in rows], JOB_COLUMNS, form)
 
 
 @directory.command()
@@ -138,7 +151,7 @@ def jobs(line: CommandLine, *, domain: str, form: Form | None) -> None:
 @click.pass_obj
 def cancel(line: CommandLine, *, job: int) -> None:
     """Cancel an import; what it has written stays."""
-    line.call("directory.cancel", job=job)
+    line.run("/api/v1/cancelImport", {"jobId": job}, domain=_domain_of(line, job))
     line.note(f"import {job} is cancelled")
 
 
@@ -147,8 +160,8 @@ def cancel(line: CommandLine, *, job: int) -> None:
 @wait
 @click.pass_obj
 def confirm(line: CommandLine, *, job: int, wait: bool) -> None:
-    """Let an import that has stopped before it removes most of a directory go on and remove it."""
-    line.call("directory.confirm", job=job)
+    """Continue an import that stopped before it removed most of a directory."""
+    line.run("/api/v1/confirmImport", {"jobId": job}, domain=_domain_of(line, job))
     _queued(line, job, wait=wait)
 
 
@@ -156,35 +169,62 @@ def confirm(line: CommandLine, *, job: int, wait: bool) -> None:
 @click.argument("name")
 @domain
 @click.argument("fields", nargs=-1, metavar="[FIELD=ATTRIBUTE]...")
-@click.option("--group", default="", help="For the people of this group alone.")
-@click.option("--apply", is_flag=True, help="To who is there already, too.")
+@click.option("--group", default="", help="Only for the people of this group.")
+@click.option("--apply", is_flag=True, help="Apply it to the known people now.")
 @click.pass_obj
 def mapping(line: CommandLine, *, name: str, domain: str, fields: tuple[str, ...], group: str, apply: bool) -> None:
     """Set which attributes become which fields, such as email=mail; without any, show what is set."""
     if not fields:
-        rows = [row for row in line.rows("directory.mappings", domain=domain) if _is_named(row, name)]
-        line.print_rows(rows, MAPPING_COLUMNS)
+        line.print_rows([row for row in _mappings(line, domain) if _is_named(row, name)], MAPPING_COLUMNS)
         return
     pairs = [field.partition("=") for field in fields]
     if not all(mark for _, mark, _ in pairs):
         raise click.UsageError("a field and its attribute, such as email=mail")
-    told: dict[str, JSON] = {field: attribute for field, _, attribute in pairs}
-    line.call("directory.map", name=name, domain=domain, group=group, fields=told, apply=apply)
+    of: Row = {"groupID": _group_id(line, domain, name, group)} if group else {"directoryName": name}
+    taken: Row = {field: attribute for field, _, attribute in pairs}
+    line.run("/api/v1/reConfigure", {**of, "fieldMappings": taken, "apply": apply}, domain=domain)
     line.note(f"the mapping of {name} is set")
 
 
+def _mappings(line: CommandLine, domain: str) -> Iterator[Row]:
+    """Yield each mapped field of a domain's directories and groups."""
+    for each in line.listed("/api/v1/mapping/list", "mappings", domain=domain):
+        taken = each["fieldMappings"]
+        for field, attribute in sorted(taken.items()) if isinstance(taken, dict) else ():
+            yield {**each, "field": field, "attribute": attribute}
+
+
+def _group_id(line: CommandLine, domain: str, directory: str, name: str) -> JSON:
+    """Return the id of a directory's group. StartError: no group or several have the name."""
+    groups = line.listed("/ad/GetAllGroupsByDomain", "groups", {"search": name}, domain=domain)
+    found = [
+        each["groupId"] for each in groups if _is_named(each, directory) and fold(str(each["groupName"])) == fold(name)
+    ]
+    if len(found) != 1:
+        raise StartError(f"--group: {len(found) or 'no'} groups of {directory} have that name")
+    return found[0]
+
+
 def _is_named(row: Row, name: str) -> bool:
-    return str(row["directory"]).casefold() == name.casefold()
+    return fold(str(row["directoryName"])) == fold(name)
+
+
+def _domain_of(line: CommandLine, job: int) -> str:
+    return str(line.row("directory.job", job=job)["domainId"])
+
+
+def _counts(job: Row) -> Row:
+    return job["counts"] if isinstance(job["counts"], dict) else {}
 
 
 def _queued(line: CommandLine, job: JSON, *, wait: bool) -> None:
     line.print(str(job))
     if not wait:
-        line.note("the import goes on in the background of the service")
+        line.note("the import continues in the background of the service")
         return
     while (row := line.row("directory.job", job=job))["state"] not in OVER:
         time.sleep(LOOK_S)
-    line.note(", ".join(f"{row[name]} {name}" for name in JOB_COLUMNS[4:10]))
+    line.note(", ".join(f"{_counts(row)[name]} {name}" for name in COUNTS))
     if row["state"] != "DONE":
-        errors = row["errors"] if isinstance(row["errors"], list) else []
-        raise StartError("; ".join(map(str, [f"the import is {row['state']}", row["message"], *errors])))
+        errors = [f"{each['where']}: {each['message']}" for each in entries(row["errors"])]
+        raise StartError("; ".join([f"the import is {row['state']}", str(row["message"]), *errors]))

@@ -8,6 +8,7 @@ from pydantic import SecretStr
 
 from sallyport.base.clock import iso
 from sallyport.base.errors import BODY, NotFound, invalid_field
+from sallyport.base.wire import Row
 from sallyport.directory.area import DirectoryArea
 from sallyport.directory.bodies import (
     DeleteDirectory,
@@ -178,7 +179,7 @@ def _declare_imports(declared: Operations, service: Directories, domains_of: Dom
         jobs = [found[job_id] for job_id in sorted(found, reverse=True)]
         waiting = sum(job.state in OPEN for job in jobs)
         message = f"{len(jobs)} import(s), {waiting} not done yet"
-        return Plain({"message": message, "status": "Success", "jobs": [_job(job) for job in jobs]})
+        return Plain({"message": message, "status": "Success", "jobs": [job_entry(job) for job in jobs]})
 
     @declared.post("/api/v1/cancelImport", roles=OPERATORS)
     async def cancel_import(body: OneImport, caller: Caller) -> Done:
@@ -338,7 +339,8 @@ def _octets(secret: SecretStr | None) -> bytes | None:
     return None if secret is None or not secret.get_secret_value() else secret.get_secret_value().encode()
 
 
-def _job(job: Job) -> dict[str, object]:
+def job_entry(job: Job) -> Row:
+    """Return an import as `JobEntry` describes it."""
     return {
         "jobId": job.id,
         "domainId": job.domain_id,

@@ -15,6 +15,7 @@ from sallyport.cli.checks.model import Examination, Finding, ok, problem, warnin
 
 LATE_US: Final = 600 * SECOND
 """A reading that is due is asked for within half a minute."""
+STATUS: Final = "/api/v1/getImportStatus"
 _READINGS: Final = {"reading", "agent"}
 
 
@@ -22,36 +23,38 @@ def check_directories(examination: Examination) -> Iterator[Finding]:
     """Each directory has been read, the last time too, and is read again when it is due; its certificates are good."""
     for domain in examination.domains:
         number = str(domain["domainId"])
-        schedules = {each["directory"]: each for each in examination.line.rows("directory.schedules", domain=number)}
-        for each in examination.line.rows("directory.list", domain=number):
-            shown = examination.line.row("directory.show", domain=number, name=each["name"])
-            name = f"{domain['domainName']}: {each['name']}"
-            yield _of_readings(name, shown)
-            schedule = schedules.get(each["name"])
+        line = examination.line
+        listed = line.run("/api/v1/directory/listSchedules", domain=number)
+        schedules = {each["directoryName"]: each for each in entries(listed["schedules"])}
+        for each in line.rows("directory.list", domain=number):
+            name = f"{domain['domainName']}: {each['directoryName']}"
+            wanted: Row = {"DirectoryName": each["directoryName"]}
+            yield _of_readings(name, each, entries(line.run(STATUS, [wanted], domain=number)["jobs"]))
+            schedule = schedules.get(each["directoryName"])
             if schedule is not None and examination.process_id is not None:
                 yield from of_schedule(name, schedule)
-            yield from _of_authorities(name, shown)
+            yield from _of_authorities(name, each)
 
 
-def _of_readings(name: str, directory: Row) -> Finding:
+def _of_readings(name: str, directory: Row, jobs: list[Row]) -> Finding:
     """How the last reading went. A directory that only files have filled is not read."""
     if directory["kind"] == "ldif":
         return ok(f"{name}: from files")
-    over = [each for each in entries(directory["jobs"]) if each["kind"] in _READINGS and each["ended"] is not None]
+    over = [each for each in jobs if each["kind"] in _READINGS and each["endedAt"]]
     if not over:
         how = "its agent has sent nothing yet" if directory["kind"] == "agent" else "sallyport directory sync"
         return warning(f"{name}: never read: {how}")
     last = over[0]
     if last["state"] != "FAILED":
-        return ok(f"{name}: read at {last['ended']}")
-    read = next((f"at {each['ended']}" for each in over if each["state"] == "DONE"), "never, as far as is known")
-    return problem(f"{name}: import {last['id']} failed at {last['ended']}: {last['message']}; last read {read}")
+        return ok(f"{name}: read at {last['endedAt']}")
+    read = next((f"at {each['endedAt']}" for each in over if each["state"] == "DONE"), "never, as far as is known")
+    return problem(f"{name}: import {last['jobId']} failed at {last['endedAt']}: {last['message']}; last read {read}")
 
 
 def of_schedule(name: str, schedule: Row) -> Iterator[Finding]:
-    """Whether a reading is overdue. schedule: of `directory.schedules`."""
-    if from_iso(str(schedule["next"])) < now_us() - LATE_US:
-        yield problem(f"{name}: the reading that was due at {schedule['next']} was not asked for")
+    """Whether a reading is overdue. schedule: an entry of listSchedules."""
+    if from_iso(str(schedule["nextRun"])) < now_us() - LATE_US:
+        yield problem(f"{name}: the reading that was due at {schedule['nextRun']} was not asked for")
 
 
 def _of_authorities(name: str, directory: Row) -> Iterator[Finding]:

@@ -58,8 +58,8 @@ def _targets(examination: Examination) -> Iterator[Target]:
             else:
                 yield from _of_url(f"{name}: directory", str(server))
         for directory in examination.line.rows("directory.list", domain=str(domain["domainId"])):
-            for url in str(directory["app_url"]).replace(",", " ").split():
-                yield from _of_url(f"{name}: directory {directory['name']}", url)
+            for url in str(directory["appUrl"]).replace(",", " ").split():
+                yield from _of_url(f"{name}: directory {directory['directoryName']}", url)
 
 
 def _of_provider(domain: str, kind: str, fields: Mapping[str, JSON]) -> Iterator[Target]:
