@@ -54,7 +54,7 @@ from sallyport.login.first.model import Checker
 from sallyport.login.first.service import KINDS
 from sallyport.login.first.winbind.helpers import Helpers
 from sallyport.login.journal import Journal
-from sallyport.login.model import Login
+from sallyport.login.login import Login
 from sallyport.login.second import session as sessions
 from sallyport.login.second.service import device_patience
 from sallyport.metrics import (

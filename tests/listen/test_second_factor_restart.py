@@ -7,7 +7,7 @@ import pytest
 import trio
 
 from sallyport.domains.domain import Fallback
-from sallyport.login.model import Reason
+from sallyport.login.login import Reason
 from sallyport.mfa.model import Outcome
 from sallyport.radius.attributes import STATE
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT

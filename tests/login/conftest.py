@@ -7,7 +7,7 @@ import trio
 
 from sallyport.inventory.clients.client import Client
 from sallyport.inventory.devices.device import UNKNOWN, Device
-from sallyport.login.model import Answered, Decision, Login, Reason, Verdict
+from sallyport.login.login import Answered, Decision, Login, Reason, Verdict
 from sallyport.radius.duplicates import Entry
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT, encode_reply
 from tests.areas import Areas, areas, clock

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sallyport.domains.domain import Fallback, Mode
 from sallyport.login.decision import decide
-from sallyport.login.model import Reason, Verdict
+from sallyport.login.login import Reason, Verdict
 from sallyport.policy.rules.rule import Action
 
 # What a login with a right first factor comes to, by the rules' action and what became of the second factor:

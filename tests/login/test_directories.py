@@ -3,7 +3,7 @@
 import pytest
 
 from sallyport.domains.domain import Domain, Mode
-from sallyport.login.model import Reason, Verdict
+from sallyport.login.login import Reason, Verdict
 from sallyport.policy.rules.bodies import RuleFields
 from sallyport.policy.rules.rule import Action
 from tests.directory.world import group, imported, person

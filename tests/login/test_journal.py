@@ -14,7 +14,7 @@ from sallyport.base.errors import StoreError
 from sallyport.events.repo import EventQuery, EventRow
 from sallyport.events.service import Events
 from sallyport.login.journal import LONG, MOST, PURGE_S, Journal, KeptAnswer, pack, unpack
-from sallyport.login.model import AccountingRecord, Answered, Login
+from sallyport.login.login import AccountingRecord, Answered, Login
 from sallyport.radius.attributes import push_attribute
 from sallyport.radius.duplicates import Entry
 from sallyport.radius.packet import ACCOUNTING_RESPONSE, encode_reply

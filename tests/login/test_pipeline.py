@@ -7,7 +7,7 @@ from sallyport.domains.domain import FirstFactor, Mode
 from sallyport.endpoints.groups.group import NewGroup
 from sallyport.endpoints.membership import Action as AssignmentAction
 from sallyport.login.identity import default_domain, split_realm
-from sallyport.login.model import Reason, Verdict
+from sallyport.login.login import Reason, Verdict
 from sallyport.policy.rules.bodies import RuleFields
 from sallyport.radius.attributes import SESSION_TIMEOUT, USER_NAME, USER_PASSWORD, pull_attributes, push_attribute
 from tests.login.conftest import Desk

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from sallyport.login.model import Reason
+from sallyport.login.login import Reason
 from tests.login.first.ldap.checkers import Asked, asking, host, needs_bonsai
 from tests.peers.programs import needs
 from tests.peers.samba import (

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from sallyport.login.model import Reason
+from sallyport.login.login import Reason
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
 from tests.login.first.ldap.checkers import asking, host, needs_bonsai
 from tests.peers.authority import Authority

@@ -6,7 +6,7 @@ import trio
 from trio.testing import MockClock
 
 from sallyport.domains.domain import Domain
-from sallyport.login.model import Reason
+from sallyport.login.login import Reason
 from sallyport.login.second.enrolment import Enrolments
 from sallyport.login.second.forecast import Standing
 from sallyport.mfa.circuit import Guarded

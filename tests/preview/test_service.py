@@ -8,7 +8,7 @@ from sallyport.domains.domain import Domain
 from sallyport.domains.impact import Effect
 from sallyport.endpoints.groups.group import NewGroup
 from sallyport.endpoints.membership import Action as AssignmentAction
-from sallyport.login.model import Reason
+from sallyport.login.login import Reason
 from sallyport.login.second.forecast import Standing
 from sallyport.mfa.circuit import Guarded
 from sallyport.preview.enrolled import SecondFactors

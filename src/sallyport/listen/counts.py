@@ -1,6 +1,6 @@
 """What one socket's exchange counts, with the cells of its metrics at hand: labels are looked up once."""
 
-from sallyport.login.model import Decision
+from sallyport.login.login import Decision
 from sallyport.metrics import Buckets, Cell, LoginMetrics, RadiusMetrics
 from sallyport.radius.packet import (
     ACCESS_ACCEPT,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import trio
 
-from sallyport.login.model import Answered
+from sallyport.login.login import Answered
 
 
 class Delayed:

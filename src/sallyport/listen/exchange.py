@@ -27,7 +27,7 @@ from sallyport.listen.waiting import Waiting
 from sallyport.login.decision import ROUND, refusal
 from sallyport.login.identity import default_domain
 from sallyport.login.journal import Journal, KeptAnswer
-from sallyport.login.model import AccountingRecord, Answered, Decision, Login, Verdict
+from sallyport.login.login import AccountingRecord, Answered, Decision, Login, Verdict
 from sallyport.login.pipeline import Pipeline, show_unproven
 from sallyport.metrics import LoginMetrics, RadiusMetrics
 from sallyport.radius.attributes import EAP_MESSAGE, PROXY_STATE

@@ -8,7 +8,7 @@ from typing import Final
 import trio
 
 from sallyport.base.fair import FairShares
-from sallyport.login.model import Login
+from sallyport.login.login import Login
 from sallyport.radius.duplicates import Source
 
 BEGIN_AT_ONCE: Final = 8

@@ -17,7 +17,7 @@ from sallyport.login.first.model import Host as FirstHost
 from sallyport.login.first.service import KINDS, FirstFactors
 from sallyport.login.first.trial import Trials
 from sallyport.login.first.winbind.helpers import Helpers
-from sallyport.login.model import Login
+from sallyport.login.login import Login
 from sallyport.login.pipeline import Pipeline
 from sallyport.login.second.service import SecondFactor, device_patience
 from sallyport.metrics import LockoutMetrics, MfaMetrics, UpstreamMetrics

@@ -13,7 +13,7 @@ from secrets import token_bytes
 from typing import Final
 
 from sallyport.domains.domain import Domain, Fallback, Mode
-from sallyport.login.model import Decision, Login, Reason, Verdict
+from sallyport.login.login import Decision, Login, Reason, Verdict
 from sallyport.policy.rules.rule import UNMATCHED, Action
 from sallyport.radius.attributes import EAP_MESSAGE, push_attribute
 from sallyport.radius.method import Method

@@ -8,7 +8,7 @@ from sallyport.domains.domain import Domain, DomainTable, FirstFactor
 from sallyport.endpoints.repo import active_groups
 from sallyport.endpoints.user import name_key
 from sallyport.inventory.clients.client import Client
-from sallyport.login.model import PASSED, Login, Reason
+from sallyport.login.login import PASSED, Login, Reason
 from sallyport.policy.rules.match import Facts, kind_of
 from sallyport.policy.rules.rule import Kind
 from sallyport.radius.attributes import (

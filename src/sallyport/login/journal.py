@@ -27,7 +27,7 @@ from sallyport.inventory.devices.sightings import Refused, Registered, write_fir
 from sallyport.inventory.sessions.report import OF_DEVICE
 from sallyport.inventory.sessions.service import Record, write_records
 from sallyport.login.identity import kind
-from sallyport.login.model import AccountingRecord, Answered, Login
+from sallyport.login.login import AccountingRecord, Answered, Login
 from sallyport.policy.rules.rule import Kind
 from sallyport.radius.attributes import ACCT_SESSION_ID, SERVICE_TYPE
 from sallyport.radius.duplicates import Source

@@ -23,7 +23,7 @@ from sallyport.login.eap.rounds import Rounds
 from sallyport.login.first.password import check_password, check_vouched, ends_in_code, known_as, still, typed_code
 from sallyport.login.first.service import FirstFactors
 from sallyport.login.identity import facts_of, who
-from sallyport.login.model import NOTHING, PASSED, Decision, Login, Reason, Verdict
+from sallyport.login.login import NOTHING, PASSED, Decision, Login, Reason, Verdict
 from sallyport.login.second.conversation import SecondFactorResult
 from sallyport.login.second.service import SecondFactor
 from sallyport.login.second.session import Asked
@@ -47,7 +47,7 @@ BY_ADDRESS: Final = "mac"
 _CHECKED_HERE: Final = frozenset({FirstFactor.LOCAL, FirstFactor.NONE})
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Pipeline:
     """Decides logins.
 

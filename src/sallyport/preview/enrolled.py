@@ -7,7 +7,7 @@ import trio
 
 from sallyport.base.errors import StoreError
 from sallyport.domains.domain import Domain
-from sallyport.login.model import Reason
+from sallyport.login.login import Reason
 from sallyport.login.second.enrolment import Enrolments
 from sallyport.login.second.forecast import Standing, standing
 from sallyport.mfa.service import Attached, Providers

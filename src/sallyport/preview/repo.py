@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sallyport.events.repo import COUNTER
 from sallyport.inventory.devices import posture
-from sallyport.login.model import Reason
+from sallyport.login.login import Reason
 from sallyport.preview.periods import Span
 from sallyport.radius.method import Method
 from sallyport.store import counters

@@ -15,7 +15,7 @@ from sallyport.inventory.clients.client import Client
 from sallyport.inventory.devices.device import UNKNOWN
 from sallyport.login.decision import decide
 from sallyport.login.identity import kept
-from sallyport.login.model import NAMELESS, Decision, Reason, Verdict
+from sallyport.login.login import NAMELESS, Decision, Reason, Verdict
 from sallyport.login.second.forecast import Standing
 from sallyport.policy.rules.match import Facts, kind_of
 from sallyport.policy.rules.rule import UNMATCHED, Action, Kind

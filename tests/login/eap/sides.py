@@ -1,7 +1,7 @@
 """What people log in with, and what they do meanwhile."""
 
 from sallyport.endpoints.users.account import UserChange
-from sallyport.login.model import Reason
+from sallyport.login.login import Reason
 from sallyport.radius.eap import packet as eap
 from tests.areas import Areas
 from tests.radius.eap.supplicant import (

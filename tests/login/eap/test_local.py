@@ -10,7 +10,7 @@ from sallyport.certs.authority import fingerprint
 from sallyport.certs.credentials import Credentials
 from sallyport.domains.domain import Mode
 from sallyport.inventory.clients.issued import IssuedCertificates
-from sallyport.login.model import Reason
+from sallyport.login.login import Reason
 from sallyport.policy.rules.bodies import RuleFields
 from sallyport.radius.attributes import FRAMED_MTU, PROXY_STATE, push_attribute
 from sallyport.radius.eap import packet as eap

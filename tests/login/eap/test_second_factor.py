@@ -4,7 +4,7 @@ import pytest
 import trio
 
 from sallyport.domains.domain import Fallback, Mode
-from sallyport.login.model import Reason
+from sallyport.login.login import Reason
 from sallyport.mfa.model import Outcome, ProviderError
 from sallyport.policy.rules.bodies import RuleFields
 from sallyport.radius.eap import packet as eap

@@ -2,10 +2,10 @@
 
 from structlog.testing import capture_logs
 
-from sallyport.login.eap.model import EapLogin, EapResult
+from sallyport.login.eap.login import EapLogin, EapResult
 from sallyport.login.eap.unfinished import Unfinished
 from sallyport.login.eap.verifiers import Station
-from sallyport.login.model import Reason
+from sallyport.login.login import Reason
 from sallyport.radius.eap.conversation import Conversation
 from sallyport.radius.eap.methods import Terms, offers
 from sallyport.radius.eap.packet import IDENTITY, NAK, RESPONSE, Packet, encode

@@ -10,7 +10,7 @@ from pydantic import SecretStr
 
 from sallyport.domains.domain import Domain, FirstFactor
 from sallyport.login.first.model import Checker, Fields, Host, Tell
-from sallyport.login.model import Found, Login, Reason
+from sallyport.login.login import Found, Login, Reason
 from sallyport.radius.attributes import CLASS, REPLY_MESSAGE, push_attribute
 from sallyport.radius.method import sent_password
 from tests.areas import Areas, areas, clock

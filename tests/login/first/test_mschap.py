@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from sallyport.login.decision import refusal
-from sallyport.login.model import Reason
+from sallyport.login.login import Reason
 from sallyport.radius.attributes import VENDOR_SPECIFIC, pull_attributes, pull_vendor_attributes
 from sallyport.radius.method import Method
 from sallyport.radius.mschap import (

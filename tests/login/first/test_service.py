@@ -13,7 +13,7 @@ from sallyport.login.decision import refusal
 from sallyport.login.first import repo
 from sallyport.login.first.repo import FactorRow
 from sallyport.login.first.service import RESTART_S, RETIRE_S
-from sallyport.login.model import Reason
+from sallyport.login.login import Reason
 from sallyport.radius.attributes import CLASS, REPLY_MESSAGE, push_attribute
 from sallyport.store.vault import Vault
 from tests.login.conftest import Desk

@@ -3,7 +3,7 @@
 import pytest
 
 from sallyport.domains.domain import Mode
-from sallyport.login.model import Decision
+from sallyport.login.login import Decision
 from sallyport.mfa.model import Enrolment, Outcome
 from tests.areas import Areas
 from tests.login.conftest import Desk

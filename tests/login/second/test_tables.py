@@ -6,7 +6,7 @@ import trio
 from trio.testing import MockClock
 
 from sallyport.base.clock import SECOND
-from sallyport.login.model import Reason
+from sallyport.login.login import Reason
 from sallyport.login.second.challenges import Challenges
 from sallyport.login.second.enrolment import Enrolments
 from sallyport.login.second.prompts import A_MINUTE, Prompts

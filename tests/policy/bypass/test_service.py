@@ -6,7 +6,7 @@ import pytest
 
 from sallyport.base.errors import Conflict, NotFound
 from sallyport.domains.domain import Mode
-from sallyport.login.model import Reason, Verdict
+from sallyport.login.login import Reason, Verdict
 from sallyport.policy.bypass import repo
 from sallyport.policy.bypass.match import mac_key
 from sallyport.policy.rules.bodies import RuleFields

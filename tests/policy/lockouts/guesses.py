@@ -3,7 +3,7 @@
 from itertools import count
 
 from sallyport.audit.repo import AuditQuery, AuditRow
-from sallyport.login.model import Decision, Reason, Verdict
+from sallyport.login.login import Decision, Reason, Verdict
 from tests.areas import Areas
 from tests.login.conftest import Desk, unproven
 from tests.packets import attributes, pap

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sallyport.base.clock import SECOND
 from sallyport.domains.domain import Domain, Mode
 from sallyport.login.decision import refusal
-from sallyport.login.model import Reason, Verdict
+from sallyport.login.login import Reason, Verdict
 from sallyport.policy.lockouts.failures import Kind
 from tests.areas import Areas
 from tests.directory.world import imported, person

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sallyport.login.model import Reason
+from sallyport.login.login import Reason
 from sallyport.policy.lockouts.stations import SharedStations
 from tests.login.conftest import Desk
 from tests.packets import attributes

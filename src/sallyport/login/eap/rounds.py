@@ -9,11 +9,11 @@ from sallyport.domains.domain import LOCAL, Domain
 from sallyport.endpoints.service import MISSING, Missing
 from sallyport.endpoints.user import User
 from sallyport.login.decision import ROUND, decide
-from sallyport.login.eap.model import EapResult, InnerSecondFactor, OpenQuestion
+from sallyport.login.eap.login import EapResult, InnerSecondFactor, OpenQuestion
 from sallyport.login.eap.service import Eap
 from sallyport.login.eap.verifiers import Station
 from sallyport.login.first.password import still
-from sallyport.login.model import PASSED, Decision, Login, Reason, Verdict
+from sallyport.login.login import PASSED, Decision, Login, Reason, Verdict
 from sallyport.login.second.conversation import SecondFactorResult
 from sallyport.login.second.session import Asked, Session
 from sallyport.mfa.model import Code

@@ -7,7 +7,7 @@ from typing import Final
 
 import structlog
 
-from sallyport.login.eap.model import EapLogin
+from sallyport.login.eap.login import EapLogin
 from sallyport.radius.packet import as_text
 
 TOLD_S: Final = 1.0

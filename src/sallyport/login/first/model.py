@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sallyport.base.clock import Clock
     from sallyport.base.errors import FieldError
     from sallyport.login.first.winbind.helpers import Helpers
-    from sallyport.login.model import Login, Reason
+    from sallyport.login.login import Login, Reason
     from sallyport.metrics import UpstreamMetrics
     from sallyport.outgoing.egress import Egress
 

@@ -1,7 +1,7 @@
 """MS-CHAP and MS-CHAPv2 as a first factor: against an endpoint user's password, or a hash that somebody else gives."""
 
 from sallyport.endpoints.user import User
-from sallyport.login.model import PASSED, Found, Login, Reason
+from sallyport.login.login import PASSED, Found, Login, Reason
 from sallyport.radius.attributes import USER_NAME
 from sallyport.radius.mschap import (
     MsChap1,

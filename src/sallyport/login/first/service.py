@@ -19,7 +19,7 @@ from sallyport.login.first.ldap.checker import Ldap
 from sallyport.login.first.model import AtOnce, Checker, Fields, Host, Tell, silent
 from sallyport.login.first.repo import FactorRow
 from sallyport.login.first.upstream.checker import Upstream
-from sallyport.login.model import Login, Reason
+from sallyport.login.login import Login, Reason
 from sallyport.outgoing.fields import revealed, shown
 from sallyport.store import audit
 from sallyport.store.model import Tx

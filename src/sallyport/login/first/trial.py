@@ -24,7 +24,7 @@ from sallyport.login.first.password import check_password, ends_in_code
 from sallyport.login.first.service import FirstFactors
 from sallyport.login.first.winbind.checker import hashed_name
 from sallyport.login.identity import who
-from sallyport.login.model import Answered, Login, Reason
+from sallyport.login.login import Answered, Login, Reason
 from sallyport.radius.attributes import NAS_IDENTIFIER, USER_NAME, USER_PASSWORD, push_attribute
 from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.duplicates import Entry

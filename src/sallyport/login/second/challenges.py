@@ -12,7 +12,7 @@ from typing import Final
 
 from sallyport.base.bounded import BoundedMap
 from sallyport.base.clock import Clock
-from sallyport.login.model import Reason
+from sallyport.login.login import Reason
 from sallyport.login.second import session as sessions
 from sallyport.login.second.conversation import SecondFactorResult
 from sallyport.login.second.session import LIFETIME_US, Kind, Session

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import trio
 
-from sallyport.login.model import NOTHING, Found, Login, Reason
+from sallyport.login.login import NOTHING, Found, Login, Reason
 from sallyport.login.second.session import NOBODY, Asked, LoginKey, Session
 from sallyport.mfa.service import Attached
 from sallyport.radius.method import TYPED, Method

@@ -12,7 +12,7 @@ import trio
 
 from sallyport.base.bounded import BoundedMap
 from sallyport.base.text import fold
-from sallyport.login.model import Reason
+from sallyport.login.login import Reason
 from sallyport.login.second.prompts import UserKey
 from sallyport.mfa.model import Enrolment, ProviderError
 from sallyport.mfa.service import Attached

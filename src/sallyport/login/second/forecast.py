@@ -4,7 +4,7 @@ function, since two would come to disagree."""
 from dataclasses import dataclass
 from math import inf
 
-from sallyport.login.model import Reason
+from sallyport.login.login import Reason
 from sallyport.mfa.service import Attached, Unavailable
 from sallyport.radius.method import TYPED
 

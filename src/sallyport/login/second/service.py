@@ -16,7 +16,7 @@ from sallyport.base.clock import SECOND, Clock
 from sallyport.base.errors import StoreError
 from sallyport.base.text import fold, fold_name
 from sallyport.domains.domain import Domain
-from sallyport.login.model import Login, Reason
+from sallyport.login.login import Login, Reason
 from sallyport.login.second import session as sessions
 from sallyport.login.second.calls import POLL_S, Calls, withdraw
 from sallyport.login.second.challenges import Challenges

@@ -11,7 +11,7 @@ from enum import StrEnum
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import SecretError
 from sallyport.base.text import fold
-from sallyport.login.model import Found, Login
+from sallyport.login.login import Found, Login
 from sallyport.mfa.model import Question
 from sallyport.policy.lockouts.stations import is_nas
 from sallyport.radius.attributes import (

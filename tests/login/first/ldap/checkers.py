@@ -17,7 +17,7 @@ from sallyport.login.first.ldap.checker import Ldap
 from sallyport.login.first.ldap.fields import LdapFields
 from sallyport.login.first.model import Host
 from sallyport.login.first.winbind.helpers import Helpers
-from sallyport.login.model import Found, Reason
+from sallyport.login.login import Found, Reason
 from sallyport.metrics import UpstreamMetrics
 from sallyport.outgoing.egress import Egress, LookUp, look_up
 

@@ -6,7 +6,7 @@ from sallyport.base.clock import SECOND
 from sallyport.directory.reading.answers import TooLarge
 from sallyport.directory.reading.connection import Entry, Policy, Refusal
 from sallyport.login.first.ldap.account import found, must_change, why_refused
-from sallyport.login.model import Reason
+from sallyport.login.login import Reason
 
 NOW = 1_767_225_600 * SECOND  # 2026-01-01
 BEFORE, AFTER = "134116991990000000", "134116992010000000"  # a second before and after, since 1601, in 100 ns

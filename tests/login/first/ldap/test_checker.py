@@ -12,7 +12,7 @@ import trio
 
 from sallyport.directory.reading.search import escaped
 from sallyport.login.eap.verifiers import Binds
-from sallyport.login.model import Reason
+from sallyport.login.login import Reason
 from sallyport.radius.attributes import USER_PASSWORD
 from sallyport.radius.method import Method
 from tests.areas import SetClock

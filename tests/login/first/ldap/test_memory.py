@@ -2,7 +2,7 @@
 
 from sallyport.base.clock import now_us
 from sallyport.login.first.ldap.memory import LONGEST, Memory
-from sallyport.login.model import Found
+from sallyport.login.login import Found
 
 
 def test_what_is_remembered_has_a_limit() -> None:

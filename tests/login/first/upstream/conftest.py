@@ -8,7 +8,7 @@ import pytest
 import trio
 
 from sallyport.domains.domain import FirstFactor
-from sallyport.login.model import Login, Reason
+from sallyport.login.login import Login, Reason
 from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.duplicates import Entry
 from sallyport.radius.packet import ACCESS_ACCEPT, decode_reply, encode_reply

@@ -10,7 +10,7 @@ from sallyport.login.first.upstream.checker import Upstream as Checker
 from sallyport.login.first.upstream.health import ANSWERS_TO_ALIVE, CHECK_INTERVAL_S, ZOMBIE_S
 from sallyport.login.first.upstream.home import HomeServer
 from sallyport.login.first.upstream.pool import LIMIT_S, TICK_S
-from sallyport.login.model import Reason
+from sallyport.login.login import Reason
 from sallyport.radius.attributes import REPLY_MESSAGE, STATE, push_attribute
 from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT, Request, encode_reply

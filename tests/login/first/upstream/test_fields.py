@@ -8,7 +8,7 @@ import trio
 from sallyport.base.errors import Invalid
 from sallyport.domains.domain import FirstFactor
 from sallyport.login.first.upstream.pool import Question
-from sallyport.login.model import Reason
+from sallyport.login.login import Reason
 from tests.login.first.upstream.conftest import Upstream
 from tests.login.first.upstream.home_server import PASSWORD, nothing
 from tests.packets import pap

@@ -16,7 +16,7 @@ from sallyport.certs.directory import Directory, present
 from sallyport.domains.domain import FirstFactor
 from sallyport.login.first.upstream.fields import TlsFields
 from sallyport.login.first.upstream.link import Link
-from sallyport.login.model import Reason
+from sallyport.login.login import Reason
 from sallyport.outgoing.egress import Egress
 from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.packet import ACCESS_ACCEPT, STATUS_SERVER, Request, decode, decode_reply, encode_reply

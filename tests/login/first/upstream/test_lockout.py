@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sallyport.login.model import Reason
+from sallyport.login.login import Reason
 from sallyport.radius.attributes import USER_NAME, push_attribute
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT, encode_reply
 from tests.areas import Areas, SetClock, clock, running_areas

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sallyport.login.model import Reason
+from sallyport.login.login import Reason
 from sallyport.radius.attributes import (
     CALLING_STATION_ID,
     CHAP_CHALLENGE,

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from sallyport.login.model import Reason
+from sallyport.login.login import Reason
 from sallyport.mfa.model import Outcome
 from sallyport.radius.attributes import (
     CLASS,

@@ -4,7 +4,7 @@ import pytest
 import structlog.testing
 
 from sallyport.login.first.winbind.checker import Winbind, account_name, hashed_name
-from sallyport.login.model import Reason
+from sallyport.login.login import Reason
 from sallyport.radius.mschap import MsChap1, challenge_response, nt_hash
 from tests.login.first.winbind.conftest import CHALLENGE, KEY, Program, Running
 

@@ -3,7 +3,7 @@
 import pytest
 
 from sallyport.login.first.winbind.reasons import why_refused
-from sallyport.login.model import Reason
+from sallyport.login.login import Reason
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from sallyport.base.errors import Invalid
 from sallyport.domains.domain import FirstFactor
-from sallyport.login.model import Reason
+from sallyport.login.login import Reason
 from sallyport.radius.mschap import MsChap1
 from tests.areas import Areas, areas, clock
 from tests.directory.reading.fake_directory import Manner, Person, directory

@@ -21,7 +21,7 @@ from sallyport.directory.reading.connection import (
     Policy,
     Refusal,
 )
-from sallyport.login.model import Found, Reason
+from sallyport.login.login import Found, Reason
 
 ATTRIBUTES: Final = (
     "memberOf", "userAccountControl", "accountExpires", "lockoutTime", "pwdAccountLockedTime", "pwdReset",

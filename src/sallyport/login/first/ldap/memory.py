@@ -13,7 +13,7 @@ from secrets import token_bytes
 from typing import Final
 
 from sallyport.base.clock import SECOND, Clock
-from sallyport.login.model import NOTHING, Found
+from sallyport.login.login import NOTHING, Found
 
 _LIMIT: Final = 10_000
 LONGEST: Final = 4 << 20

@@ -1,7 +1,7 @@
 """User-Names on the way to a home server and back. Its Accept may name the user itself (RFC 2865 section 5.1)."""
 
 from sallyport.base.text import fold
-from sallyport.login.model import Login
+from sallyport.login.login import Login
 from sallyport.policy.rules.match import station_key
 from sallyport.radius.attributes import USER_NAME
 from sallyport.radius.method import Method

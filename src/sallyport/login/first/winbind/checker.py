@@ -12,7 +12,7 @@ from sallyport.login.first.mschap import attempt_of, let_in
 from sallyport.login.first.winbind.helpers import Helpers, Unanswered
 from sallyport.login.first.winbind.protocol import Question
 from sallyport.login.first.winbind.reasons import NO_WINBIND, why_refused
-from sallyport.login.model import Login, Reason
+from sallyport.login.login import Login, Reason
 from sallyport.radius.attributes import USER_NAME
 from sallyport.radius.mschap import MsChap1, MsChap2, peer_names
 

@@ -7,7 +7,7 @@ comes by its name. So each reason has the words that only its own have.
 import re
 from typing import Final
 
-from sallyport.login.model import Reason
+from sallyport.login.login import Reason
 
 NO_WINBIND: Final = re.compile("winbind", re.IGNORECASE)
 """What winbind itself did not answer: it does not run, or its privileged pipe may not be used."""

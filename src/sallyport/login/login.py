@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Verdict(StrEnum):
-    """How a login ends."""
+    """The end of a login."""
 
     ACCEPT = "accept"
     REJECT = "reject"
@@ -34,10 +35,10 @@ class Verdict(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why a login ended as it did; empty where there is nothing to say."""
+    """Why a login ended as it did; empty for a login that passed."""
 
     NONE = ""
-    # the first door
+    # first factor
     WRONG_PASSWORD = "wrong password"  # noqa: S105
     UNKNOWN_USER = "unknown user"
     UNKNOWN_REALM = "unknown realm"
@@ -70,7 +71,7 @@ class Reason(StrEnum):
     PROXY_LOOP = "the upstream server sends the login back: a proxy loop"
     # the rules
     BLOCKED = "blocked by rule"
-    # the second door
+    # second factor
     ASKED = "second factor asked for"
     ENROLMENT_UNKNOWN = "enrolment not known yet"
     DENIED = "second factor denied"
@@ -82,7 +83,7 @@ class Reason(StrEnum):
     TOO_MANY_PROMPTS = "too many prompts"
     TOO_MANY_CODES = "the provider takes no more codes for now"
     CHALLENGE_OVER = "the challenge is unknown, over or another's"
-    # the second door cannot be asked: fallbackAction decides
+    # the second factor cannot be asked: fallbackAction decides
     NO_PROVIDER = "no provider"
     UNREACHABLE = "provider unreachable"
     RATE_LIMITED = "the provider's rate limit is reached"
@@ -92,8 +93,8 @@ class Reason(StrEnum):
 
 
 PASSED: Final = Reason.NONE
-"""What a step of a login comes to that has nothing against it. For what every login looks at, members have a name of
-their own: before Python 3.12 it takes half a microsecond to look one up in its enumeration."""
+"""The result of a step that the login passes. Members that every login looks up have a name of their own: before
+Python 3.12 it takes half a microsecond to look one up in its enumeration."""
 
 
 _FAILURES: Final = {
@@ -104,57 +105,48 @@ _FAILURES: Final = {
 }
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Decision:
-    """What was decided on a login.
+    """The decision on a login.
 
-    decision: the verdict; applied: what is answered; would_have_been: the verdict in monitor mode, else empty.
-    row: the four as plain text, as an event keeps them. outcome: its label among the metrics; empty: not final.
-    failure: the credential that was wrong, for the lock-outs; None: none. admits: whether Access-Accept is answered.
-    Decisions are few and made once, so each is its own key.
+    decision: the verdict; applied: the verdict that is answered; would_have_been: the verdict in monitor mode, else
+    empty. outcome: its label among the metrics; empty: not final. failure: the credential that was wrong, for the
+    lock-outs; None: none. admits: whether Access-Accept is answered. row: decision, applied, would_have_been and reason
+    as plain text, as an event keeps them. Decisions are few and made once, so each is its own key.
     """
 
-    __slots__ = ("admits", "applied", "decision", "failure", "mode", "outcome", "reason", "row", "would_have_been")
+    decision: Verdict
+    applied: Verdict
+    would_have_been: str
+    reason: Reason
+    mode: str
+    outcome: str
+    failure: Failure | None = field(init=False)
+    admits: bool = field(init=False)
+    row: tuple[str, str, str, str] = field(init=False)
 
-    def __init__(
-        self, decision: Verdict, applied: Verdict, would_have_been: str, reason: Reason, mode: str, outcome: str
-    ) -> None:
-        self.decision = decision
-        self.applied = applied
-        self.would_have_been = would_have_been
-        self.reason = reason
-        self.mode = mode
-        self.outcome = outcome
-        self.failure = _FAILURES.get(reason)
-        self.admits = applied is Verdict.ACCEPT
-        self.row = (decision.value, applied.value, would_have_been, reason.value)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "failure", _FAILURES.get(self.reason))
+        object.__setattr__(self, "admits", self.applied is Verdict.ACCEPT)
+        row = (self.decision.value, self.applied.value, self.would_have_been, self.reason.value)
+        object.__setattr__(self, "row", row)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Found:
-    """What the first factor found beside its verdict.
+    """What the first factor found beside its result.
 
-    accept, refuse: attributes of the answer in octets, for an Access-Accept and an Access-Reject. groups, ous: of
-    the user, without case, for the login rules. session_s: how long a session may last, where that is known. challenge:
-    attributes of an Access-Challenge with which the first factor goes on: a round of its conversation, no decision.
+    accept, refuse: attributes of the answer in octets, for an Access-Accept and an Access-Reject. groups, ous: of the
+    user, in lower case, for the login rules. challenge: attributes of an Access-Challenge with which the first factor
+    goes on: a round of its conversation, no decision. session_s: how long a session may last; None if not known.
     """
 
-    __slots__ = ("accept", "challenge", "groups", "ous", "refuse", "session_s")
-
-    def __init__(
-        self,
-        *,
-        accept: bytes = b"",
-        refuse: bytes = b"",
-        groups: frozenset[str] = frozenset(),
-        ous: frozenset[str] = frozenset(),
-        challenge: bytes | None = None,
-        session_s: int | None = None,
-    ) -> None:
-        self.session_s = session_s
-        self.accept = accept
-        self.refuse = refuse
-        self.groups = groups
-        self.ous = ous
-        self.challenge = challenge
+    accept: bytes = b""
+    refuse: bytes = b""
+    groups: frozenset[str] = frozenset()
+    ous: frozenset[str] = frozenset()
+    challenge: bytes | None = None
+    session_s: int | None = None
 
 
 NOTHING: Final = Found()
@@ -173,75 +165,60 @@ class Exchange(Protocol):
         """The entry could not be kept: it gets no answer."""
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Answered:
-    """A request on its way to its answer: what the journal writes and then lets go.
+    """A request on its way to its answer, which the journal writes before it leaves.
 
     source: the sender's socket address. at: when it came, in microseconds. known: its entry among the duplicates.
-    device: where it came from; behind: the station, where the sender is proven. reply: the answer's octets. asked_us:
-    how long its user was asked for a second factor.
+    user: the name without its realm. behind: the station, if the sender is proven. reply: the answer's octets.
+    asked_us: how long its user was asked for a second factor. device: where it came from.
     """
 
-    __slots__ = (
-        "asked_us", "at", "behind", "client", "device", "exchange", "known", "reply", "request", "source", "user",
-    )  # fmt: skip
-
-    def __init__(
-        self, request: Request, client: Client, source: Source, at: int, exchange: Exchange, known: Entry
-    ) -> None:
-        self.request = request
-        self.client = client
-        self.source = source
-        self.at = at
-        self.exchange = exchange
-        self.known = known
-        self.user = ""
-        self.behind: Station | None = None
-        self.device: Device
-        self.reply = b""
-        self.asked_us = 0
+    request: Request
+    client: Client
+    source: Source
+    at: int
+    exchange: Exchange
+    known: Entry
+    user: str = ""
+    behind: Station | None = None
+    reply: bytes = b""
+    asked_us: int = 0
+    device: Device = field(init=False)
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Login(Answered):
-    """One login on its way from a request to an event.
+    """One login on its way from a request to an event. The steps of the pipeline fill it in.
 
-    domain: whose user logs in; None where none is to be found. home: the domain of the client's devices. user: the
-    name without its realm. noted: the inventory knows of it. proven: a right password or code showed who sends it.
-    approved: its second factor was asked, and approved.
-    code: what was typed behind the password, or instead of it. attributes: of the answer, in octets. factor: who
-    checked. found: what the first factor found. imported: what the domain's
-    directories say of the user; None: not yet known. keep: what is written in one transaction with its event. go_on:
-    what is left to do of it, where it was begun and has to wait for something. named_by: where the client certificate
-    has the user's name; None: none was shown. outside: whether `user` is, as yet, what the client calls itself outside
-    EAP, as many may and anybody can.
+    home: the domain of the client's devices. domain: the domain of the user; None if there is none. method: how the
+    password came. factor: the first factor, and the second one, that checked. imported: what the domain's directories
+    say of the user; None: not known yet. outside: `user` is, so far, the name that the client gives outside EAP, which
+    it chooses freely. named_by: where the client certificate has the user's name; None: there was no certificate.
+    found: what the first factor found. code: the text typed behind the password, or instead of it. proven: a right
+    password or code showed who sends it. noted: the inventory knows of it. station: its Calling-Station-Id.
+    attributes: of the answer, in octets. approved: its second factor was asked, and approved. go_on: continues a login
+    that waits for something. keep: is written in one transaction with its event.
     """
 
-    __slots__ = (
-        "approved", "attributes", "code", "decision", "domain", "factor", "found", "go_on", "home", "imported", "keep",
-        "latency_us", "method", "named_by", "noted", "outside", "proven", "station",
-    )  # fmt: skip
-
-    def __init__(
-        self, request: Request, client: Client, source: Source, at: int, exchange: Exchange, known: Entry
-    ) -> None:
-        super().__init__(request, client, source, at, exchange, known)
-        self.home: Domain | None = None
-        self.domain: Domain | None = None
-        self.method: str = Method.NONE
-        self.station = ""
-        self.noted = False
-        self.proven = False
-        self.approved = False
-        self.code: Code | None = None
-        self.attributes = b""
-        self.factor = ""
-        self.found = NOTHING
-        self.imported: Membership | None = None
-        self.keep: Callable[[Tx], None] | None = None
-        self.go_on: Callable[[], Awaitable[Decision | None]] | None = None
-        self.named_by: NamedBy | None = None
-        self.outside = False
-        self.decision: Decision
-        self.latency_us = 0
+    home: Domain | None = None
+    domain: Domain | None = None
+    method: str = Method.NONE
+    factor: str = ""
+    imported: Membership | None = None
+    outside: bool = False
+    named_by: NamedBy | None = None
+    found: Found = NOTHING
+    code: Code | None = None
+    proven: bool = False
+    noted: bool = False
+    station: str = ""
+    attributes: bytes = b""
+    approved: bool = False
+    go_on: Callable[[], Awaitable[Decision | None]] | None = None
+    keep: Callable[[Tx], None] | None = None
+    latency_us: int = 0
+    decision: Decision = field(init=False)
 
     def as_round(self) -> Answered:
         """The same as a round of a conversation, which is answered and is no event."""
@@ -273,16 +250,14 @@ class Login(Answered):
         return int.from_bytes(octets) if octets and len(octets) == 4 else None
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class AccountingRecord(Answered):
-    """One Accounting-Request (RFC 2866) on its way to the store. user: as sent; domain_id 0: there is none.
-    report: what it tells of a session."""
+    """One Accounting-Request (RFC 2866) on its way to the store. domain_id: 0 for none. report: what it reports of a
+    session."""
 
-    __slots__ = ("domain_id", "report")
+    domain_id: int = 0
+    report: Report = field(init=False)
 
-    def __init__(
-        self, request: Request, client: Client, source: Source, at: int, exchange: Exchange, known: Entry
-    ) -> None:
-        super().__init__(request, client, source, at, exchange, known)
-        self.domain_id = 0
-        self.report = Report(request, at)
+    def __post_init__(self) -> None:
+        self.report = Report(self.request, self.at)
         self.user = self.report.user

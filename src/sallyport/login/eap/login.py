@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sallyport.login.eap.verifiers import Verifier
-from sallyport.login.model import NOTHING, Decision, Found, Reason
+from sallyport.login.login import NOTHING, Decision, Found, Reason
 from sallyport.login.second.session import Session
 from sallyport.mfa.model import Code
 from sallyport.radius.eap.certificate import NamedBy
@@ -37,7 +37,7 @@ class EapResult:
     stamp: str = ""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class EapLogin:
     """A conversation and what is known of its login.
 
