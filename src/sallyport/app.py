@@ -72,8 +72,8 @@ from sallyport.metrics import (
     RadiusMetrics,
     SessionMetrics,
 )
-from sallyport.mfa.model import Provider
-from sallyport.mfa.service import Attached
+from sallyport.mfa.circuit import Attached
+from sallyport.mfa.host import ConfiguredProvider
 from sallyport.outgoing.http import HttpFactory
 from sallyport.passwords.repo import forget_instance
 from sallyport.passwords.service import PasswordPolicies
@@ -110,7 +110,7 @@ class Overrides:
     clock: Clock = now_us
     http: HttpFactory | None = None
     timers: Timers = RFC_5080
-    providers: Mapping[str, type[Provider]] | None = None
+    providers: Mapping[str, type[ConfiguredProvider]] | None = None
     first_factors: Mapping[FirstFactor, type[Checker]] | None = None
     patience: Callable[[Login, Attached], float] = device_patience
     ntlm_auth: Callable[[int], Helpers | None] | None = None

@@ -8,7 +8,7 @@ import trio
 
 from sallyport.events.repo import EventQuery, EventRow
 from sallyport.events.service import Events
-from sallyport.mfa.model import Outcome
+from sallyport.mfa.provider import Outcome
 from sallyport.radius.attributes import STATE
 from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.packet import decode_reply

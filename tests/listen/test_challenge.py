@@ -5,7 +5,7 @@ import trio
 
 from sallyport.domains.domain import Fallback, Mode
 from sallyport.events.repo import EventRow
-from sallyport.mfa.model import Outcome
+from sallyport.mfa.provider import Outcome
 from sallyport.policy.rules.bodies import RuleFields
 from sallyport.radius.attributes import REPLY_MESSAGE, STATE
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from sallyport.domains.domain import FirstFactor
-from sallyport.mfa.model import Outcome
+from sallyport.mfa.provider import Outcome
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
 from tests.areas import Areas, clock
 from tests.listen.conftest import Wire, areas

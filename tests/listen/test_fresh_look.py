@@ -8,7 +8,7 @@ from sallyport.domains.domain import FirstFactor
 from sallyport.endpoints.groups.group import NewGroup
 from sallyport.endpoints.membership import Action
 from sallyport.endpoints.users.account import UserChange
-from sallyport.mfa.model import Outcome
+from sallyport.mfa.provider import Outcome
 from sallyport.policy.rules.bodies import RuleFields
 from sallyport.radius.attributes import SESSION_TIMEOUT, pull_attributes
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT

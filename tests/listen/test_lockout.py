@@ -8,7 +8,7 @@ import pytest
 import trio
 
 from sallyport.base.errors import StoreError
-from sallyport.mfa.model import Outcome
+from sallyport.mfa.provider import Outcome
 from sallyport.policy.rules.bodies import RuleFields
 from sallyport.radius.attributes import STATE
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT

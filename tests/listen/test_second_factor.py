@@ -6,7 +6,7 @@ import pytest
 import trio
 import trio.testing
 
-from sallyport.mfa.model import Outcome
+from sallyport.mfa.provider import Outcome
 from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT, decode_reply
 from tests.areas import SECRET

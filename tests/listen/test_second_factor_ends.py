@@ -10,7 +10,7 @@ import trio.testing
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import StoreError
 from sallyport.domains.domain import Fallback, FirstFactor, Mode
-from sallyport.mfa.model import Enrolment, Outcome, ProviderError
+from sallyport.mfa.provider import Enrolment, Outcome, ProviderError
 from sallyport.policy.rules.bodies import RuleFields
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT
 from tests.areas import Areas

@@ -3,7 +3,7 @@
 import pytest
 import trio
 
-from sallyport.mfa.model import Outcome
+from sallyport.mfa.provider import Outcome
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
 from tests.areas import Areas
 from tests.listen.conftest import Wire

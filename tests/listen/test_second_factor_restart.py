@@ -8,7 +8,7 @@ import trio
 
 from sallyport.domains.domain import Fallback
 from sallyport.login.login import Reason
-from sallyport.mfa.model import Outcome
+from sallyport.mfa.provider import Outcome
 from sallyport.radius.attributes import STATE
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT
 from tests.areas import Areas

@@ -8,7 +8,7 @@ import trio
 
 from sallyport.base.clock import SECOND
 from sallyport.domains.domain import Mode
-from sallyport.mfa.model import Outcome
+from sallyport.mfa.provider import Outcome
 from sallyport.policy.rules.bodies import RuleFields
 from sallyport.radius.attributes import CLASS, STATE
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT

@@ -7,8 +7,8 @@ from typing import ClassVar
 import trio
 import trio.testing
 
-from sallyport.mfa.model import Fields, Host
-from sallyport.mfa.service import Attached
+from sallyport.mfa.circuit import Attached
+from sallyport.mfa.host import Fields, Host
 from sallyport.mfa.totp import Totp
 from sallyport.outgoing.egress import AT_ONCE
 from tests.areas import Areas, SetClock, running_areas

@@ -7,8 +7,9 @@ from typing import ClassVar, Generic, TypeVar
 
 from sallyport.mfa.contract import HTTP_FAILURES, Behaviour
 from sallyport.mfa.duo import Duo
-from sallyport.mfa.model import Host, Provider
+from sallyport.mfa.host import ConfiguredProvider, Host
 from sallyport.mfa.okta import Okta
+from sallyport.mfa.provider import Provider
 from sallyport.mfa.radius import Radius
 from sallyport.mfa.totp import Totp, hotp, seed_octets, step_at
 from sallyport.mfa.webhook import Webhook
@@ -28,7 +29,7 @@ ServerT = TypeVar("ServerT", DuoServer, OktaServer, HookServer)
 class HttpBench(Generic[ServerT]):
     """A provider over HTTP."""
 
-    provider: type[Provider]
+    provider: type[ConfiguredProvider]
     fields: Mapping[str, object]
     secrets: Sequence[str]
     right_code: str
@@ -95,7 +96,7 @@ class RadiusBench:
 
     server: RadiusServer
     fields: Mapping[str, object]
-    provider: type[Provider] = HastyRadius
+    provider: type[ConfiguredProvider] = HastyRadius
     secrets: Sequence[str] = (radius_server.SECRET,)
     right_code: str = radius_server.CODE
     host: Host = field(default_factory=make_host)
@@ -130,7 +131,7 @@ SEED = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"
 class TotpBench:
     """One user with a seed; the other end is the user's app."""
 
-    provider: type[Provider] = Totp
+    provider: type[ConfiguredProvider] = Totp
     secrets: Sequence[str] = ()
     failures: frozenset[Behaviour] = frozenset()
     user = USER

@@ -4,7 +4,8 @@ from dataclasses import dataclass, field, replace
 
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.config import ANYWHERE
-from sallyport.mfa.model import Enrolment, Host, Outcome, Provider, Question
+from sallyport.mfa.host import Host
+from sallyport.mfa.provider import Enrolment, Outcome, Provider, Question
 from sallyport.outgoing.http import HttpFactory
 from tests.areas import trust
 

@@ -12,7 +12,8 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from sallyport.base.errors import StoreError
 from sallyport.mfa.circuit import FAILURES, KEPT_S, OPEN_S, Guarded
 from sallyport.mfa.contract import Behaviour
-from sallyport.mfa.model import Answer, Code, Enrolment, Fields, Outcome, ProviderError, Question
+from sallyport.mfa.host import Fields
+from sallyport.mfa.provider import Answer, Code, Enrolment, Outcome, ProviderError, Question
 from tests.mfa.benches import hook_bench
 from tests.mfa.host import question
 

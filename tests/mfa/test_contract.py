@@ -7,7 +7,7 @@ import trio
 
 from sallyport.mfa.contract import ProviderContract
 from sallyport.mfa.duo import Duo
-from sallyport.mfa.model import Answer, Outcome, ProviderError, Question
+from sallyport.mfa.provider import Answer, Outcome, ProviderError, Question
 from sallyport.mfa.providers import BUILT_IN
 from sallyport.mfa.webhook import Webhook
 from tests.areas import Areas

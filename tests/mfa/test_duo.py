@@ -8,7 +8,7 @@ import trio
 
 from sallyport.mfa.contract import Behaviour
 from sallyport.mfa.duo import canonical_parameters, sign
-from sallyport.mfa.model import Code, Enrolment, Outcome, ProviderError
+from sallyport.mfa.provider import Code, Enrolment, Outcome, ProviderError
 from tests.mfa.benches import HttpBench, duo_bench
 from tests.mfa.duo_server import CODE, IKEY, SKEY, DuoServer
 from tests.mfa.host import USER, make_host, question, takes_for_nobody

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from sallyport.mfa.contract import Behaviour
-from sallyport.mfa.model import Code, Enrolment, Outcome, ProviderError
+from sallyport.mfa.provider import Code, Enrolment, Outcome, ProviderError
 from tests.mfa.benches import HttpBench, okta_bench
 from tests.mfa.host import USER, question, takes_for_nobody
 from tests.mfa.okta_server import CODE, PENDING, PUSH, SMS, TOTP, OktaServer

@@ -4,8 +4,8 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from sallyport.mfa.model import Answer, Outcome, ProviderError
 from sallyport.mfa.once import KEPT_S, Once
+from sallyport.mfa.provider import Answer, Outcome, ProviderError
 
 
 class Prompts:

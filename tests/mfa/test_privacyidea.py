@@ -7,8 +7,8 @@ import pytest
 from pydantic import ValidationError
 
 from sallyport.mfa.contract import Behaviour, ProviderContract
-from sallyport.mfa.model import Answer, Code, Enrolment, Outcome, ProviderError
 from sallyport.mfa.privacyidea import PrivacyIdea, PrivacyIdeaFields
+from sallyport.mfa.provider import Answer, Code, Enrolment, Outcome, ProviderError
 from tests.mfa.benches import HttpBench
 from tests.mfa.host import USER, question
 from tests.mfa.web import Call, Reply, WebServer, serving

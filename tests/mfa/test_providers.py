@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import structlog
 
-from sallyport.mfa.model import Fields
+from sallyport.mfa.host import Fields
 from sallyport.mfa.providers import BUILT_IN, GROUP, available
 from sallyport.mfa.totp import Totp
 

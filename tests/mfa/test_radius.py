@@ -5,7 +5,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from sallyport.mfa.model import Answer, Code, Outcome, ProviderError
+from sallyport.mfa.provider import Answer, Code, Outcome, ProviderError
 from sallyport.outgoing.http import HttpFactory
 from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.password import chap_response

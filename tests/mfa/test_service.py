@@ -8,8 +8,8 @@ import trio
 import trio.testing
 
 from sallyport.base.errors import Conflict, Invalid, NotFound, SecretError
-from sallyport.mfa.model import Fields, Host
-from sallyport.mfa.service import Attached, Unavailable
+from sallyport.mfa.circuit import Attached, Unavailable
+from sallyport.mfa.host import Fields, Host
 from tests.areas import Areas, areas, clock
 from tests.login.second.scripted import NAME, Script, attached, provider, until
 

@@ -7,7 +7,7 @@ import pytest
 
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import SecretError, StoreError
-from sallyport.mfa.model import Code, Enrolment, Outcome, ProviderError
+from sallyport.mfa.provider import Code, Enrolment, Outcome, ProviderError
 from sallyport.mfa.totp import Totp, hotp, seed_octets, step_at
 from sallyport.radius.password import chap_response
 from tests.mfa.benches import SEED, TotpBench

@@ -6,7 +6,7 @@ import pytest
 
 from sallyport.base.clock import iso
 from sallyport.mfa.contract import Behaviour
-from sallyport.mfa.model import Enrolment, Outcome, ProviderError
+from sallyport.mfa.provider import Enrolment, Outcome, ProviderError
 from sallyport.mfa.webhook import signature
 from tests.mfa.benches import HttpBench, hook_bench
 from tests.mfa.hook_server import HookServer

@@ -7,7 +7,7 @@ import trio
 
 from sallyport.did.crypto import vc
 from sallyport.mfa.contract import Behaviour
-from sallyport.mfa.model import Host, Provider
+from sallyport.mfa.host import ConfiguredProvider, Host
 from sallyport.mfa.wallet import Wallet
 from tests.did.holders import World
 from tests.mfa.host import make_host
@@ -18,7 +18,7 @@ class WalletBench:
     """ann, whose wallet answers as the test says. `run` must run."""
 
     world: World
-    provider: type[Provider] = Wallet
+    provider: type[ConfiguredProvider] = Wallet
     secrets: Sequence[str] = ()
     failures: frozenset[Behaviour] = frozenset()
     user: str = "ann"

@@ -7,9 +7,9 @@ import pyotp
 import pytest
 import trio
 
-from sallyport.mfa.model import Answer, Code, Enrolment, Outcome, ProviderError, Question
 from sallyport.mfa.privacyidea import PrivacyIdea as Provider
 from sallyport.mfa.privacyidea import PrivacyIdeaFields
+from sallyport.mfa.provider import Answer, Code, Enrolment, Outcome, ProviderError, Question
 from tests.mfa.host import make_host, question
 from tests.peers.privacyidea import REALM, PrivacyIdea, running_privacyidea
 

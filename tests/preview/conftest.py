@@ -12,7 +12,8 @@ from sallyport.domains.impact import Impact
 from sallyport.events.repo import COUNTER
 from sallyport.inventory.devices import posture
 from sallyport.inventory.devices.posture import Posture
-from sallyport.mfa.model import Answer, Code, Enrolment, Fields, Host, Outcome, ProviderError, Question
+from sallyport.mfa.host import Fields, Host
+from sallyport.mfa.provider import Answer, Code, Enrolment, Outcome, ProviderError, Question
 from sallyport.policy.rules.bodies import RuleFields
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value

@@ -9,9 +9,10 @@ from sallyport.domains.domain import Domain
 from sallyport.login.login import Reason
 from sallyport.login.second.enrolment import Enrolments
 from sallyport.login.second.forecast import Standing
-from sallyport.mfa.circuit import Guarded
-from sallyport.mfa.model import Enrolment, Fields, Host
-from sallyport.mfa.service import Attached, Providers
+from sallyport.mfa.circuit import Attached, Guarded
+from sallyport.mfa.host import Fields, Host
+from sallyport.mfa.provider import Enrolment
+from sallyport.mfa.service import Providers
 from sallyport.preview.enrolled import ASK_S, AT_ONCE, SecondFactors
 from tests.domains.test_domain import make
 from tests.preview.conftest import Scripted, ScriptedFields

@@ -53,7 +53,7 @@ LinkTo = Callable[[str], str]
 
 
 class OneTimeSeeds:
-    """The seeds of all users. Satisfies `mfa.model.Seeds`.
+    """The seeds of all users. Satisfies `mfa.host.Seeds`.
 
     A seed that `seed` has given is remembered, sealed, until the next one is given for the same user: `spend` belongs
     to that one, and does nothing once another has taken its place in the store.

@@ -21,9 +21,10 @@ from sallyport.login.login import Login
 from sallyport.login.pipeline import Pipeline
 from sallyport.login.second.service import SecondFactor, device_patience
 from sallyport.metrics import LockoutMetrics, MfaMetrics, UpstreamMetrics
-from sallyport.mfa.model import Host, Provider, Seeds, WalletPrompts
+from sallyport.mfa.circuit import Attached
+from sallyport.mfa.host import ConfiguredProvider, Host, Seeds, WalletPrompts
 from sallyport.mfa.providers import available
-from sallyport.mfa.service import Attached, Providers
+from sallyport.mfa.service import Providers
 from sallyport.outgoing.http import HttpFactory
 from sallyport.policy.bypass.service import Bypass
 from sallyport.policy.lockouts.service import Lockouts
@@ -71,7 +72,7 @@ class LoginArea:
         *,
         lockout_failures: int,
         lockout_minutes: int,
-        kinds: Mapping[str, type[Provider]] | None = None,
+        kinds: Mapping[str, type[ConfiguredProvider]] | None = None,
         first_kinds: Mapping[FirstFactor, type[Checker]] = KINDS,
         patience: Callable[[Login, Attached], float] = device_patience,
     ) -> None:

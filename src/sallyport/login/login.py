@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sallyport.domains.domain import Domain
     from sallyport.inventory.clients.client import Client
     from sallyport.inventory.devices.device import Device, Station
-    from sallyport.mfa.model import Code
+    from sallyport.mfa.provider import Code
     from sallyport.radius.duplicates import Entry, Source
     from sallyport.radius.eap.certificate import NamedBy
     from sallyport.radius.packet import Request

@@ -1,17 +1,21 @@
-"""The bodies and answers of /ad/GetMFAProvider, SetMFAProvider and DeleteMFAProvider."""
+"""The requests and answers of /ad/GetMFAProvider, SetMFAProvider and DeleteMFAProvider."""
 
-from typing import Annotated, Self
+from typing import Annotated, Final, Self
 
-from pydantic import BeforeValidator, ConfigDict, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
-from sallyport.base.model import Model
 from sallyport.base.validation import Between
-from sallyport.mfa.service import LONGEST_TIMEOUT_S
+from sallyport.mfa.circuit import LONGEST_TIMEOUT_S
+from sallyport.web.operation import Success
 from sallyport.web.scope import InDomain, Name, Whole, few_members
 
 
 def _lower(value: object) -> object:
     return value.strip().casefold() if isinstance(value, str) else value
+
+
+PROVIDER: Final = "Provider: totp, duo, okta, privacyidea, webhook, radius, wallet, or an installed one."
+TIMEOUT: Final = "Time that a user may take to answer, in seconds."
 
 
 class GetMfaProvider(InDomain):
@@ -23,8 +27,8 @@ class SetMfaProvider(InDomain):
 
     model_config = ConfigDict(extra="allow")
 
-    provider: Annotated[Name, BeforeValidator(_lower)]
-    timeoutSeconds: Annotated[Whole, Between(5, LONGEST_TIMEOUT_S)] = 60
+    provider: Annotated[Name, BeforeValidator(_lower)] = Field(description=PROVIDER)
+    timeoutSeconds: Annotated[Whole, Between(5, LONGEST_TIMEOUT_S)] = Field(default=60, description=TIMEOUT)
 
     @model_validator(mode="after")
     def _has_few_fields(self) -> Self:
@@ -32,7 +36,7 @@ class SetMfaProvider(InDomain):
         return self
 
     def own_fields(self) -> dict[str, object]:
-        """What was sent beside the fields above."""
+        """Return the provider's own fields."""
         return dict(self.model_extra or {})
 
 
@@ -40,12 +44,10 @@ class DeleteMfaProvider(InDomain):
     """Body of DeleteMFAProvider."""
 
 
-class MfaProvider(Model):
+class MfaProvider(Success):
     """Answer of GetMFAProvider: the provider's own fields without its secrets stand beside these."""
 
     model_config = ConfigDict(extra="allow")
 
-    code: int = 200
-    status: str = "Success"
-    provider: str
-    timeoutSeconds: int
+    provider: str = Field(description=PROVIDER)
+    timeoutSeconds: int = Field(description=TIMEOUT)

@@ -16,6 +16,8 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import StrEnum
 from math import ceil
 from pathlib import Path
 from typing import Final, Protocol, TypeVar
@@ -25,8 +27,9 @@ import trio
 
 from sallyport.base.bounded import ExpiringMap
 from sallyport.base.errors import StoreError
-from sallyport.mfa.model import Answer, Code, Enrolment, Outcome, Provider, ProviderError, Question
+from sallyport.mfa.provider import Answer, Code, Enrolment, Outcome, Provider, ProviderError, Question
 
+LONGEST_TIMEOUT_S: Final = 300
 FAILURES: Final = 5
 OPEN_S: Final = 30.0
 LONGEST_REST_S: Final = 60.0
@@ -246,6 +249,35 @@ class Guarded:
         structlog.get_logger().error(
             "mfa provider failed unexpectedly", provider=self.provider.name, error=type(error).__name__, at=where
         )
+
+
+class Unavailable(StrEnum):
+    """The reasons why a domain's second factor cannot be asked."""
+
+    NONE = "none"
+    UNREADABLE = "unreadable"
+    """A provider is configured, but its configuration cannot be read: an outage, never another provider."""
+
+
+NO_PROVIDER: Final = Unavailable.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Attached:
+    """A domain's provider, ready to be asked. stamp: differs after every change, and a challenge of another stamp is
+    over. timeout_s: time that a user may take to answer."""
+
+    name: str
+    stamp: str
+    provider: Guarded
+    timeout_s: float
+
+
+class Providers(Protocol):
+    """The providers of all domains."""
+
+    def of(self, domain_id: int) -> Attached | Unavailable:
+        """Return a domain's provider. Never waits; a change applies to the next call."""
 
 
 async def _within(deadline_s: float, ask: Callable[[], Awaitable[ResultT]]) -> ResultT:

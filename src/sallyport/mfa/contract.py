@@ -25,7 +25,8 @@ from typing import Final, Protocol
 import trio
 from pydantic import SecretStr, ValidationError
 
-from sallyport.mfa.model import Answer, Code, Enrolment, Fields, Host, Outcome, Provider, ProviderError, Question
+from sallyport.mfa.host import ConfiguredProvider, Fields, Host
+from sallyport.mfa.provider import Answer, Code, Enrolment, Outcome, Provider, ProviderError, Question
 
 PATIENCE_S: Final = 20.0
 DEADLINE_S: Final = 0.5
@@ -67,7 +68,7 @@ class Bench(Protocol):
     after UNKNOWN_USER that its transport can show. user: somebody enrolled.
     """
 
-    provider: type[Provider]
+    provider: type[ConfiguredProvider]
     fields: Mapping[str, object]
     secrets: Sequence[str]
     host: Host

@@ -17,8 +17,9 @@ from urllib.parse import quote, urlencode
 import trio
 
 from sallyport.base.clock import SECOND
-from sallyport.mfa.model import Answer, Code, Enrolment, Fields, Host, Outcome, ProviderError, Question
+from sallyport.mfa.host import Fields, Host
 from sallyport.mfa.once import Once
+from sallyport.mfa.provider import Answer, Code, Enrolment, Outcome, ProviderError, Question
 from sallyport.outgoing.fields import Authority, Key, SecretKey, origin
 from sallyport.outgoing.http import exchange, json_object, member, text_at
 

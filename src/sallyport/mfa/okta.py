@@ -12,8 +12,9 @@ from urllib.parse import quote
 
 import httpx
 
-from sallyport.mfa.model import Answer, Code, Enrolment, Fields, Host, Outcome, ProviderError, Question
+from sallyport.mfa.host import Fields, Host
 from sallyport.mfa.once import Once
+from sallyport.mfa.provider import Answer, Code, Enrolment, Outcome, ProviderError, Question
 from sallyport.outgoing.fields import Authority, SecretKey, origin
 from sallyport.outgoing.http import exchange, json_array, json_object, text_at
 

@@ -8,7 +8,7 @@ from typing import Final
 import trio
 
 from sallyport.base.bounded import ExpiringMap
-from sallyport.mfa.model import Answer, Outcome
+from sallyport.mfa.provider import Answer, Outcome
 
 _REMEMBERED: Final = 10_000
 KEPT_S: Final = 300.0  # longer than any login lasts

@@ -15,7 +15,7 @@ from typing import Final, cast
 import structlog
 
 from sallyport.mfa.duo import Duo
-from sallyport.mfa.model import Fields, Provider
+from sallyport.mfa.host import ConfiguredProvider, Fields
 from sallyport.mfa.okta import Okta
 from sallyport.mfa.privacyidea import PrivacyIdea
 from sallyport.mfa.radius import Radius
@@ -24,7 +24,7 @@ from sallyport.mfa.wallet import Wallet
 from sallyport.mfa.webhook import Webhook
 
 GROUP: Final = "sallyport.mfa"
-BUILT_IN: Final[tuple[type[Provider], ...]] = (
+BUILT_IN: Final[tuple[type[ConfiguredProvider], ...]] = (
     Totp,
     Duo,
     Okta,
@@ -37,12 +37,12 @@ BUILT_IN: Final[tuple[type[Provider], ...]] = (
 _METHODS: Final = ("enrolled", "start", "poll", "verify", "cancel", "aclose")
 
 
-def available(found: Iterable[EntryPoint] | None = None) -> dict[str, type[Provider]]:
+def available(found: Iterable[EntryPoint] | None = None) -> dict[str, type[ConfiguredProvider]]:
     """All providers by name, ours first. found: entry points; without them, those of the installed packages.
 
     Whatever cannot be loaded, is no provider or takes a name that is taken is left out, with a warning in the log.
     """
-    known: dict[str, type[Provider]] = {provider.name: provider for provider in BUILT_IN}
+    known: dict[str, type[ConfiguredProvider]] = {provider.name: provider for provider in BUILT_IN}
     for point in entry_points(group=GROUP) if found is None else found:
         provider = _load(point)
         if provider is None:
@@ -54,7 +54,7 @@ def available(found: Iterable[EntryPoint] | None = None) -> dict[str, type[Provi
     return known
 
 
-def _load(point: EntryPoint) -> type[Provider] | None:
+def _load(point: EntryPoint) -> type[ConfiguredProvider] | None:
     try:
         loaded: object = point.load()
     except Exception as error:  # somebody else's module may raise anything
@@ -63,7 +63,7 @@ def _load(point: EntryPoint) -> type[Provider] | None:
     if not _is_provider(loaded):
         _leave_out(point, "it is no provider")
         return None
-    return cast("type[Provider]", loaded)
+    return cast("type[ConfiguredProvider]", loaded)
 
 
 def _is_provider(loaded: object) -> bool:

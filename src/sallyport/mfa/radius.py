@@ -15,7 +15,8 @@ import trio
 
 from sallyport.base.errors import PacketError
 from sallyport.base.validation import Between
-from sallyport.mfa.model import Answer, Code, Enrolment, Fields, Host, Outcome, ProviderError, Question
+from sallyport.mfa.host import Fields, Host
+from sallyport.mfa.provider import Answer, Code, Enrolment, Outcome, ProviderError, Question
 from sallyport.outgoing.fields import HostName, SharedKey
 from sallyport.radius.attributes import (
     CHAP_CHALLENGE,

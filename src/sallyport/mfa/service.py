@@ -2,9 +2,6 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import Final
 
 import structlog
 import trio
@@ -16,8 +13,8 @@ from sallyport.base.model import as_given
 from sallyport.base.validation import refusal
 from sallyport.base.wire import JSON
 from sallyport.mfa import repo
-from sallyport.mfa.circuit import Guarded, Meter
-from sallyport.mfa.model import Fields, Host, Provider
+from sallyport.mfa.circuit import LONGEST_TIMEOUT_S, NO_PROVIDER, Attached, Guarded, Meter, Unavailable
+from sallyport.mfa.host import ConfiguredProvider, Fields, Host
 from sallyport.mfa.repo import ProviderRow
 from sallyport.outgoing.fields import revealed, shown
 from sallyport.store import audit
@@ -25,33 +22,7 @@ from sallyport.store.model import Tx
 from sallyport.store.snapshot import Configuration
 from sallyport.store.vault import Vault
 
-LONGEST_TIMEOUT_S = 300
-
 log = structlog.get_logger()
-
-
-class Unavailable(StrEnum):
-    """Why a domain has nobody to ask."""
-
-    NONE = "none"
-    UNREADABLE = "unreadable"
-    """Set, but not to be read: an outage, never another provider."""
-
-
-NO_PROVIDER: Final = Unavailable.NONE
-
-
-@dataclass(frozen=True, slots=True)
-class Attached:
-    """A domain's provider, ready to be asked. stamp: differs after every change; what was begun with another is over.
-
-    timeout_s: how long a user may take.
-    """
-
-    name: str
-    stamp: str
-    provider: Guarded
-    timeout_s: float
 
 
 class Providers:
@@ -64,7 +35,7 @@ class Providers:
         self,
         configuration: Configuration,
         vault: Vault,
-        kinds: Mapping[str, type[Provider]],
+        kinds: Mapping[str, type[ConfiguredProvider]],
         host: Callable[[int], Host],
         meter: Meter,
         clock: Clock,
@@ -118,7 +89,7 @@ class Providers:
         guarded = Guarded(provider, meter=self._meter)
         return Attached(row.provider, f"{row.provider}/{row.changed_at}", guarded, float(row.timeout_s))
 
-    def _open(self, row: ProviderRow) -> tuple[type[Provider], Fields]:
+    def _open(self, row: ProviderRow) -> tuple[type[ConfiguredProvider], Fields]:
         kind = self._kinds[row.provider]
         clear = self._vault.open(row.fields, row.identity)
         # A field that was left out is kept as its default, which need not be a value that it takes.

@@ -16,7 +16,8 @@ from pyotp import HOTP
 
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import SecretError
-from sallyport.mfa.model import Answer, Code, Enrolment, Fields, Host, Outcome, ProviderError, Question
+from sallyport.mfa.host import Fields, Host
+from sallyport.mfa.provider import Answer, Code, Enrolment, Outcome, ProviderError, Question
 
 if TYPE_CHECKING:
     from hashlib import _Hash

@@ -14,7 +14,8 @@ from typing import Annotated, ClassVar, Final
 from pydantic import AfterValidator, Field
 
 from sallyport.base.validation import Between, unfit
-from sallyport.mfa.model import Answer, Code, Enrolment, Fields, Host, Outcome, ProviderError, Question
+from sallyport.mfa.host import Fields, Host
+from sallyport.mfa.provider import Answer, Code, Enrolment, Outcome, ProviderError, Question
 
 PATIENCE_S: Final = 25.0
 """How long a poll waits for the wallet; less than the login path lets it."""

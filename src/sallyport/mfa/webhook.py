@@ -24,7 +24,8 @@ from typing import ClassVar, Final
 import httpx
 
 from sallyport.base.clock import SECOND, iso
-from sallyport.mfa.model import Answer, Code, Enrolment, Fields, Host, Outcome, ProviderError, Question
+from sallyport.mfa.host import Fields, Host
+from sallyport.mfa.provider import Answer, Code, Enrolment, Outcome, ProviderError, Question
 from sallyport.outgoing.fields import ServerUrl, SharedKey
 from sallyport.outgoing.http import exchange, json_object, text_at
 

@@ -10,7 +10,8 @@ from sallyport.domains.domain import Domain
 from sallyport.login.login import Reason
 from sallyport.login.second.enrolment import Enrolments
 from sallyport.login.second.forecast import Standing, standing
-from sallyport.mfa.service import Attached, Providers
+from sallyport.mfa.circuit import Attached
+from sallyport.mfa.service import Providers
 
 ASK_S: Final = 5.0
 AT_ONCE: Final = 2  # others are asked for live logins

@@ -10,7 +10,7 @@ from cryptography import x509
 from sallyport.domains.domain import FirstFactor
 from sallyport.login.first.model import Checker, Fields, Host, Tell
 from sallyport.login.login import NOTHING, Found, Login, Reason
-from sallyport.mfa.model import Outcome
+from sallyport.mfa.provider import Outcome
 from sallyport.radius.eap import packet as eap
 from sallyport.radius.eap.packet import IDENTITY, RESPONSE, Packet, encode
 from sallyport.radius.mschap import MsChap1, MsChap2, NtKey, nt_hash, nt_hash_hash

@@ -5,7 +5,7 @@ import trio
 
 from sallyport.domains.domain import Fallback, Mode
 from sallyport.login.login import Reason
-from sallyport.mfa.model import Outcome, ProviderError
+from sallyport.mfa.provider import Outcome, ProviderError
 from sallyport.policy.rules.bodies import RuleFields
 from sallyport.radius.eap import packet as eap
 from sallyport.radius.eap.packet import IDENTITY, RESPONSE, Packet, encode

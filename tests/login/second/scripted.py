@@ -17,8 +17,9 @@ import trio
 from pydantic import SecretStr
 
 from sallyport.domains.domain import Fallback, Mode
-from sallyport.mfa.model import Answer, Code, Enrolment, Fields, Host, Outcome, Provider, Question
-from sallyport.mfa.service import Attached
+from sallyport.mfa.circuit import Attached
+from sallyport.mfa.host import ConfiguredProvider, Fields, Host
+from sallyport.mfa.provider import Answer, Code, Enrolment, Outcome, Question
 from tests.areas import Areas
 
 NAME = "scripted"
@@ -84,7 +85,7 @@ class Script:
         return bool(self.started or self.verified or self.polled)
 
 
-def provider(script: Script) -> type[Provider]:
+def provider(script: Script) -> type[ConfiguredProvider]:
     """The class that plays a script."""
 
     class Scripted:

@@ -9,7 +9,7 @@ from trio.testing import MockClock
 
 from sallyport.login.second.calls import Calls, Pace
 from sallyport.login.second.conversation import Conversation
-from sallyport.mfa.model import Answer, Outcome
+from sallyport.mfa.provider import Answer, Outcome
 
 
 async def test_who_comes_alone_does_not_wait(autojump_clock: MockClock) -> None:

@@ -5,7 +5,7 @@ import trio
 
 from sallyport.domains.domain import Fallback
 from sallyport.mfa.circuit import FAILURES
-from sallyport.mfa.model import Outcome, ProviderError
+from sallyport.mfa.provider import Outcome, ProviderError
 from sallyport.policy.rules.bodies import RuleFields
 from tests.areas import Areas
 from tests.login.conftest import Desk

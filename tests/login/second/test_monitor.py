@@ -6,7 +6,7 @@ import pytest
 
 from sallyport.domains.domain import Mode
 from sallyport.mfa.circuit import FAILURES
-from sallyport.mfa.model import Enrolment, Outcome, ProviderError
+from sallyport.mfa.provider import Enrolment, Outcome, ProviderError
 from sallyport.policy.rules.bodies import RuleFields
 from tests.areas import Areas
 from tests.login.conftest import Desk

@@ -4,7 +4,7 @@ import pytest
 
 from sallyport.domains.domain import Mode
 from sallyport.login.login import Decision
-from sallyport.mfa.model import Enrolment, Outcome
+from sallyport.mfa.provider import Enrolment, Outcome
 from tests.areas import Areas
 from tests.login.conftest import Desk
 from tests.login.second.scripted import Script, attached, until

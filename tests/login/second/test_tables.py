@@ -11,9 +11,9 @@ from sallyport.login.second.challenges import Challenges
 from sallyport.login.second.enrolment import Enrolments
 from sallyport.login.second.prompts import A_MINUTE, Prompts
 from sallyport.login.second.session import LIFETIME_US, Kind, Session
-from sallyport.mfa.circuit import Guarded
-from sallyport.mfa.model import Enrolment, Host, Question
-from sallyport.mfa.service import Attached
+from sallyport.mfa.circuit import Attached, Guarded
+from sallyport.mfa.host import Host
+from sallyport.mfa.provider import Enrolment, Question
 from tests.areas import Areas
 from tests.preview.conftest import Scripted, ScriptedFields
 

@@ -12,7 +12,7 @@ from sallyport.store.model import Store, Tx
 
 
 class LoginPrompts:
-    """Asks the wallets of those who log in. Satisfies mfa.model.WalletPrompts."""
+    """Asks the wallets of those who log in. Satisfies `mfa.host.WalletPrompts`."""
 
     def __init__(self, store: Store, waker: Waker, clock: Clock = now_us) -> None:
         self._store = store

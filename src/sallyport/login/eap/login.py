@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sallyport.login.eap.verifiers import Verifier
 from sallyport.login.login import NOTHING, Decision, Found, Reason
 from sallyport.login.second.session import Session
-from sallyport.mfa.model import Code
+from sallyport.mfa.provider import Code
 from sallyport.radius.eap.certificate import NamedBy
 from sallyport.radius.eap.conversation import Conversation
 from sallyport.radius.eap.model import Check

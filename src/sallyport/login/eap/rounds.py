@@ -16,7 +16,7 @@ from sallyport.login.first.password import still
 from sallyport.login.login import PASSED, Decision, Login, Reason, Verdict
 from sallyport.login.second.conversation import SecondFactorResult
 from sallyport.login.second.session import Asked, Session
-from sallyport.mfa.model import Code
+from sallyport.mfa.provider import Code
 from sallyport.policy.bypass.match import spellings
 from sallyport.policy.rules.rule import Action
 from sallyport.radius.attributes import STATE

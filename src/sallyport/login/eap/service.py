@@ -22,7 +22,7 @@ from sallyport.login.eap.unfinished import Unfinished
 from sallyport.login.eap.verifiers import Binds, Directory, Finding, Local, Station, Verifier
 from sallyport.login.identity import in_full, principal
 from sallyport.login.login import Found, Login, Reason
-from sallyport.mfa.model import Code
+from sallyport.mfa.provider import Code
 from sallyport.radius.attributes import CALLING_STATION_ID, FRAMED_MTU, PROXY_STATE, STATE, USER_NAME, push_attribute
 from sallyport.radius.eap.conversation import MAX_NAME, Conversation
 from sallyport.radius.eap.conversations import Conversations

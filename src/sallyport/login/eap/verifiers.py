@@ -15,7 +15,7 @@ from sallyport.login.first.mschap import made_with
 from sallyport.login.first.password import is_password, known, split_digits
 from sallyport.login.identity import host_realm
 from sallyport.login.login import NOTHING, Found, Reason
-from sallyport.mfa.model import Code
+from sallyport.mfa.provider import Code
 from sallyport.radius.eap.certificate import NamedBy
 from sallyport.radius.eap.model import Certificate, Chap, MsChap, Password, Question
 from sallyport.radius.mschap import MsChap1, MsChap2, peer_names

@@ -12,7 +12,7 @@ from sallyport.endpoints.user import User
 from sallyport.login.first.model import CODE_LENGTHS
 from sallyport.login.first.mschap import check_mschap
 from sallyport.login.login import NOTHING, PASSED, Found, Login, Reason
-from sallyport.mfa.model import Code
+from sallyport.mfa.provider import Code
 from sallyport.radius.method import Method, sent_chap, sent_password
 from sallyport.radius.packet import as_text
 from sallyport.radius.password import chap_holds

@@ -17,7 +17,7 @@ import trio
 
 from sallyport.base.fair import LoopTurns
 from sallyport.login.second.conversation import Conversation
-from sallyport.mfa.model import Answer, Outcome, ProviderError
+from sallyport.mfa.provider import Answer, Outcome, ProviderError
 
 POLL_S: Final = 40.0  # some let the call wait for the user
 POLLS, POLL_AGAIN_S = 3, 1.0  # how often a poll that fails is tried, and after how long

@@ -6,7 +6,7 @@ import trio
 
 from sallyport.login.login import NOTHING, Found, Login, Reason
 from sallyport.login.second.session import NOBODY, Asked, LoginKey, Session
-from sallyport.mfa.service import Attached
+from sallyport.mfa.circuit import Attached
 from sallyport.radius.method import TYPED, Method
 
 

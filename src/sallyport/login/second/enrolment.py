@@ -14,8 +14,8 @@ from sallyport.base.bounded import BoundedMap
 from sallyport.base.text import fold
 from sallyport.login.login import Reason
 from sallyport.login.second.prompts import UserKey
-from sallyport.mfa.model import Enrolment, ProviderError
-from sallyport.mfa.service import Attached
+from sallyport.mfa.circuit import Attached
+from sallyport.mfa.provider import Enrolment, ProviderError
 
 ENROLLED_S: Final = 600.0
 OTHERWISE_S: Final = 60.0  # who was not enrolled may be so soon

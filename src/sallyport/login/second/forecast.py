@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import inf
 
 from sallyport.login.login import Reason
-from sallyport.mfa.service import Attached, Unavailable
+from sallyport.mfa.circuit import Attached, Unavailable
 from sallyport.radius.method import TYPED
 
 UNAVAILABLE = {Unavailable.NONE: Reason.NO_PROVIDER, Unavailable.UNREADABLE: Reason.UNREADABLE}

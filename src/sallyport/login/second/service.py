@@ -26,8 +26,8 @@ from sallyport.login.second.forecast import UNAVAILABLE, patience_s, standing
 from sallyport.login.second.prompts import Prompts, UserKey
 from sallyport.login.second.session import WRONG_CODES, Asked, Kind, LoginKey, Session
 from sallyport.metrics import MfaMetrics
-from sallyport.mfa.model import Answer, Code, Outcome, ProviderError, Question
-from sallyport.mfa.service import Attached, Providers, Unavailable
+from sallyport.mfa.circuit import Attached, Providers, Unavailable
+from sallyport.mfa.provider import Answer, Code, Outcome, ProviderError, Question
 from sallyport.radius.method import Method
 from sallyport.radius.salted import HIDDEN, without_hidden
 from sallyport.store.model import Store

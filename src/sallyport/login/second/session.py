@@ -12,7 +12,7 @@ from sallyport.base.clock import SECOND
 from sallyport.base.errors import SecretError
 from sallyport.base.text import fold
 from sallyport.login.login import Found, Login
-from sallyport.mfa.model import Question
+from sallyport.mfa.provider import Question
 from sallyport.policy.lockouts.stations import is_nas
 from sallyport.radius.attributes import (
     ACCT_SESSION_ID,

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import pytest
 
 from sallyport.login.login import Reason
-from sallyport.mfa.model import Outcome
+from sallyport.mfa.provider import Outcome
 from sallyport.radius.attributes import (
     CLASS,
     STATE,

@@ -24,7 +24,7 @@ from sallyport.login.first.mschap import attempt_of, let_in
 from sallyport.login.first.password import split_digits
 from sallyport.login.first.winbind.checker import Winbind, account_name, hashed_name
 from sallyport.login.login import NOTHING, Found, Login, Reason
-from sallyport.mfa.model import Code
+from sallyport.mfa.provider import Code
 from sallyport.outgoing.tls import LazyContext, client_context
 from sallyport.radius.attributes import USER_NAME
 from sallyport.radius.method import Method, sent_password

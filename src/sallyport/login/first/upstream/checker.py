@@ -21,7 +21,7 @@ from sallyport.login.first.upstream.names import accepted_user, split_name
 from sallyport.login.first.upstream.pool import Pool, Question
 from sallyport.login.first.upstream.rewrite import Back, Forward
 from sallyport.login.login import PASSED, Found, Login, Reason
-from sallyport.mfa.model import Code
+from sallyport.mfa.provider import Code
 from sallyport.radius.attributes import PROXY_STATE, STATE, USER_NAME, USER_PASSWORD
 from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.method import sent_password
