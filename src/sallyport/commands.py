@@ -36,13 +36,9 @@ from sallyport.inventory.clients import commands as client_commands
 from sallyport.inventory.devices import commands as device_commands
 from sallyport.inventory.sessions import commands as session_commands
 from sallyport.listen import commands as listen_commands
-from sallyport.mfa import commands as provider_commands
 from sallyport.passwords import commands as policy_commands
-from sallyport.policy.bypass import commands as bypass_commands
-from sallyport.policy.rules import commands as rule_commands
 from sallyport.store import commands as store_commands
 from sallyport.tenancy import commands as token_commands
-from sallyport.tenancy.keys import commands as key_commands
 from sallyport.web.operation import Operation, Operations
 from sallyport.web.scope import Caller, Role, Whole
 
@@ -134,15 +130,6 @@ def commands(app: App) -> Commands:
     return Commands(
         [
             token_commands.commands(app.tenancy, now_us),
-            key_commands.commands(
-                app.keys,
-                app.tenancy,
-                now_us,
-                tenant_domain=lambda tenant_id, name: app.domains.named(tenant_id, name).id,
-                find_domain=find_domain,
-                find_instance=app.instances.find,
-                configure=app.agent_file,
-            ),
             cert_commands.commands(
                 CertificateDirectory(app.settings.data_dir.absolute()),
                 app.issued,
@@ -170,13 +157,10 @@ def commands(app: App) -> Commands:
             ),
             directory_commands.commands(app.directory.directories, find_domain),
             policy_commands.commands(app.policies, app.tenancy),
-            bypass_commands.commands(app.logins.bypass, find_domain),
-            rule_commands.commands(app.rules, find_domain),
             event_commands.commands(app.events, app.domains.anywhere, now_us),
             listen_commands.commands(app.senders, lambda host: app.clients.table.find(host) is not None),
             did_commands.commands(app.issuing, app.domains.anywhere, now_us),
             store_commands.commands(app.copies, app.rotation),
             log_commands.commands(),
-            provider_commands.commands(app.logins.providers),
         ]
     )

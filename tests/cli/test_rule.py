@@ -28,7 +28,12 @@ def test_add_prints_the_id_alone(service: Service, corp: str) -> None:
     assert (added.returncode, added.stderr) == (0, "")
     assert added.stdout.strip().isdecimal() and added.stdout.endswith("\n")
     (kept,) = rules(service, "printed")
-    assert (kept["id"], kept["name"], kept["action"], kept["users"]) == (int(added.stdout), "staff", "block", ["ann"])
+    assert (kept["ruleId"], kept["name"], kept["action"], kept["users"]) == (
+        int(added.stdout),
+        "staff",
+        "block",
+        ["ann"],
+    )
 
 
 def test_every_option_is_kept(service: Service, corp: str) -> None:
@@ -40,7 +45,8 @@ def test_every_option_is_kept(service: Service, corp: str) -> None:
         "--time", "fri-sun,tue 22:00-06:00 Europe/Berlin", "--vlan", "20", "--reply", "Filter-Id = x=y",
     )  # fmt: skip
     kept = next(each for each in rules(service) if each["name"] == "all")
-    del kept["id"]
+    assert kept.pop("ruleId") and kept.pop("position") and kept.pop("encoded")
+    assert str(kept.pop("domainId")) == corp
     assert kept == {
         "name": "all", "action": "mfa_required", "priority": 7, "enabled": False, "users": ["a", "b"], "groups": ["g"],
         "ous": ["OU=x"], "kinds": ["machine"], "clients": ["192.0.2.0/24"], "products": ["Cisco ISE"],
@@ -61,19 +67,19 @@ def test_update_keeps_and_clears(service: Service, corp: str) -> None:
         "--reply", "Class=a",
     ).strip()  # fmt: skip
     service.ok("rule", "update", rule, "--domain", corp, "--name", "new", "--action", "block", "--group", "g")
-    kept = next(each for each in rules(service) if each["id"] == int(rule))
+    kept = next(each for each in rules(service) if each["ruleId"] == int(rule))
     assert (kept["name"], kept["action"], kept["users"], kept["groups"], kept["vlan"]) == (
         "new", "block", ["ann"], ["g"], "5",
     )  # fmt: skip
     service.ok(
         "rule", "update", rule, "--domain", corp, "--user", "", "--time", "", "--vlan", "", "--reply", "", "--disabled"
     )
-    kept = next(each for each in rules(service) if each["id"] == int(rule))
+    kept = next(each for each in rules(service) if each["ruleId"] == int(rule))
     assert (kept["users"], kept["groups"], kept["time"], kept["vlan"], kept["replyAttributes"], kept["enabled"]) == (
         [], ["g"], None, "", [], False,
     )  # fmt: skip
     service.ok("rule", "update", rule, "--domain", corp, "--enabled")
-    assert next(each for each in rules(service) if each["id"] == int(rule))["enabled"]
+    assert next(each for each in rules(service) if each["ruleId"] == int(rule))["enabled"]
 
 
 def test_the_list_is_in_reading_order(service: Service) -> None:
@@ -121,4 +127,4 @@ def test_without_a_service(stopped: RunningService) -> None:
     """Rules can be made where the service is down, too."""
     stopped.ok("domain", "add", "early", *TENANT)
     rule = stopped.ok("rule", "add", "r", "--domain", "early", "--action", "block").strip()
-    assert json.loads(stopped.ok("rule", "list", "--domain", "early", "--json"))[0]["id"] == int(rule)
+    assert json.loads(stopped.ok("rule", "list", "--domain", "early", "--json"))[0]["ruleId"] == int(rule)

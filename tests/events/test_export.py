@@ -66,17 +66,17 @@ class Log:
 
         await self.store.write(work)
 
-    async def page(self, command: str = "event.export", **arguments: JSON) -> Row:
+    async def page(self, **arguments: JSON) -> Row:
         """One answer."""
-        answer = await self.commands.run(command, {"domain": "corp", **arguments})
+        answer = await self.commands.run("event.export", {"domain": "corp", **arguments})
         assert isinstance(answer, dict)
         return answer
 
-    async def users(self, command: str = "event.export", **arguments: JSON) -> list[str]:
+    async def users(self, **arguments: JSON) -> list[str]:
         """The users of all pages."""
         users: list[str] = []
         while True:
-            answer = await self.page(command, **arguments)
+            answer = await self.page(**arguments)
             users += [str(each["user"]) for each in entries(answer["events"])]
             if not answer["cursor"]:
                 return users
@@ -122,26 +122,15 @@ async def test_what_retention_takes_does_not_disturb(events: Log) -> None:
     assert rest == ["u5", "u6", "u7", "u8", "u9"]
 
 
-@pytest.mark.parametrize("command", ["event.export", "event.list"])
-async def test_a_stretch_of_time(events: Log, command: str) -> None:
+async def test_a_stretch_of_time(events: Log) -> None:
     """From the first moment up to, and without, the last, on every page; times without a zone are UTC."""
     await events.write(*(number * SECOND for number in range(10)))
     span: dict[str, JSON] = {"from": "2026-01-01T00:00:02", "to": "2026-01-01T01:00:07+01:00"}
-    users = await events.users(command, limit=2, **span)
+    users = await events.users(limit=2, **span)
     assert sorted(users) == [f"u{number * SECOND}" for number in range(2, 7)]
-    assert await events.users(command, **{"from": "2026-01-02"}) == []
-    assert await events.users(command, to="0001-01-01") == []
-    assert len(await events.users(command, limit=3, **{"from": "0001-01-01", "to": "9999-12-31"})) == 10
-
-
-async def test_a_list_is_newest_first(events: Log) -> None:
-    """Page after page, with a search or without; it does not shift while events come."""
-    await events.write(*range(10))
-    await events.write(20, 21, device_name="GATE")
-    first = await events.page("event.list", limit=5)
-    await events.write(30)
-    assert await events.users("event.list", limit=5, cursor=first["cursor"]) == [f"u{n}" for n in reversed(range(7))]
-    assert await events.users("event.list", limit=1, search="gate") == ["u21", "u20"]
+    assert await events.users(**{"from": "2026-01-02"}) == []
+    assert await events.users(to="0001-01-01") == []
+    assert len(await events.users(limit=3, **{"from": "0001-01-01", "to": "9999-12-31"})) == 10
 
 
 async def test_an_event_is_told_as_the_api_tells_it(events: Log) -> None:
@@ -165,11 +154,10 @@ async def test_an_event_is_told_as_the_api_tells_it(events: Log) -> None:
 )  # fmt: skip
 async def test_malformed_questions(events: Log, arguments: dict[str, JSON], text: str) -> None:
     """A known argument is named; its value, and the name of an unknown argument, are not repeated."""
-    for command in ("event.list", "event.export"):
-        with pytest.raises(Invalid, match=f"^{text}$"):
-            await events.page(command, **arguments)
-        with pytest.raises(NotFound):
-            await events.page(command, domain="nowhere")
+    with pytest.raises(Invalid, match=f"^{text}$"):
+        await events.page(**arguments)
+    with pytest.raises(NotFound):
+        await events.page(domain="nowhere")
 
 
 async def test_far_places_are_found_at_once(events: Log) -> None:

@@ -2,8 +2,9 @@
 
 import click
 
-from sallyport.base.command import CommandLine, Form, pages
-from sallyport.base.wire import JSON
+from sallyport.base.clock import now_us
+from sallyport.base.command import CommandLine, Form, expiry, named
+from sallyport.base.wire import Row
 
 COLUMNS = ("keyId", "name", "kind", "agent", "instanceId", "status", "uses", "used", "expiresAt", "lastSeen")
 NUMBER = click.IntRange(min=1)
@@ -54,7 +55,7 @@ def create(
 
     Where a directory is need not be said if the domain's first factor is `ldap`.
     """
-    place: dict[str, JSON] = {
+    place: Row = {
         "service": service,
         "directoryName": directory_name,
         "servers": list(servers),
@@ -62,24 +63,21 @@ def create(
         "bindDN": bind_dn,
         "startTls": start_tls,
     }
-    made = line.row(
-        "key.create",
-        org=org,
-        tenant=tenant,
-        domain=domain,
-        instance=instance,
-        agent=kind,
-        name=name,
-        uses=uses,
-        expires=expires,
-        place={field: value for field, value in place.items() if value},
-    )
+    scope: Row = {"orgId": org, "tenantId": tenant}
+    given = {field: value for field, value in place.items() if value}
+    body: Row = {**scope, "agent": kind, "name": name, "uses": uses, **given}
+    if instance is not None:
+        found = line.listed("/api/v1/instances/list", "instances", {**scope, "filter": instance}, domain=domain)
+        body["instanceId"] = named(found, "instanceName", instance, "instance")["instanceId"]
+    if expires is not None:
+        body["expiresAt"] = expiry(expires, now_us())
+    made = line.run("/api/v1/agent/createKey", body, domain=domain)
     if key_only:
-        line.print(str(made["key"]))
+        line.print(str(made["apiKey"]))
         return
     for text in str(made["configuration"]).splitlines():
         line.print(text)
-    line.note(f"the key can be used until {made['expires']}; the file is for the agent's user alone: chmod 600")
+    line.note(f"the key can be used until {made['expiresAt']}; the file is for the agent's user alone: chmod 600")
 
 
 @key.command("list")
@@ -88,7 +86,7 @@ def create(
 @click.pass_obj
 def list_(line: CommandLine, *, domain: str, form: Form | None) -> None:
     """List keys: enrolment keys, and those that agents have; the keys themselves are not kept."""
-    line.print_rows(pages(line, "key.list", domain=domain), COLUMNS, form)
+    line.print_rows(line.listed("/api/v1/agent/listKeys", "keys", domain=domain), COLUMNS, form)
 
 
 @key.command()
@@ -97,5 +95,5 @@ def list_(line: CommandLine, *, domain: str, form: Form | None) -> None:
 @click.pass_obj
 def revoke(line: CommandLine, *, key: int, domain: str) -> None:
     """Revoke a key; it is refused from now on. Keys that agents got by an enrolment key go on."""
-    revoked = line.row("key.revoke", domain=domain, key=key)
-    line.note(f"API key {revoked['id']} {revoked['name']} is revoked")
+    line.run("/api/v1/agent/revokeKey", {"keyId": key}, domain=domain)
+    line.note(f"API key {key} is revoked")

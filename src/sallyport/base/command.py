@@ -19,6 +19,7 @@ What the API has no operation for is a command, with named arguments:
     line.call("token.revoke", token="ci")
 """
 
+import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -27,8 +28,9 @@ from typing import Annotated, Literal, Protocol, TextIO, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+from sallyport.base.clock import SECOND, from_iso, iso
 from sallyport.base.config import Settings
-from sallyport.base.errors import NotFound
+from sallyport.base.errors import NotFound, invalid_field
 from sallyport.base.model import Model
 from sallyport.base.text import fold
 from sallyport.base.validation import refusal, unfit
@@ -36,6 +38,8 @@ from sallyport.base.wire import JSON, Row
 
 Form = Literal["table", "json", "csv", "jsonl"]
 """How rows are printed: for people, or for programs."""
+
+_UNITS = {"m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
 ArgumentsT = TypeVar("ArgumentsT", bound=BaseModel)
 
@@ -229,6 +233,25 @@ def domains(line: CommandLine, name: str | None) -> Iterator[Row]:
     own = list(line.listed(path, field, domain=name, size=size))  # of its tenant
     by_id = [each for each in own if str(each["domainId"]) == name]
     yield from by_id or [each for each in own if fold(str(each["domainName"])) == fold(name)]
+
+
+def named(rows: Iterable[Row], field: str, name: str, kind: str) -> Row:
+    """Return the entry of a list whose field is a name, in any case. kind: of thing, for the message. NotFound."""
+    found = [each for each in rows if fold(str(each[field])) == fold(name)]
+    if len(found) > 1:
+        raise NotFound(f"{len(found)} tenants have a {kind} {name}: name the tenant")
+    if not found:
+        raise NotFound(f"no {kind} {name}")
+    return found[0]
+
+
+def expiry(text: str, now: int) -> str:
+    """Return the end of a span such as `90d` from now on, or of an ISO 8601 time, as ISO 8601 text. Invalid."""
+    span = re.fullmatch(r"(\d{1,6})([mhdw])", text.strip())
+    try:
+        return iso(now + int(span[1]) * _UNITS[span[2]] * SECOND if span else from_iso(text.strip()))
+    except (ValueError, OverflowError):
+        raise invalid_field("expires", "a span such as 90d, or an ISO 8601 time") from None
 
 
 def note_new(line: CommandLine, made: Row) -> None:

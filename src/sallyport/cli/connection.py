@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sallyport.base.config import DEFAULT_FILE, Settings, load
-from sallyport.base.errors import Refused, StartError
+from sallyport.base.errors import NotFound, Refused, StartError
 from sallyport.base.wire import JSON, Row
 
 if TYPE_CHECKING:
@@ -92,7 +92,8 @@ class Connection:
 
 def _result(answer: Row) -> JSON:
     if "error" in answer:
-        raise Refused(str(answer["error"]))
+        kind = NotFound if answer["status"] == NotFound.status else Refused
+        raise kind(str(answer["error"]))
     return answer.get("result")
 
 

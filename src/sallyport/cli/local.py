@@ -14,7 +14,7 @@ import trio
 
 from sallyport.base import log
 from sallyport.base.config import Settings
-from sallyport.base.errors import Refused
+from sallyport.base.errors import NotFound, Refused
 from sallyport.base.wire import JSON, Row
 from sallyport.build import build
 from sallyport.commands import Requests
@@ -42,7 +42,8 @@ class Local:
         try:
             result = trio.from_thread.run(self._requests.run, asked, user_name(os.geteuid()), trio_token=self._trio)
         except Refused as error:
-            raise Refused(told(error)) from error
+            kind = NotFound if isinstance(error, NotFound) else Refused
+            raise kind(told(error)) from error
         except (trio.RunFinishedError, trio.Cancelled):
             self._join()
             raise

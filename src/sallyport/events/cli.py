@@ -1,6 +1,6 @@
 """`sallyport event`: the log of logins, newest first for people, and as a whole for programs."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
 from itertools import islice
@@ -12,7 +12,7 @@ import click
 from sallyport.base import disk
 from sallyport.base.command import CommandLine, Form, entries
 from sallyport.base.errors import StartError
-from sallyport.base.wire import JSON, Row
+from sallyport.base.wire import Row
 
 COLUMNS = ("time", "user", "device_name", "station", "appliedDecision", "wouldHaveBeen", "reason", "latencyMs")
 ALL_COLUMNS = (
@@ -32,6 +32,7 @@ ALL_COLUMNS = (
     "reason",
     "latencyMs",
 )
+PAGE = 200
 
 
 @click.group()
@@ -58,8 +59,12 @@ def list_(
     form: Form | None,
 ) -> None:
     """List the events of a domain, newest first."""
-    asked = _stretch(domain, since, until) | {"search": search}
-    line.print_rows(islice(_events(line, "event.list", asked, limit), limit), COLUMNS, form)
+    asked: Row = {**_stretch(since, until), "search": search, "pageSize": min(limit, PAGE)}
+
+    def page(place: Row) -> Row:
+        return line.run("/ad/GetAuthLog", {**asked, **place}, domain=domain)
+
+    line.print_rows(islice(_events(page), limit), COLUMNS, form)
 
 
 @event.command()
@@ -75,26 +80,29 @@ def export(line: CommandLine, *, domain: str, since: str | None, until: str | No
     In CSV a cell that a spreadsheet would run as a formula has an apostrophe before it, and what is not printable is
     replaced; JSON lines have every field as it was sent.
     """
-    events = _events(line, "event.export", _stretch(domain, since, until))
+    asked = _stretch(since, until)
+
+    def page(place: Row) -> Row:
+        return line.row("event.export", domain=domain, **asked, **place)
+
     with _written(output) as to:
-        line.print_rows(events, ALL_COLUMNS, form, to=to)
+        line.print_rows(_events(page), ALL_COLUMNS, form, to=to)
 
 
-def _stretch(domain: str, since: str | None, until: str | None) -> dict[str, JSON]:
+def _stretch(since: str | None, until: str | None) -> Row:
     bounds = {"from": since, "to": until}
-    return {"domain": domain, **{name: text for name, text in bounds.items() if text is not None}}
+    return {name: text for name, text in bounds.items() if text is not None}
 
 
-def _events(line: CommandLine, command: str, asked: dict[str, JSON], limit: int | None = None) -> Iterator[Row]:
-    """Page after page. limit: as many as are needed, where that is less than a page."""
-    if limit is not None and limit < 200:  # a page is no longer
-        asked = {**asked, "limit": limit}
+def _events(page: Callable[[Row], Row]) -> Iterator[Row]:
+    """Yield the events of all pages. page: reads the one at a place."""
+    place: Row = {}
     while True:
-        answer = line.row(command, **asked)
+        answer = page(place)
         yield from entries(answer["events"])
         if not answer["cursor"]:
             return
-        asked = {**asked, **{name: answer[name] for name in ("cursor", "last_id") if name in answer}}
+        place = {name: answer[name] for name in ("cursor", "last_id") if name in answer}
 
 
 @contextmanager

@@ -1,7 +1,6 @@
-"""What the command line asks: login.report, event.list, event.export."""
+"""The commands of events: event.export, login.report."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from pydantic import Field
 
@@ -11,9 +10,8 @@ from sallyport.base.validation import Moment
 from sallyport.base.wire import JSON
 from sallyport.domains.domain import Domain
 from sallyport.events.operations import entry
-from sallyport.events.repo import FOREVER, EventQuery, Stretch
+from sallyport.events.repo import FOREVER, Stretch
 from sallyport.events.service import Events, parse_cursor
-from sallyport.web.scope import AddressOrText
 
 PAGE = 200
 """Events in an answer: two milliseconds of the service's time, and little memory however long the log is."""
@@ -26,25 +24,15 @@ class Report(Arguments):
     days: int = Field(default=30, ge=1, le=36500)
 
 
-class OfEvents(Arguments):
-    """Events of a domain (name or domainId), from a time up to and without another; cursor: of the page before."""
+class ExportEvents(Arguments):
+    """Events of a domain (name or domainId), from a time up to and without another. cursor: of the page before.
+    last_id: of the first page's answer, so that all pages show the same moment."""
 
     domain: str
     since: Moment = Field(default=0, validation_alias="from")
     until: Moment = Field(default=FOREVER, validation_alias="to")
     cursor: str = ""
     limit: int = Field(default=PAGE, ge=1, le=PAGE)
-
-
-class ListEvents(OfEvents):
-    """search: a part of user, device, station or address."""
-
-    search: AddressOrText = ""
-
-
-class ExportEvents(OfEvents):
-    """last_id: what the first page has answered, so that all pages are of the same moment."""
-
     last_id: int | None = None
 
 
@@ -66,12 +54,6 @@ def commands(service: Events, domain: Callable[[str], Domain], clock: Clock) -> 
             for row in rows
         ]
 
-    async def listing(wanted: ListEvents) -> JSON:
-        of = domain(wanted.domain)
-        query = EventQuery(of.id, wanted.search, wanted.since, wanted.until, limit=wanted.limit)
-        rows, cursor = await service.newest(replace(query, before=parse_cursor(wanted.cursor)))
-        return {"events": [entry(row, of.name) for row in rows], "cursor": cursor}
-
     async def export(wanted: ExportEvents) -> JSON:
         of = domain(wanted.domain)
         last_id = await service.last_id() if wanted.last_id is None else wanted.last_id
@@ -81,6 +63,5 @@ def commands(service: Events, domain: Callable[[str], Domain], clock: Clock) -> 
 
     return {
         "login.report": command(Report, report),
-        "event.list": command(ListEvents, listing),
         "event.export": command(ExportEvents, export),
     }

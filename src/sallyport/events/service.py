@@ -24,10 +24,6 @@ class Events:
         rows, total = await self.page(_one_more(query))
         return *_cut(rows, query.limit), total
 
-    async def newest(self, query: EventQuery) -> tuple[list[EventRow], str]:
-        """`walk` without the total, which takes as long as the whole walk where it has to be counted."""
-        return _cut(await self._store.search(lambda tx: repo.newest(tx, _one_more(query))), query.limit)
-
     async def last_id(self) -> int:
         """The event that was written last: an export holds those that are there when it begins."""
         return await self._store.read(repo.last_id)

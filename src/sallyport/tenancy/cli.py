@@ -2,7 +2,8 @@
 
 import click
 
-from sallyport.base.command import CommandLine, Form, note_new
+from sallyport.base.clock import now_us
+from sallyport.base.command import CommandLine, Form, expiry, note_new
 
 COLUMNS = ("id", "org", "tenant", "role", "name", "status", "created", "expires")
 NUMBER = click.IntRange(min=1)
@@ -22,7 +23,8 @@ def token() -> None:
 @click.pass_obj
 def create(line: CommandLine, *, org: int, tenant: int, role: str, name: str | None, expires: str | None) -> None:
     """Make a token and print it; it is shown only here."""
-    made = line.row("token.create", org=org, tenant=tenant, role=role, name=name, expires=expires)
+    until = None if expires is None else expiry(expires, now_us())
+    made = line.row("token.create", org=org, tenant=tenant, role=role, name=name, expires=until)
     note_new(line, made)
     line.print(str(made["token"]))
 

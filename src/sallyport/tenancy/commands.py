@@ -4,22 +4,19 @@ org and tenant are the numbers that bodies call orgId and tenantId. A token of t
 where its domain or wallet is made, not here.
 """
 
-import re
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from sallyport.base.clock import SECOND, Clock, from_iso, iso
+from sallyport.base.clock import Clock, iso
 from sallyport.base.command import Command, command
-from sallyport.base.errors import invalid_field
 from sallyport.base.model import Model
+from sallyport.base.validation import Moment
 from sallyport.base.wire import JSON
 from sallyport.tenancy.repo import TokenRecord
 from sallyport.tenancy.service import Tenancy
 from sallyport.web.scope import Role
-
-_UNITS = {"m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
 
 class _Arguments(Model):
@@ -30,13 +27,13 @@ Number = Annotated[int, Field(ge=1, le=2**63 - 1)]
 
 
 class CreateToken(_Arguments):
-    """expires: `90d`, `12h`, `30m`, `4w`, or an ISO 8601 time; none means never."""
+    """expires: None means never."""
 
     org: Number
     tenant: Number
     role: Literal["admin", "operator", "auditor"] = "admin"
     name: str | None = None
-    expires: str | None = None
+    expires: Moment | None = None
 
 
 class ListTokens(_Arguments):
@@ -77,10 +74,9 @@ def commands(service: Tenancy, clock: Clock) -> dict[str, Command]:
         return [{"org": organization, "tenant": number} for organization, number in (await service.numbers()).values()]
 
     async def create(wanted: CreateToken) -> JSON:
-        until = None if wanted.expires is None else expiry(wanted.expires, clock())
         before = await service.numbers()
         record, token = await service.create_token(
-            wanted.org, wanted.tenant, Role(wanted.role), wanted.name or wanted.role, until
+            wanted.org, wanted.tenant, Role(wanted.role), wanted.name or wanted.role, wanted.expires
         )
         return {**_row(record, clock()), "token": token, "new": _new(before, wanted.org, wanted.tenant)}
 
@@ -99,17 +95,6 @@ def commands(service: Tenancy, clock: Clock) -> dict[str, Command]:
         "token.list": command(ListTokens, listing),
         "token.revoke": command(RevokeToken, revoke),
     }
-
-
-def expiry(text: str, now: int) -> int:
-    """When `90d` or an ISO 8601 time is, in UTC microseconds. Invalid."""
-    span = re.fullmatch(r"(\d{1,6})([mhdw])", text.strip())
-    if span:
-        return now + int(span[1]) * _UNITS[span[2]] * SECOND
-    try:
-        return from_iso(text.strip())
-    except (ValueError, OverflowError):
-        raise invalid_field("expires", "a span such as 90d, or an ISO 8601 time") from None
 
 
 def _new(before: Mapping[int, tuple[int, int]], organization: int, tenant: int) -> JSON:

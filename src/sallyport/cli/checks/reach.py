@@ -2,12 +2,14 @@
 it."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
 import trio
 
+from sallyport.base.errors import NotFound
 from sallyport.base.wire import JSON
 from sallyport.cli.checks.model import Examination, Finding, ok, problem
 from sallyport.events.outlets.model import targets_of
@@ -44,10 +46,9 @@ def _targets(examination: Examination) -> Iterator[Target]:
             yield Target("event outlet", outlet.host, outlet.port, over_tcp=False)
     for domain in examination.domains:
         name = str(domain["domainName"])
-        provider = examination.line.call("provider.get", domain_id=domain["domainId"])
-        if isinstance(provider, dict):
-            fields = provider["fields"]
-            yield from _of_provider(name, str(provider["provider"]), fields if isinstance(fields, dict) else {})
+        with suppress(NotFound):  # it has no provider
+            provider = examination.line.run("/ad/GetMFAProvider", domain=str(domain["domainId"]))
+            yield from _of_provider(name, str(provider["provider"]), provider)
         first = examination.line.run("/ad/GetFirstFactor", domain=str(domain["domainId"]))
         kind = str(first["firstFactor"])
         fields = first.get(kind)

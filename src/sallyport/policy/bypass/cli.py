@@ -1,6 +1,6 @@
 """`sallyport bypass`: the stations that MAC authentication bypass lets in."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, TextIO
 
 import click
@@ -33,8 +33,11 @@ def add(line: CommandLine, *, stations: Sequence[str], domain: str, name: str, f
         wanted.setdefault(own or name, []).append(address)
     if not wanted:
         raise click.UsageError("no station is named")
-    added = sum(_each(line, "bypass.add", domain, wanted))
-    line.note(f"{added} station(s) are let in by their address in {domain}")
+    for label, addresses in wanted.items():
+        for at in range(0, len(addresses), BATCH):
+            body: Row = {"station": list[JSON](addresses[at : at + BATCH]), "name": label}
+            line.run("/ad/AddBypassStation", body, domain=domain)
+    line.note(f"{sum(map(len, wanted.values()))} station(s) are let in by their address in {domain}")
 
 
 @bypass.command()
@@ -43,8 +46,8 @@ def add(line: CommandLine, *, stations: Sequence[str], domain: str, name: str, f
 @click.pass_obj
 def remove(line: CommandLine, *, stations: Sequence[str], domain: str) -> None:
     """Take stations off the list, all or none."""
-    removed = line.call("bypass.remove", domain=domain, stations=list(stations))
-    line.note(f"{removed} station(s) removed")
+    done = line.run("/ad/DeleteBypassStation", {"station": list[JSON](stations)}, domain=domain)
+    line.note(str(done["message"]))
 
 
 @bypass.command("list")
@@ -54,7 +57,7 @@ def remove(line: CommandLine, *, stations: Sequence[str], domain: str) -> None:
 @click.pass_obj
 def list_(line: CommandLine, *, domain: str, search: str, form: Form | None) -> None:
     """List the stations of a domain that are let in."""
-    line.print_rows(_pages(line, domain, search), COLUMNS, form)
+    line.print_rows(line.listed("/ad/ListBypassStations", "stations", {"search": search}, domain=domain), COLUMNS, form)
 
 
 def _lines(file: TextIO | None) -> Iterator[tuple[str, str]]:
@@ -63,17 +66,3 @@ def _lines(file: TextIO | None) -> Iterator[tuple[str, str]]:
         address, _, name = text.partition(",")
         if address.strip() and not address.startswith("#"):
             yield address.strip(), name.strip()
-
-
-def _each(line: CommandLine, command: str, domain: str, wanted: Mapping[str, Sequence[str]]) -> Iterator[int]:
-    for name, stations in wanted.items():
-        for at in range(0, len(stations), BATCH):
-            part: list[JSON] = list(stations[at : at + BATCH])
-            yield int(str(line.call(command, domain=domain, stations=part, name=name)))
-
-
-def _pages(line: CommandLine, domain: str, search: str) -> Iterator[Row]:
-    seen = 0
-    while page := line.rows("bypass.list", domain=domain, search=search, offset=seen):
-        yield from page
-        seen += len(page)

@@ -9,7 +9,7 @@ import click
 from sallyport.base.command import CommandLine, Form
 from sallyport.base.wire import JSON, Row
 
-COLUMNS = ("id", "name", "action", "priority", "enabled", "scope", "reply")
+COLUMNS = ("ruleId", "name", "action", "priority", "enabled", "scope", "reply")
 ACTIONS = click.Choice(["allow", "block", "mfa_required"])
 NUMBER = click.IntRange(min=1)
 # The options that may be repeated, and the fields that they are.
@@ -69,8 +69,8 @@ def rule() -> None:
 @click.pass_obj
 def add(line: CommandLine, /, *, name: str, action: str, domain: str, **given: object) -> None:
     """Add a rule and print its ruleId. Every scope that is given must hold, by any of its values."""
-    made = line.call("rule.add", domain=domain, name=name, action=action, **_fields(given))
-    line.print(str(made))
+    made = line.run("/ad/AddLoginRule", {"name": name, "action": action, **_fields(given)}, domain=domain)
+    line.print(str(made["ruleId"]))
 
 
 @rule.command()
@@ -83,7 +83,8 @@ def update(
     line: CommandLine, /, *, rule_id: int, name: str | None, action: str | None, domain: str, **given: object
 ) -> None:
     """Change a rule. What is not given stays, an empty value clears it, as in --user ''."""
-    line.call("rule.update", domain=domain, rule=rule_id, name=name, action=action, **_fields(given))
+    body: Row = {"ruleId": rule_id, "name": name, "action": action, **_fields(given)}
+    line.run("/ad/UpdateLoginRule", body, domain=domain)
     line.note(f"rule {rule_id} is changed")
 
 
@@ -93,7 +94,7 @@ def update(
 @click.pass_obj
 def list_(line: CommandLine, *, domain: str, form: Form | None) -> None:
     """List the rules of a domain in the order in which they are read."""
-    rows = line.rows("rule.list", domain=domain)
+    rows = sorted(line.listed("/ad/ListLoginRules", "rules", domain=domain), key=lambda row: int(str(row["position"])))
     if form != "json":
         rows = [{**row, "scope": _scope(row), "reply": _reply(row)} for row in rows]
     line.print_rows(rows, COLUMNS, form)
@@ -105,8 +106,8 @@ def list_(line: CommandLine, *, domain: str, form: Form | None) -> None:
 @click.pass_obj
 def remove(line: CommandLine, *, rule_ids: tuple[int, ...], domain: str) -> None:
     """Remove rules, all or none."""
-    removed = line.call("rule.remove", domain=domain, rules=list(rule_ids))
-    line.note(f"{removed} rule(s) removed")
+    done = line.run("/ad/DeleteLoginRule", {"ruleId": list[JSON](rule_ids)}, domain=domain)
+    line.note(str(done["message"]))
 
 
 def _fields(given: dict[str, object]) -> dict[str, JSON]:

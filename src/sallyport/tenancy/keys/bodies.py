@@ -22,7 +22,7 @@ ExpiresAt = Annotated[str, Field(description="Time when the key expires, ISO 860
 
 
 class CreateKey(OfDomain):
-    """An enrolment key of a domain, or of an instance in it. The fields from directoryName on go into the configuration
+    """An enrolment key of a domain, or of an instance in it. The fields from service on go into the configuration
     file of a directory agent."""
 
     model_config = ConfigDict(
@@ -36,6 +36,7 @@ class CreateKey(OfDomain):
     expiresAt: Moment | None = Field(default=None, description="Time when the key expires, ISO 8601; absent: 30 days.")
     uses: Uses | None = Field(default=None, description="Number of machines that may enrol with it; absent: any.")
     agent: Agent = Field(default=Agent.ENDPOINT, description="Agent that the key is for.")
+    service: LongText | None = Field(default=None, description="URL of the service for the agent; absent: public_url.")
     directoryName: Text | None = Field(default=None, description="Name of the directory; absent: the domain's.")
     servers: Annotated[Many[LongText], Field(max_length=8)] = Field(
         default_factory=list, description="URLs of the directory's servers; absent: those of the domain's first factor."
