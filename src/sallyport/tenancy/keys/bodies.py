@@ -9,10 +9,10 @@ from sallyport.base.validation import Between, Moment
 from sallyport.tenancy.keys.key import MAX_USES, Agent, Kind
 from sallyport.web.operation import Done
 from sallyport.web.paging import Paged, TotalCount
-from sallyport.web.scope import Flag, Id, LongText, Many, OfDomain, PlainText, ScopedIfGiven, Text
+from sallyport.web.scope import Flag, Id, LongText, Many, OfDomain, PlainText, ScopedIfGiven, Text, Whole
 
 KeyName = Annotated[PlainText, Field(max_length=64)]
-Uses = Annotated[Id, Between(1, MAX_USES)]
+Uses = Annotated[Whole, Between(1, MAX_USES)]
 KeyHash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 """SHA-256 of a key, in hex."""
 KeyId = Annotated[int, Field(description="Id of the key.")]
