@@ -10,8 +10,8 @@ import trio
 from sallyport.base.clock import SECOND
 from sallyport.domains.impact import Impact
 from sallyport.events.repo import COUNTER
-from sallyport.inventory.devices import posture
-from sallyport.inventory.devices.posture import Posture
+from sallyport.inventory.devices import repo as inventory
+from sallyport.inventory.devices.device import Posture
 from sallyport.mfa.host import Fields, Host
 from sallyport.mfa.provider import Answer, Code, Enrolment, Outcome, ProviderError, Question
 from sallyport.policy.rules.bodies import RuleFields
@@ -119,7 +119,7 @@ class Book:
             )
             assert found is not None
             if columns:
-                posture.flush(tx, found, Posture(**columns))  # type: ignore[arg-type]
+                inventory.add_posture(tx, found, Posture(**columns))  # type: ignore[arg-type]
             return found
 
         return await areas.store.write(work)

@@ -4,7 +4,7 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from sallyport.events.repo import COUNTER
-from sallyport.inventory.devices import posture
+from sallyport.inventory.devices import repo as inventory
 from sallyport.login.login import Reason
 from sallyport.preview.periods import Span
 from sallyport.radius.method import Method
@@ -112,34 +112,13 @@ def devices(tx: Tx, domain_id: int, of: Sequence[Group], known: Container[int]) 
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    id: int
-    device_name: str
-    device_type: str
-    nas_device_type: str
-    nas_port_type: str
-
-
-_COLUMNS = ", ".join(_Row.__dataclass_fields__)
-
-
 def _device(tx: Tx, domain_id: int, group: Group) -> Seen | None:
-    row = tx.one(_Row, f"select {_COLUMNS} from devices where id = :id", id=group.device_id)
-    if row is None:
-        row = tx.one(
-            _Row,
-            f"select {_COLUMNS} from devices where domain_id = :d and ip_address = :ip and client_ip = :client "
-            "and device_name = :name order by id desc limit 1",
-            d=domain_id,
-            ip=group.ip_address,
-            client=group.client_ip,
-            name=group.device_name,
-        )
+    row = inventory.find(tx, domain_id, group.device_id) or inventory.find_again(
+        tx, domain_id, group.ip_address, group.client_ip, group.device_name
+    )
     if row is None:
         return None
-    measured = posture.find(tx, row.id)
     return Seen(
-        row.id, row.device_name, row.device_type, row.nas_device_type, row.nas_port_type, measured.challenge_support,
-        measured.give_up_ms,
+        row.id, row.device_name, row.device_type, row.nas_device_type, row.nas_port_type, row.challenge_support,
+        row.give_up_ms,
     )  # fmt: skip

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from sallyport.inventory.clients.client import Client
-from sallyport.inventory.devices.device import Device, DeviceQuery, ListedDevice, Station
+from sallyport.inventory.devices.device import Device, DeviceQuery, DeviceRow, Station
 from sallyport.inventory.devices.sightings import Refused, Registered, write_first_sighting
 from sallyport.store.model import Tx
 from tests.areas import Areas
@@ -46,7 +46,7 @@ class Seen:
         await self.write(device)
         return device
 
-    async def rows(self, search: str = "", column: str = "", value: str = "", domain: int = 0) -> list[ListedDevice]:
+    async def rows(self, search: str = "", column: str = "", value: str = "", domain: int = 0) -> list[DeviceRow]:
         """The devices of the domain that match, at most 1000."""
         query = DeviceQuery(domain or self.areas.domain, search=search, column=column, value=value, limit=1000)
         found, total = await self.areas.devices.page(query)

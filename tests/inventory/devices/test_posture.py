@@ -3,7 +3,7 @@
 import pytest
 
 from sallyport.base.clock import SECOND
-from sallyport.inventory.devices.posture import QUIET_US, UNANSWERED, Posture, PostureRow, nothing_known
+from sallyport.inventory.devices.device import QUIET_US, UNANSWERED, DeviceRow, Posture
 from sallyport.radius.duplicates import Entry
 from tests.areas import Areas
 from tests.inventory.devices.conftest import Seen
@@ -20,10 +20,14 @@ def entry(*arrivals: float) -> Entry:
     return known
 
 
-def row(**fields: int | None) -> PostureRow:
-    """A posture in the store."""
-    base = nothing_known(1)
-    return PostureRow(**{**{name: getattr(base, name) for name in PostureRow.__dataclass_fields__}, **fields})
+def row(
+    *, signed: int = 0, unsigned: int = 0, last_unsigned: int | None = None, challenges: int = 0, answers: int = 0
+) -> DeviceRow:
+    """A device in the store with these counts."""
+    return DeviceRow(
+        *(1, 1, "192.0.2.1", "192.0.2.1", "gate", "gate", "Unknown", "", "Unknown", "{}", "Unknown", 0, 0, 0, 1),
+        *(signed, unsigned, 0, last_unsigned, challenges, answers, None, None),
+    )
 
 
 @pytest.mark.parametrize(
@@ -74,17 +78,17 @@ def test_what_is_flushed_is_counted_once() -> None:
 def test_when_signatures_can_be_required() -> None:
     """Of a device that signs, and has sent nothing unsigned for a week."""
     now = 100 * DAY
-    assert not nothing_known(1).safe_to_require(now)
+    assert not row().safe_to_require(now)
     assert row(signed=1).safe_to_require(now)
     assert not row(signed=9, unsigned=1, last_unsigned=now - QUIET_US + 1).safe_to_require(now)
     assert row(signed=9, unsigned=1, last_unsigned=now - QUIET_US - 1).safe_to_require(now)
     assert not row(unsigned=1, last_unsigned=0).safe_to_require(now)
-    assert [row(signed=3, unsigned=1).signed_share, nothing_known(1).signed_share] == [0.75, None]
+    assert [row(signed=3, unsigned=1).signed_share, row().signed_share] == [0.75, None]
 
 
 def test_whether_a_device_shows_challenges() -> None:
     """One answer is proof; some challenges without any are too; else it is not known."""
-    assert row(challenges=9, challenge_answers=1).challenge_support == "yes"
+    assert row(challenges=9, answers=1).challenge_support == "yes"
     assert row(challenges=UNANSWERED).challenge_support == "no"
     assert row(challenges=UNANSWERED - 1).challenge_support == "unknown"
 

@@ -1,13 +1,76 @@
-"""What the inventory knows of a device and of the stations behind it."""
+"""Values of the inventory: devices, the stations behind them, and the rows that lists show.
 
-from dataclasses import dataclass, field
+The posture of a device shows what an admin has to know before requiring signatures or enforcing a second factor. It
+counts logins: signed, unsigned, unsigned with Proxy-State, challenges and their answers. Two times are measured while a
+login waits: the interval of retransmissions, and the time after which the device gives up.
+"""
+
+from dataclasses import dataclass, field, replace
 from typing import Final
 
-from sallyport.inventory.devices.posture import Judged, Posture
+from sallyport.base.clock import SECOND
+from sallyport.radius.attributes import PROXY_STATE
+from sallyport.radius.duplicates import Entry
+from sallyport.radius.packet import Request
 
 UNKNOWN: Final = "Unknown"
 MAX_DELETED: Final = 200
 """Devices of one request: logins wait for its transaction, up to 0.1 ms for each."""
+QUIET_US: Final = 7 * 86_400 * SECOND
+"""A device without an unsigned login for this time signs all its logins."""
+UNANSWERED: Final = 3
+"""A device that has answered none of this many challenges cannot show them."""
+
+
+@dataclass(slots=True)
+class Posture:
+    """The counts since the last flush, and the last measurements. Times in microseconds or as named."""
+
+    signed: int = 0
+    unsigned: int = 0
+    unsigned_proxied: int = 0
+    last_unsigned: int | None = None
+    challenges: int = 0
+    challenge_answers: int = 0
+    retransmit_ms: int | None = None
+    give_up_ms: int | None = None
+    takes_challenges: bool = False
+
+    def count(self, request: Request, at: int) -> None:
+        """Count a login of the device."""
+        if request.signed:
+            self.signed += 1
+        else:
+            self.unsigned += 1
+            self.last_unsigned = at
+            if PROXY_STATE in request.first:
+                self.unsigned_proxied += 1
+
+    def measure(self, known: Entry, now: float) -> None:
+        """Measure a login that has waited until now, in seconds of the monotonic clock.
+
+        The device has given up if it was silent for clearly longer than between its last two retransmissions. The
+        longest such time counts: a user who cancels does not shorten it.
+        """
+        if known.gap <= 0:
+            return
+        self.retransmit_ms = int(known.gap * 1000)
+        if now - known.last > 1.5 * known.gap + 0.5:
+            self.give_up_ms = max(self.give_up_ms or 0, int((known.last - known.first + known.gap) * 1000))
+
+    def take(self) -> "Posture":
+        """Return the counts for a flush, and begin at 0. The measurements stay."""
+        taken = replace(self)
+        self.signed = self.unsigned = self.unsigned_proxied = self.challenges = self.challenge_answers = 0
+        return taken
+
+    def put_back(self, taken: "Posture") -> None:
+        """Add counts that could not be written."""
+        self.signed += taken.signed
+        self.unsigned += taken.unsigned
+        self.unsigned_proxied += taken.unsigned_proxied
+        self.challenges += taken.challenges
+        self.challenge_answers += taken.challenge_answers
 
 
 @dataclass(slots=True, eq=False)
@@ -62,8 +125,8 @@ class Station:
 
 
 @dataclass(slots=True)
-class ListedDevice(Judged):
-    """A device with its posture, as lists show it. Times in microseconds."""
+class DeviceRow:
+    """A device in the store, with its posture. Times in microseconds or as named."""
 
     id: int
     domain_id: int
@@ -105,6 +168,58 @@ class ListedDevice(Judged):
         self.last_unsigned = self.last_unsigned if posture.last_unsigned is None else posture.last_unsigned
         self.retransmit_ms = self.retransmit_ms if posture.retransmit_ms is None else posture.retransmit_ms
         self.give_up_ms = self.give_up_ms if posture.give_up_ms is None else posture.give_up_ms
+
+    @property
+    def signed_share(self) -> float | None:
+        """Share of its logins that were signed, 0 to 1; None without a login."""
+        seen = self.signed + self.unsigned
+        return round(self.signed / seen, 4) if seen else None
+
+    def safe_to_require(self, now: int) -> bool:
+        """Return whether Message-Authenticator can be required without refusing its logins. now: microseconds."""
+        return self.signed > 0 and (self.last_unsigned is None or now - self.last_unsigned > QUIET_US)
+
+    @property
+    def challenge_support(self) -> str:
+        """yes, no or unknown: it shows challenges to its users."""
+        if self.challenge_answers:
+            return "yes"
+        return "no" if self.challenges >= UNANSWERED else "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class StationRow:
+    """A station behind a device. Times in microseconds."""
+
+    station: str
+    device_id: int
+    user_name: str
+    first_seen: int
+    last_seen: int
+    request_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryRow:
+    """One line of a device's history."""
+
+    device_id: int
+    ip_address: str
+    client_ip: str
+    nas_identifier: str
+    event: str
+    at: int
+    actor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Forwarder:
+    """A source address of devices. devices: their number."""
+
+    domain_id: int
+    ip_address: str
+    device_type: str
+    devices: int
 
 
 @dataclass(frozen=True, slots=True)

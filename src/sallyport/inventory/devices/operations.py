@@ -16,7 +16,7 @@ from sallyport.inventory.devices.bodies import (
     StationEntry,
     StationList,
 )
-from sallyport.inventory.devices.device import DeviceQuery, ListedDevice
+from sallyport.inventory.devices.device import DeviceQuery, DeviceRow
 from sallyport.inventory.devices.service import Devices
 from sallyport.store.search import Minimum
 from sallyport.web.operation import Done, Operations, Plain
@@ -119,7 +119,7 @@ def filter_column(filter_by: str) -> str:
     return column
 
 
-def entry(row: ListedDevice, now: int) -> Row:
+def entry(row: DeviceRow, now: int) -> Row:
     """Return a device as `DeviceEntry` describes it. now: microseconds."""
     return {
         "ip_address": row.ip_address,

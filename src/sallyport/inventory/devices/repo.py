@@ -1,16 +1,24 @@
-"""The SQL of devices, their stations and their history.
+"""The SQL of devices, their postures, their stations and their history.
 
-The `..._key` columns are what is compared, without case; addresses are stored as they are compared. A device's name is
-its NAS-Identifier, else its product: who looks for a name means these two.
+The `..._key` columns hold the text in lower case for comparisons; addresses are stored in canonical form. The name of a
+device is its NAS-Identifier, else its product: a search for a name compares these two.
 """
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sallyport.base.text import fold
-from sallyport.inventory.devices import posture
-from sallyport.inventory.devices.device import UNKNOWN, Device, DeviceQuery, ListedDevice, Station
+from sallyport.inventory.devices.device import (
+    UNKNOWN,
+    Device,
+    DeviceQuery,
+    DeviceRow,
+    Forwarder,
+    HistoryRow,
+    Posture,
+    Station,
+    StationRow,
+)
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value, without_case
 from sallyport.store.schema.limits import exceeds
@@ -22,72 +30,11 @@ COUNTER = "devices"
 _SEARCH = SearchIndex("devices_search")
 _TOO_MANY = exceeds("devices", ":d")
 _IDENTITY = "domain_id = :d and ip_address = :ip and client_ip = :client and nas_identifier = :nas"
-
-
-@dataclass(frozen=True, slots=True)
-class Forwarder:
-    """An address that devices were seen from. devices: how many."""
-
-    domain_id: int
-    ip_address: str
-    device_type: str
-    devices: int
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceRow:
-    """A row of the inventory. Times in microseconds; `..._key`: without case."""
-
-    id: int
-    domain_id: int
-    ip_address: str
-    client_ip: str
-    nas_identifier: str
-    nas_identifier_key: str
-    device_name: str
-    device_type: str
-    device_type_key: str
-    device_type_certainty: str
-    nas_device_type: str
-    evidence: str
-    nas_port_type: str
-    first_seen: int
-    last_seen: int
-    request_count: int
-    registrations: int
-
-
-@dataclass(frozen=True, slots=True)
-class StationRow:
-    """A station behind a device. Times in microseconds."""
-
-    station: str
-    device_id: int
-    user_name: str
-    first_seen: int
-    last_seen: int
-    request_count: int
-
-
-@dataclass(frozen=True, slots=True)
-class HistoryRow:
-    """One line of a device's history."""
-
-    device_id: int
-    ip_address: str
-    client_ip: str
-    nas_identifier: str
-    event: str
-    at: int
-    actor: str
-
-
-_COLUMNS = ", ".join(DeviceRow.__dataclass_fields__)
 _COUNTS = ("signed", "unsigned", "unsigned_proxied", "challenges", "challenge_answers")
-_LISTED = ", ".join(
-    f"coalesce({name}, 0) as {name}" if name in _COUNTS else name for name in ListedDevice.__dataclass_fields__
+_COLUMNS = ", ".join(
+    f"coalesce({name}, 0) as {name}" if name in _COUNTS else name for name in DeviceRow.__dataclass_fields__
 )
-_LIST = f"select {_LISTED} from devices left join device_posture on device_id = id"
+_SELECT = f"select {_COLUMNS} from devices left join device_posture on device_id = id"
 _COMPARED = {
     "device_name": ("nas_identifier_key", "device_type_key"),
     "device_type": ("device_type_key",),
@@ -108,11 +55,8 @@ def _identity(device: Device | DeviceRow) -> dict[str, Value]:
 
 
 def register(tx: Tx, device: Device) -> bool:
-    """Give a device its row where it has none; whether it was new. Sets `device.id`: to None if the tenant has reached
-    its limit.
-
-    One that was deleted comes back as a new row with `registrations` one higher.
-    """
+    """Insert the row of a device, and return whether it was new. Set `device.id`; None if the tenant has reached its
+    limit. A deleted device comes back as a new row with `registrations` one higher."""
     device_id = tx.value(
         int,
         "insert into devices (domain_id, ip_address, client_ip, nas_identifier, nas_identifier_key, device_name, "
@@ -128,10 +72,10 @@ def register(tx: Tx, device: Device) -> bool:
         last=device.last_seen,
     )
     if device_id is None:
-        row = tx.one(DeviceRow, f"select {_COLUMNS} from devices where {_IDENTITY}", **_identity(device))
+        row = tx.one(DeviceRow, f"{_SELECT} where {_IDENTITY}", **_identity(device))
         device.id = None
         if row is not None:
-            _recall(tx, device, row)
+            _recall(device, row)
         return False
     device.id = device_id
     _SEARCH.add(tx, device.domain_id, device_id, _texts(device, fold(device.nas_identifier), fold(device.device_type)))
@@ -140,14 +84,14 @@ def register(tx: Tx, device: Device) -> bool:
     return True
 
 
-def _recall(tx: Tx, device: Device, row: DeviceRow) -> None:
-    """Take over what is known of a device and its last request did not show. A product that its client was
-    registered with is not known any more once the client says otherwise."""
+def _recall(device: Device, row: DeviceRow) -> None:
+    """Take over from the row what the request did not show. The product of a registered client is not taken over: the
+    client may have another product now."""
     device.id = row.id
-    known = posture.find(tx, row.id)
-    device.posture.retransmit_ms = device.posture.retransmit_ms or known.retransmit_ms
-    device.posture.give_up_ms = device.posture.give_up_ms or known.give_up_ms
-    device.posture.takes_challenges = device.posture.takes_challenges or known.challenge_answers > 0
+    posture = device.posture
+    posture.retransmit_ms = posture.retransmit_ms or row.retransmit_ms
+    posture.give_up_ms = posture.give_up_ms or row.give_up_ms
+    posture.takes_challenges = posture.takes_challenges or row.challenge_answers > 0
     if device.port_type is None:
         device.nas_port_type = row.nas_port_type
     if device.device_type == UNKNOWN and "registered" not in json.loads(row.evidence):
@@ -157,13 +101,13 @@ def _recall(tx: Tx, device: Device, row: DeviceRow) -> None:
 
 
 def registrations(tx: Tx, device_id: int) -> int:
-    """How often a device has registered."""
+    """Return how often a device has registered."""
     return tx.value(int, "select registrations from devices where id = :id", id=device_id) or 0
 
 
 def flush(tx: Tx, device: Device, requests: int) -> bool:
-    """Add what was counted since the last flush; False where the row is gone: another node deleted it."""
-    row = tx.one(DeviceRow, f"select {_COLUMNS} from devices where id = :id", id=device.id)
+    """Add the requests since the last flush; False without a row: another node deleted it."""
+    row = tx.one(DeviceRow, f"{_SELECT} where id = :id", id=device.id)
     if row is None:
         return False
     if _description(row) != _description(device):
@@ -180,10 +124,10 @@ def flush(tx: Tx, device: Device, requests: int) -> bool:
 
 
 def _describe(tx: Tx, row: DeviceRow, device: Device) -> None:
-    """Keep what is known of a device now. Not with the counts: they change all the time, and no index has them."""
+    """Write the description of a device. The counts, which no index has, are written apart from it."""
     if row.device_type != device.device_type:
         _SEARCH.remove(tx, row.domain_id, [row.id])
-        _SEARCH.add(tx, row.domain_id, row.id, _texts(row, row.nas_identifier_key, fold(device.device_type)))
+        _SEARCH.add(tx, row.domain_id, row.id, _texts(row, fold(row.nas_identifier), fold(device.device_type)))
     tx.execute(
         "update devices set device_name = :name, device_type = :type, device_type_key = :type_key, "
         "device_type_certainty = :certainty, nas_device_type = :nas_type, evidence = :evidence, "
@@ -194,7 +138,7 @@ def _describe(tx: Tx, row: DeviceRow, device: Device) -> None:
 
 
 def _description(device: Device | DeviceRow) -> dict[str, Value]:
-    """What is known of a device and may change, as it is stored."""
+    """Return the columns that describe a device and may change."""
     return {
         "name": device.device_name,
         "type": device.device_type,
@@ -207,6 +151,31 @@ def _description(device: Device | DeviceRow) -> dict[str, Value]:
     }
 
 
+def add_posture(tx: Tx, device_id: int, taken: Posture) -> None:
+    """Add counts to the posture of a device, and replace its measurements."""
+    tx.execute(
+        "insert into device_posture (device_id, signed, unsigned, unsigned_proxied, last_unsigned, challenges, "
+        "challenge_answers, retransmit_ms, give_up_ms) values (:id, :signed, :unsigned, :proxied, :last, :challenges, "
+        ":answers, :retransmit, :give_up) on conflict (device_id) do update set "
+        "signed = device_posture.signed + excluded.signed, unsigned = device_posture.unsigned + excluded.unsigned, "
+        "unsigned_proxied = device_posture.unsigned_proxied + excluded.unsigned_proxied, "
+        "last_unsigned = coalesce(excluded.last_unsigned, device_posture.last_unsigned), "
+        "challenges = device_posture.challenges + excluded.challenges, "
+        "challenge_answers = device_posture.challenge_answers + excluded.challenge_answers, "
+        "retransmit_ms = coalesce(excluded.retransmit_ms, device_posture.retransmit_ms), "
+        "give_up_ms = coalesce(excluded.give_up_ms, device_posture.give_up_ms)",
+        id=device_id,
+        signed=taken.signed,
+        unsigned=taken.unsigned,
+        proxied=taken.unsigned_proxied,
+        last=taken.last_unsigned,
+        challenges=taken.challenges,
+        answers=taken.challenge_answers,
+        retransmit=taken.retransmit_ms,
+        give_up=taken.give_up_ms,
+    )
+
+
 _STATION = ("domain_id", "device_id", "station", "user_name", "first_seen", "last_seen", "request_count")
 _SEEN_AGAIN = (
     "on conflict (domain_id, device_id, station) do update set user_name = excluded.user_name, "
@@ -215,8 +184,8 @@ _SEEN_AGAIN = (
 
 
 def note_station(tx: Tx, station: Station, requests: int) -> bool:
-    """Keep a station with its last user, adding what was counted. False: its device was deleted meanwhile, or the
-    station is new and the tenant has reached its limit."""
+    """Write a station with its last user, and add requests. False: its device was deleted, or the station is new and
+    the tenant has reached its limit."""
     changed = tx.execute(
         f"insert into stations ({', '.join(_STATION)}) "
         "select :d, :device, :station, :user, :first, :last, :requests "
@@ -235,13 +204,13 @@ def note_station(tx: Tx, station: Station, requests: int) -> bool:
 
 
 def has_too_many_stations(tx: Tx, domain_id: int) -> bool:
-    """Whether another station would exceed the limit of a domain's tenant."""
+    """Return whether another station would exceed the limit of a domain's tenant."""
     return tx.value(int, f"select {exceeds('stations', ':d')}", d=domain_id) == 1
 
 
 def note_stations(tx: Tx, counted: Sequence[tuple[Station, int]]) -> None:
-    """`note_station` of one or many in two statements, for each of which a thread has to wait for the interpreter.
-    Near the limit of their tenant, in a statement each."""
+    """`note_station` for many stations in two statements, since a thread waits for the interpreter at each. Near the
+    limit of the tenant each station takes a statement."""
     ids = {f"id{number}": each for number, each in enumerate({station.device.id for station, _ in counted})}
     marks = ", ".join(f":{name}" for name in ids)
     too_many = exceeds("stations", "devices.domain_id", ":new")
@@ -264,14 +233,14 @@ def note_stations(tx: Tx, counted: Sequence[tuple[Station, int]]) -> None:
 
 
 def delete_stations(tx: Tx, rows: Sequence[DeviceRow]) -> int:
-    """Delete up to SLICE stations of devices of a domain; how many."""
+    """Delete up to SLICE stations of devices of a domain; return their number."""
     condition = "domain_id = :d and device_id in (select value from json_each(:ids))"
     ids = json.dumps([row.id for row in rows])
     return delete_slice(tx, "stations", "id", condition, d=rows[0].domain_id, ids=ids)
 
 
 def delete(tx: Tx, row: DeviceRow, actor: str, at: int) -> None:
-    """Remove a device without stations; its history stays."""
+    """Delete a device without stations; its history stays."""
     _SEARCH.remove(tx, row.domain_id, [row.id])
     tx.execute("delete from devices where id = :id", id=row.id)
     counters.add_row(tx, row.domain_id, COUNTER, row.id, -1)
@@ -279,46 +248,52 @@ def delete(tx: Tx, row: DeviceRow, actor: str, at: int) -> None:
 
 
 def by_ids(tx: Tx, domain_id: int, device_ids: list[int]) -> list[DeviceRow]:
-    """The devices of a domain with these ids, those that exist."""
-    sql = f"select {_COLUMNS} from devices where domain_id = :d and id = :id"
-    found = (tx.one(DeviceRow, sql, d=domain_id, id=each) for each in dict.fromkeys(device_ids))
+    """Return the devices of a domain with these ids that exist."""
+    found = (find(tx, domain_id, each) for each in dict.fromkeys(device_ids))
     return [row for row in found if row is not None]
 
 
 def by_addresses(tx: Tx, domain_id: int, ip_address: str, client_ip: str) -> list[DeviceRow]:
-    """The devices of a domain with these addresses."""
+    """Return the devices of a domain with these addresses."""
     return tx.all(
         DeviceRow,
-        f"select {_COLUMNS} from devices where domain_id = :d and ip_address = :ip and client_ip = :client order by id",
+        f"{_SELECT} where domain_id = :d and ip_address = :ip and client_ip = :client order by id",
         d=domain_id,
         ip=ip_address,
         client=client_ip,
     )
 
 
-def listed(tx: Tx, domain_id: int, device_id: int) -> ListedDevice | None:
+def find(tx: Tx, domain_id: int, device_id: int) -> DeviceRow | None:
     """Return a domain's device."""
-    return tx.one(ListedDevice, f"{_LIST} where domain_id = :d and id = :id", d=domain_id, id=device_id)
+    return tx.one(DeviceRow, f"{_SELECT} where domain_id = :d and id = :id", d=domain_id, id=device_id)
 
 
-def page(tx: Tx, query: DeviceQuery) -> tuple[list[ListedDevice], int]:
-    """One page of a domain's devices, ordered by id, and how many match in all."""
+def find_again(tx: Tx, domain_id: int, ip_address: str, client_ip: str, name: str) -> DeviceRow | None:
+    """Return the device with these addresses and this name that registered last: a deleted device has a new id."""
+    where = "domain_id = :d and ip_address = :ip and client_ip = :client and device_name = :name"
+    sql = f"{_SELECT} where {where} order by id desc limit 1"
+    return tx.one(DeviceRow, sql, d=domain_id, ip=ip_address, client=client_ip, name=name)
+
+
+def page(tx: Tx, query: DeviceQuery) -> tuple[list[DeviceRow], int]:
+    """Return one page of a domain's devices, ordered by id, and the number of all matches."""
     stretch = Stretch(query.domain_id, query.offset, query.limit)
     if not query.column:
         if query.search:
-            return _SEARCH.page(tx, ListedDevice, _LIST, stretch, query.search)
-        return whole_page(tx, ListedDevice, _LIST, "devices", stretch, counter=COUNTER)
+            return _SEARCH.page(tx, DeviceRow, _SELECT, stretch, query.search)
+        return whole_page(tx, DeviceRow, _SELECT, "devices", stretch, counter=COUNTER)
     parts = [f"select id from devices where domain_id = :d and {each} = :value" for each in _COMPARED[query.column]]
     parameters: dict[str, Value] = {"d": query.domain_id, "value": fold(query.value)}
     if query.search:
         found, match = _SEARCH.find(query.domain_id, query.search)
         parts, parameters = [f"{part} and +id in ({found})" for part in parts], parameters | match
     ids, searched = " union ".join(parts), bool(query.search)
-    return page_of(tx, ListedDevice, _LIST, ids, stretch, counter=None, searched=searched, **parameters)
+    return page_of(tx, DeviceRow, _SELECT, ids, stretch, counter=None, searched=searched, **parameters)
 
 
 def _texts(device: Device | DeviceRow, *keys: str) -> tuple[str, ...]:
-    """What a device is found by. keys: its NAS-Identifier and its product, folded."""
+    """Return the searched texts of a device. keys: its NAS-Identifier and its product, folded."""
     return *keys, fold(device.ip_address), fold(device.client_ip)
 
 
@@ -337,7 +312,8 @@ def _remember(tx: Tx, device: Device | DeviceRow, device_id: int, event: str, at
 def stations(
     tx: Tx, domain_id: int, device_id: int, search: str, *, offset: int, limit: int
 ) -> tuple[list[StationRow], int]:
-    """One page of the stations behind a domain's devices (device_id 0: of all), ordered by id, and their number."""
+    """Return one page of the stations behind a device (device_id 0: any of the domain), ordered by id, and their
+    number."""
     where, parameters = _of(domain_id, device_id)
     if search:
         text, parameters["search"] = without_case("{}", search)
@@ -356,13 +332,13 @@ def stations(
 
 
 def _of(domain_id: int, device_id: int) -> tuple[str, dict[str, Value]]:
-    """What belongs to a device, or for device_id 0 to any of the domain."""
+    """Return the condition for rows of a device; device_id 0: of any device of the domain."""
     where = "domain_id = :d and device_id = :device" if device_id else "domain_id = :d"
     return where, {"d": domain_id, "device": device_id}
 
 
 def history(tx: Tx, domain_id: int, device_id: int, *, offset: int, limit: int) -> tuple[list[HistoryRow], int]:
-    """One page of what happened to a domain's devices (device_id 0: to all), newest first, and how much there is."""
+    """Return one page of the history of a device (device_id 0: of all), newest first, and the number of entries."""
     where, parameters = _of(domain_id, device_id)
     columns = ", ".join(HistoryRow.__dataclass_fields__)
     rows = tx.all(
@@ -376,7 +352,7 @@ def history(tx: Tx, domain_id: int, device_id: int, *, offset: int, limit: int) 
 
 
 def forwarders(tx: Tx, limit: int) -> list[Forwarder]:
-    """The addresses that devices were seen from, with their products."""
+    """Return the source addresses of devices, with their products."""
     sql = (
         "select domain_id, ip_address, device_type, count(*) as devices from devices "
         "group by domain_id, ip_address, device_type order by domain_id, ip_address limit :limit"

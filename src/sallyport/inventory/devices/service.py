@@ -12,8 +12,7 @@ from sallyport.base.bounded import ExpiringMap
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import Conflict, NotFound, StoreError
 from sallyport.inventory.devices import repo
-from sallyport.inventory.devices.device import MAX_DELETED, DeviceQuery, ListedDevice
-from sallyport.inventory.devices.repo import DeviceRow, HistoryRow, StationRow
+from sallyport.inventory.devices.device import MAX_DELETED, DeviceQuery, DeviceRow, Forwarder, HistoryRow, StationRow
 from sallyport.inventory.devices.sightings import Changes, Refused, Registered, Sightings, write_counts
 from sallyport.metrics import InventoryMetrics
 from sallyport.store import audit
@@ -45,7 +44,7 @@ class Devices:
         self._told = ExpiringMap[tuple[int, str], bool](MAX_TOLD, TELL_AGAIN_US)
         metrics.watch(lambda: self._counts)
 
-    async def page(self, query: DeviceQuery) -> tuple[list[ListedDevice], int]:
+    async def page(self, query: DeviceQuery) -> tuple[list[DeviceRow], int]:
         """Return one page of a domain's devices and how many match in all. Counts that are not written yet are added;
         a search or a filter finds what is written, so that it is written first."""
         if query.search or query.column:
@@ -58,23 +57,23 @@ class Devices:
         self._add_unwritten(rows)
         return rows, total
 
-    async def one(self, domain_id: int, device_id: int) -> ListedDevice:
+    async def one(self, domain_id: int, device_id: int) -> DeviceRow:
         """Return a domain's device. NotFound."""
-        row = await self._store.read_now(lambda tx: repo.listed(tx, domain_id, device_id))
+        row = await self._store.read_now(lambda tx: repo.find(tx, domain_id, device_id))
         while row is not None and self._is_writing([row]):
             await self._written.wait()
-            row = await self._store.read_now(lambda tx: repo.listed(tx, domain_id, device_id))
+            row = await self._store.read_now(lambda tx: repo.find(tx, domain_id, device_id))
         if row is None:
             raise NotFound("device not found")
         self._add_unwritten([row])
         return row
 
-    def _is_writing(self, rows: Sequence[ListedDevice]) -> bool:
+    def _is_writing(self, rows: Sequence[DeviceRow]) -> bool:
         """Whether some of the rows may or may not have what is being written."""
         ids = {device.id for device, _, _ in self._writing.devices}
         return bool(ids) and any(row.id in ids for row in rows)
 
-    def _add_unwritten(self, rows: Sequence[ListedDevice]) -> None:
+    def _add_unwritten(self, rows: Sequence[DeviceRow]) -> None:
         for row in rows:
             for device in self.sightings.changed((row.domain_id, row.ip_address, row.client_ip, row.nas_identifier)):
                 row.add(device)
@@ -92,7 +91,7 @@ class Devices:
         """One page of the history and how much there is."""
         return await self._store.search(lambda tx: repo.history(tx, domain_id, device_id, offset=offset, limit=limit))
 
-    async def forwarders(self, limit: int) -> list[repo.Forwarder]:
+    async def forwarders(self, limit: int) -> list[Forwarder]:
         """The addresses that devices of all domains were seen from, with their products."""
         return await self._store.search(lambda tx: repo.forwarders(tx, limit))
 

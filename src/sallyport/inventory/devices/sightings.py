@@ -14,9 +14,8 @@ from sallyport.base.addresses import canonical
 from sallyport.base.bounded import BoundedMap
 from sallyport.base.clock import SECOND
 from sallyport.inventory.clients.client import Client
-from sallyport.inventory.devices import posture, repo
-from sallyport.inventory.devices.device import UNKNOWN, Device, Station
-from sallyport.inventory.devices.posture import Posture
+from sallyport.inventory.devices import repo
+from sallyport.inventory.devices.device import UNKNOWN, Device, Posture, Station
 from sallyport.radius.attributes import NAS_IDENTIFIER, NAS_IP_ADDRESS, NAS_IPV6_ADDRESS, NAS_PORT_TYPE
 from sallyport.radius.packet import Request
 from sallyport.store.model import Tx
@@ -251,7 +250,7 @@ def write_counts(tx: Tx, changes: Changes) -> list[Registered | Refused]:
                 back.append(Refused("devices", device, None))
                 continue
             back.append(Registered(device, again=True))
-        posture.flush(tx, device.id, taken)
+        repo.add_posture(tx, device.id, taken)
     if changes.stations:
         repo.note_stations(tx, changes.stations)
     return back
