@@ -12,7 +12,7 @@ from sallyport.base.text import fold
 from sallyport.store.connections import SqliteTx, open_connection
 from sallyport.store.migrate import migrate
 from sallyport.store.model import Tx
-from sallyport.store.search import MOST_COUNTED, ROW_BITS, Entry, Minimum, SearchIndex, Stretch
+from sallyport.store.search import LONGEST_PHRASE, MOST_COUNTED, ROW_BITS, Entry, Minimum, SearchIndex, Stretch
 from sallyport.store.sqlite import SqliteStore
 
 DOMAIN = 3
@@ -131,3 +131,21 @@ async def test_an_index_is_merged_by_its_writers(sqlite: SqliteStore) -> None:
         ids, match = index.find(1, text)
         rows = await sqlite.read(lambda tx, ids=ids, match=match: tx.rows(ids, **match))
         assert len(rows) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        pytest.param("building-7-floor-3", [1, 2], id="a part of both"),
+        pytest.param("Building-7-floor-3-switch-12", [1], id="a whole text"),
+        pytest.param("building-7-floor-3-switch-13", [], id="another end"),
+        pytest.param("10." * 85, [], id="a text longer than all"),
+    ],
+)
+def test_a_long_text_is_found_as_a_whole(connection: sqlite3.Connection, text: str, found: list[int]) -> None:
+    """FTS5 looks up the first letters alone: each of them costs time. The rest decides all the same."""
+    tx = SqliteTx(connection)
+    INDEX.add(tx, DOMAIN, 1, ("building-7-floor-3-switch-12", "10.10.10.10"))
+    INDEX.add(tx, DOMAIN, 2, ("old building-7-floor-3",))
+    assert ids(tx, text) == found
+    assert len(str(INDEX.find(DOMAIN, text)[1]["match"])) <= LONGEST_PHRASE + 2

@@ -68,6 +68,16 @@ Moment = Annotated[int, BeforeValidator(_moment), WithJsonSchema({"type": "strin
 """ISO 8601 text, which becomes microseconds."""
 
 
+def moment(field: str, text: str, default: int) -> int:
+    """Return the microseconds of a field's ISO 8601 text, the default if it is empty. Invalid: names the field."""
+    if not text:
+        return default
+    try:
+        return from_iso(text)
+    except (ValueError, OverflowError):
+        raise invalid_field(field, "an ISO 8601 time") from None
+
+
 def refusal(error: ValidationError, within: str = "") -> Invalid:
     """Return the refusal of a body or of arguments: `missing orgId`, `invalid pageId`; `fields` has the wrong fields,
     at most MAX_LISTED.

@@ -1,12 +1,12 @@
 """The HTTP operations of logins: /ad/GetAuthLog."""
 
 from sallyport.base.clock import iso
+from sallyport.base.validation import moment
 from sallyport.base.wire import JSON
 from sallyport.domains.service import Domains
 from sallyport.events.bodies import EventList, GetAuthLog
 from sallyport.events.repo import FOREVER, EventQuery, EventRow
 from sallyport.events.service import Events, parse_cursor
-from sallyport.web.moment import moment
 from sallyport.web.operation import Operations, Plain
 from sallyport.web.scope import READERS, Caller, Gate
 

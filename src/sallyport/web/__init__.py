@@ -1,7 +1,7 @@
 """HTTP: the server, and what all operations share. An area declares operations and knows nothing of HTTP.
 
     server      listening sockets, TLS, and how the server stops
-    places      which connections are held, and which one is closed to make room
+    connections which connections are held, and which one is closed to make room
     connection  one connection: octets between a trio stream, the parser and the application
     http1       requests and answers in octets, sans-io
     asgi        one request and its answer as an ASGI application sees them

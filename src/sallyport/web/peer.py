@@ -3,12 +3,11 @@
     with parked():
         await changed.wait()
 
-An address serves a limited number of connections at a time. A parked request gives its place back, so that a thousand
-waiting agents keep no other client out, and takes it again before it continues. The caller of `parked` bounds how many
-requests may park.
+An address serves a limited number of connections at a time. A parked request does not count until it continues, so that
+a thousand waiting agents keep no other client out. The caller of `parked` bounds how many requests may park.
 
-A connection without an authenticated request is a stranger's: it gets less time, it is closed first when places run
-out, and one address may hold only a few of them. `authenticated` ends that.
+A connection without an authenticated request is a stranger's: it gets less time, it is closed first at the limit, and
+one address may hold only a few of them. `authenticated` ends that.
 """
 
 from collections.abc import Iterator
@@ -33,7 +32,7 @@ PEER: ContextVar[Peer | None] = ContextVar("peer", default=None)
 
 @contextmanager
 def parked() -> Iterator[None]:
-    """Give the place of the current request to other connections within the block."""
+    """Do not count the current request's connection within the block."""
     peer = PEER.get()
     if peer is None:
         yield

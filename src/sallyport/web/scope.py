@@ -62,7 +62,7 @@ ENROLMENTS = frozenset({Role.ENROLMENT})
 WALLETS = frozenset({Role.WALLET})
 """The holder of one wallet."""
 MOST_RUNNING = 128
-"""Requests of one tenant's admins, operators and auditors that run at the same time; a listener has 512 places."""
+"""Requests of one tenant's admins, operators and auditors that run at the same time; a listener has 512 connections."""
 MOST_LARGE_BODIES = 32
 """Large bodies of one tenant that are in memory at the same time, of up to 1 MiB each."""
 SMALL_BODIES = 16

@@ -4,8 +4,8 @@
         bound = await nursery.start(serve_http, [Listener(app, settings.http_bind, tls)], stop)
 
 `stop` closes the listeners and the connections that wait for a request; running requests may finish, for at most
-`drain_s`. `places` bounds the connections and chooses the one that is closed for a new one. A parked request (`peer`)
-holds no place.
+`drain_s`. At the limit of connections, `connections` chooses the one that is closed for a new one. A parked request
+(`peer`) does not count.
 
 Behind a proxy that `trusted_proxies` names, the client's address is that of X-Forwarded-For.
 """
@@ -26,8 +26,8 @@ from sallyport.base.config import Address
 from sallyport.base.errors import ConfigError, StartError
 from sallyport.base.tls import TlsStream
 from sallyport.web.connection import Connection, Limits, Phase, Stream
+from sallyport.web.connections import ConnectionTable
 from sallyport.web.http1 import Head
-from sallyport.web.places import Places
 
 BACKLOG = 512
 _EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
@@ -137,7 +137,7 @@ class _Door:
         self._proxies = tuple(listener.trusted_proxies)
         self._tls = context
         self._limits = limits
-        self._places: Places[Connection] = Places(limits.strangers)
+        self._table: ConnectionTable[Connection] = ConnectionTable(limits.strangers)
         self._room = trio.Semaphore(limits.connections)
         self._parked: set[Connection] = set()
         self._overdrawn = 0
@@ -161,17 +161,17 @@ class _Door:
         """Take nothing more; close the connections that wait for a request. A running one ends with its answer."""
         self.socket.close()
         self.closing = True
-        for connection in self._places.waiting():
+        for connection in self._table.waiting():
             if connection.phase not in (Phase.SENDING, Phase.CLOSING):
                 connection.hang_up()
 
     def changed(self, connection: Connection) -> None:
         """See `connection.Door`."""
-        self._places.note(connection, waits=connection.phase is not Phase.WORKING, known=connection.known)
+        self._table.note(connection, waits=connection.phase is not Phase.WORKING, known=connection.known)
 
     def park(self, connection: Connection, parks: bool) -> None:
-        """Give the place of a parked request to another connection. A request that continues while no place is free
-        continues all the same: places that become free later pay for it."""
+        """Do not count a parked request. One that continues at the limit continues all the same: the next connections
+        that end pay for it."""
         if parks and connection not in self._parked:
             self._parked.add(connection)
             self._leave()
@@ -191,7 +191,7 @@ class _Door:
         address = _parsed(next((hop for hop in reversed(hops) if not self._is_proxy(hop)), ""))
         if address is None:
             return None
-        self._places.enter(connection, str(address))
+        self._table.enter(connection, str(address))
         return str(address)
 
     def _is_proxy(self, host: str) -> bool:
@@ -200,13 +200,13 @@ class _Door:
 
     async def _make_room(self) -> None:
         if self._room.value == 0:
-            self._places.make_room()
+            self._table.make_room()
         await self._room.acquire()
 
     def _connection(self, socket: trio.socket.SocketType, client: tuple[str, int]) -> Connection:
         connection = Connection(self._app, self._stream(socket), client, self._limits, self)
         if not self._is_proxy(client[0]):
-            self._places.enter(connection, client[0])
+            self._table.enter(connection, client[0])
         return connection
 
     def _stream(self, socket: trio.socket.SocketType) -> Stream:
@@ -219,7 +219,7 @@ class _Door:
         try:
             await connection.run()
         finally:
-            self._places.leave(connection)
+            self._table.leave(connection)
             self.park(connection, parks=False)
             self._leave()
 
@@ -233,7 +233,7 @@ class _Door:
         """ECONNABORTED and its like belong to one peer; without descriptors or memory, wait for some to come back."""
         if error.errno in _EXHAUSTED:
             log.warning("http_accept_failed", error=error.strerror)
-            self._places.make_room()
+            self._table.make_room()
         await trio.sleep(0.1 if error.errno in _EXHAUSTED else 0)
 
 

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 
 from sallyport.base.clock import iso
+from sallyport.base.validation import moment
 from sallyport.base.wire import Row
 from sallyport.inventory.sessions.bodies import ListSessions, SessionList
 from sallyport.inventory.sessions.repo import FOREVER, SessionQuery, SessionRow
 from sallyport.inventory.sessions.service import Sessions
 from sallyport.radius.packet import as_text
-from sallyport.web.moment import moment
 from sallyport.web.operation import Operations, Plain
 from sallyport.web.scope import READERS, Caller, Gate
 

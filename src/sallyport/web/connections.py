@@ -22,7 +22,7 @@ class Closable(Protocol):
 ConnectionT = TypeVar("ConnectionT", bound=Closable)
 
 
-class Places(Generic[ConnectionT]):
+class ConnectionTable(Generic[ConnectionT]):
     """The connections of one listener. strangers: how many of one address are held."""
 
     def __init__(self, strangers: int) -> None:
