@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sallyport.agent.units import AGENTS
+from sallyport.agent.templates import AGENTS
 
 PROGRAM = Path(sys.executable).with_name("sallyport")
 ENDPOINT = 'service = "https://sallyport.example.org"\nenrolment_key = "spk_x"\n\n[endpoint]\n'

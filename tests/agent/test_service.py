@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from cryptography import x509
 
-from sallyport.agent.service import Service
+from sallyport.agent.service import BackOff, ServiceClient
 from sallyport.base.errors import ConfigError, ServiceAway, ServiceRefused
 from sallyport.base.secret import Secret
 from tests.agent.scripted import HANG, answer, scripted
@@ -17,12 +17,12 @@ from tests.radius.eap.certificates import Authority
 
 
 @pytest.fixture
-def reach() -> Iterator[Callable[..., Service]]:
+def reach() -> Iterator[Callable[..., ServiceClient]]:
     """Services that are closed after the test."""
-    made: list[Service] = []
+    made: list[ServiceClient] = []
 
-    def make(url: str, **options: Any) -> Service:
-        made.append(Service(url, **options))
+    def make(url: str, **options: Any) -> ServiceClient:
+        made.append(ServiceClient(url, **options))
         return made[-1]
 
     yield make
@@ -34,7 +34,7 @@ OK = answer(200, {"code": 200, "message": "done"})
 KEY = Secret(b"spk_the-key")
 
 
-def test_an_operation(reach: Callable[..., Service]) -> None:
+def test_an_operation(reach: Callable[..., ServiceClient]) -> None:
     """The body is JSON, the key a Bearer token, and the connection stays open for the next."""
     with scripted(OK, OK) as server:
         service = reach(server.url + "/base/")
@@ -47,7 +47,7 @@ def test_an_operation(reach: Callable[..., Service]) -> None:
     assert body == {"a": "ü", "b": [1]}
 
 
-def test_a_connection_that_was_closed_meanwhile(reach: Callable[..., Service]) -> None:
+def test_a_connection_that_was_closed_meanwhile(reach: Callable[..., ServiceClient]) -> None:
     """The request is sent again on a new one, once; a service that never answers is away."""
     with scripted(OK, b"", OK, b"", b"") as server:
         service = reach(server.url)
@@ -59,7 +59,7 @@ def test_a_connection_that_was_closed_meanwhile(reach: Callable[..., Service]) -
     assert server.connections == 3
 
 
-def test_an_old_connection_is_not_used_again(reach: Callable[..., Service]) -> None:
+def test_an_old_connection_is_not_used_again(reach: Callable[..., ServiceClient]) -> None:
     """One that has been idle for long is opened anew."""
     now = [0.0]
     with scripted(OK, OK) as server:
@@ -71,7 +71,7 @@ def test_an_old_connection_is_not_used_again(reach: Callable[..., Service]) -> N
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 413])
-def test_a_refusal(reach: Callable[..., Service], status: int) -> None:
+def test_a_refusal(reach: Callable[..., ServiceClient], status: int) -> None:
     """The service's own error body: its words, without what a terminal would obey."""
     body = {"code": status, "status": "Failure", "message": "no \x1b[31m such"}
     with scripted(answer(status, body)) as server, pytest.raises(ServiceRefused, match=r"^no \?\[31m such$") as told:
@@ -101,7 +101,7 @@ NOBODY = {
 
 
 @pytest.mark.parametrize("name", NOBODY)
-def test_what_is_not_the_service(reach: Callable[..., Service], name: str) -> None:
+def test_what_is_not_the_service(reach: Callable[..., ServiceClient], name: str) -> None:
     """It is away, whatever it says; nothing follows from it."""
     with scripted(NOBODY[name]) as server, pytest.raises(ServiceAway) as told:
         reach(server.url).post("/x", {})
@@ -109,20 +109,20 @@ def test_what_is_not_the_service(reach: Callable[..., Service], name: str) -> No
     assert str(told.value).isprintable()
 
 
-def test_an_answer_without_end(reach: Callable[..., Service]) -> None:
+def test_an_answer_without_end(reach: Callable[..., ServiceClient]) -> None:
     """It is read to a limit, and the connection is dropped."""
     head = b"HTTP/1.1 200 x\r\nContent-Type: application/json\r\nContent-Length: 99999999\r\n\r\n"
     with scripted(head + b" " * (17 << 20)) as server, pytest.raises(ServiceAway, match="does not end"):
         reach(server.url).post("/x", {})
 
 
-def test_a_service_that_does_not_answer(reach: Callable[..., Service]) -> None:
+def test_a_service_that_does_not_answer(reach: Callable[..., ServiceClient]) -> None:
     """The time is for the whole request."""
     with scripted(HANG) as server, pytest.raises(ServiceAway, match="no answer in time"):
         reach(server.url).post("/x", {}, timeout_s=0.2)
 
 
-def test_nobody_listens(reach: Callable[..., Service]) -> None:
+def test_nobody_listens(reach: Callable[..., ServiceClient]) -> None:
     """The reason is the system's."""
     with scripted() as server:
         pass
@@ -142,11 +142,11 @@ def test_nobody_listens(reach: Callable[..., Service]) -> None:
 def test_a_url_that_is_none(url: str) -> None:
     """Told without what may be a password in it; plain HTTP goes to this machine alone."""
     with pytest.raises(ConfigError, match=r"^service: ") as told:
-        Service(url)
+        ServiceClient(url)
     assert "hunter2" not in str(told.value)
 
 
-def test_tls(reach: Callable[..., Service], tmp_path: Path) -> None:
+def test_tls(reach: Callable[..., ServiceClient], tmp_path: Path) -> None:
     """A certificate of the file's authority for the very name is taken; another authority's or name's is not."""
     authority = Authority(tmp_path)
     other = tmp_path / "other"
@@ -170,4 +170,25 @@ def test_a_certificate_file_that_is_none(tmp_path: Path) -> None:
         if content is not None:
             path.write_bytes(content)
         with pytest.raises(ConfigError, match=re.escape(str(path))):
-            Service("https://sallyport.example", ca_certificate=path)
+            ServiceClient("https://sallyport.example", ca_certificate=path)
+
+
+def test_waits_double_up_to_a_limit() -> None:
+    """From failure to failure; a success begins anew."""
+    waits = BackOff(first_s=1, most_s=10, chance=lambda: 0.0)
+    assert [waits.failed() for _ in range(6)] == [1, 2, 4, 8, 10, 10]
+    waits.worked()
+    assert waits.failed() == 1
+
+
+def test_no_two_agents_wait_alike() -> None:
+    """Chance takes up to half of a wait, so that a service that comes back is not asked by all at once."""
+    assert BackOff(first_s=8, chance=lambda: 1.0).failed() == 4
+    assert len({BackOff(first_s=8).failed() for _ in range(20)}) > 1
+
+
+def test_the_service_may_ask_for_time() -> None:
+    """Its Retry-After is kept, within the limit."""
+    waits = BackOff(first_s=1, most_s=10, chance=lambda: 0.0)
+    assert waits.failed(5) == 5
+    assert waits.failed(10**9) == 10

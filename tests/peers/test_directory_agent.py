@@ -21,7 +21,7 @@ from sallyport.agent.directory.cli import TABLE
 from sallyport.agent.directory.settings import settings_of
 from sallyport.agent.disk import StateFile
 from sallyport.agent.keys import KeyRing
-from sallyport.agent.service import Service
+from sallyport.agent.service import ServiceClient
 from sallyport.base.clock import now_us
 from sallyport.base.config import ANYWHERE
 from sallyport.base.secret import Secret
@@ -217,7 +217,7 @@ class Cut(Exception):
 class CutOff:
     """The way to the service until a number of batches was taken."""
 
-    def __init__(self, service: Service, batches: int) -> None:
+    def __init__(self, service: ServiceClient, batches: int) -> None:
         self._service = service
         self._left = batches
 
@@ -231,10 +231,10 @@ class CutOff:
         return self._service.post(path, body, key=key, timeout_s=timeout_s)
 
 
-async def run(config: Path, way: Callable[[Service], CutOff]) -> str:
+async def run(config: Path, way: Callable[[ServiceClient], CutOff]) -> str:
     """One run by that way to the service."""
     found = file.read(config, TABLE)
-    service = Service(found.service)
+    service = ServiceClient(found.service)
     posts = way(service)
     state = StateFile(found.state_dir / "state.json")
     reader = LdapReader(Egress(ANYWHERE), now_us)
@@ -253,7 +253,7 @@ def populate(directory: Slapd) -> list[str]:
     return many
 
 
-def cut_after(batches: int) -> Callable[[Service], CutOff]:
+def cut_after(batches: int) -> Callable[[ServiceClient], CutOff]:
     """A way that ends after some batches."""
     return lambda service: CutOff(service, batches)
 
@@ -275,7 +275,7 @@ def test_a_crash_between_two_batches(service: RunningService, changing: Slapd, o
 class Killing(CutOff):
     """The way to a service that is killed before its second batch, and is back when it is asked once more."""
 
-    def __init__(self, service: Service, running: RunningService) -> None:
+    def __init__(self, service: ServiceClient, running: RunningService) -> None:
         super().__init__(service, 0)
         self._running = running
         self._batches = 0
@@ -298,7 +298,7 @@ def test_a_service_that_is_killed_between_two_batches(
     many = populate(changing)
     killing: list[Killing] = []
 
-    def way(to: Service) -> Killing:
+    def way(to: ServiceClient) -> Killing:
         killing.append(Killing(to, service))
         return killing[0]
 

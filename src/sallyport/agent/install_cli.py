@@ -12,7 +12,7 @@ import click
 from sallyport.base.errors import ConfigError
 
 if TYPE_CHECKING:
-    from sallyport.agent.units import Installed
+    from sallyport.agent.templates import Installed
 
 PREFIX = click.Path(path_type=Path)
 prefix_option = click.option(
@@ -30,7 +30,7 @@ def install(*, which: str, start: bool, prefix: Path) -> None:
 
     A file that is there already is kept when standard input is empty or a terminal.
     """
-    from sallyport.agent.units import AGENTS
+    from sallyport.agent.templates import AGENTS
     from sallyport.base import disk
 
     agent = AGENTS[which]
@@ -58,7 +58,7 @@ def install(*, which: str, start: bool, prefix: Path) -> None:
 @prefix_option
 def uninstall(*, which: str, lock_accounts: bool, purge: bool, prefix: Path) -> int:
     """Stop an agent and remove its unit. Accounts stay as they are unless they are to be locked."""
-    from sallyport.agent.units import AGENTS
+    from sallyport.agent.templates import AGENTS
 
     agent = AGENTS[which]
     config, unit = _under(prefix, agent.config), _under(prefix, agent.unit_path)

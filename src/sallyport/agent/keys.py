@@ -9,9 +9,10 @@ from a copy made before the renewal knows that key alone, and by it the agent ha
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from sallyport.agent import file
+from sallyport.agent.service import ServiceClient
 from sallyport.base.clock import from_iso, now_us
 from sallyport.base.errors import ConfigError, ServiceAway, ServiceRefused
 from sallyport.base.ids import new_key, token_hash
@@ -23,22 +24,13 @@ _NO_KEY, _CONFLICT = 401, 409
 _NO_FIELDS: Final[Mapping[str, object]] = {}
 
 
-class Posts(Protocol):
-    """Asks the service; satisfied by `service.Service`."""
-
-    def post(
-        self, path: str, body: Mapping[str, object], *, key: Secret | None = None, timeout_s: float = ...
-    ) -> dict[str, object]:
-        """The answer. ServiceAway, ServiceRefused."""
-
-
 class KeyRing:
     """The keys of one agent's file, which it alone rewrites.
 
     agent: the file's table. ConfigError: the file is wrong.
     """
 
-    def __init__(self, path: Path, agent: str, service: Posts, *, clock: Callable[[], int] = now_us) -> None:
+    def __init__(self, path: Path, agent: str, service: ServiceClient, *, clock: Callable[[], int] = now_us) -> None:
         self._path = path
         self._agent = agent
         self._service = service

@@ -10,6 +10,7 @@ An agent starts at once and stays small, so this is the standard library's clien
 import http.client
 import ipaddress
 import json
+import random
 import socket
 import ssl
 import time
@@ -26,12 +27,14 @@ TIMEOUT_S: Final = 30.0
 ANSWER_LIMIT: Final = 16 << 20
 IDLE_S: Final = 15.0
 """How long an unused connection is taken for open; the service closes it some time later."""
+FIRST_WAIT_S: Final = 1.0
+MOST_WAIT_S: Final = 300.0
 _LATER: Final = frozenset({408, 425, 429})
 _MAX_TEXT: Final = 300
 _CHUNK: Final = 65_536
 
 
-class Service:
+class ServiceClient:
     """One service, asked by one thread at a time.
 
     url: `https://host[:port][/path]`; `http://` for a loopback address alone. ca_certificate: a file in PEM, trusted
@@ -149,6 +152,28 @@ class Service:
             raise TimeoutError
         if connection.sock is not None:  # which is the response's alone once it is to be closed
             connection.sock.settimeout(left)
+
+
+class BackOff:
+    """Waits that double from failure to failure, each cut by up to half at random (`chance` gives 0 to 1)."""
+
+    def __init__(
+        self, *, first_s: float = FIRST_WAIT_S, most_s: float = MOST_WAIT_S, chance: Callable[[], float] = random.random
+    ) -> None:
+        self._first_s = first_s
+        self._most_s = most_s
+        self._chance = chance
+        self._wait_s = first_s
+
+    def failed(self, at_least_s: float = 0.0) -> float:
+        """Seconds to wait now. at_least_s: what the service asks for by Retry-After."""
+        wait_s = self._wait_s * (1 - self._chance() / 2)
+        self._wait_s = min(self._most_s, 2 * self._wait_s)
+        return max(wait_s, min(at_least_s, self._most_s))
+
+    def worked(self) -> None:
+        """Begin anew."""
+        self._wait_s = self._first_s
 
 
 def _split(url: str) -> tuple[str, int, str, bool]:

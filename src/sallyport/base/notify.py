@@ -1,6 +1,6 @@
-"""What a service tells its service manager (sd_notify(3)): a datagram of lines to the socket that NOTIFY_SOCKET names.
+"""Messages to the service manager (sd_notify(3)): a datagram of lines to the socket that NOTIFY_SOCKET names.
 
-Without that variable nothing is told: the process was started by hand.
+Without that variable nothing is sent: the process was started by hand.
 """
 
 import os
@@ -11,35 +11,45 @@ from contextlib import suppress
 
 
 class Notifier:
-    """The way to the service manager. watchdog_s: how often it wants to hear that all is well; None: not at all."""
+    """The socket of the service manager. watchdog_s: seconds within which it expects `alive`; None: it does not watch
+    this process. alive_s: half of them, the period of `alive`."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._path = environ.get("NOTIFY_SOCKET", "")
         wanted, process = environ.get("WATCHDOG_USEC", ""), environ.get("WATCHDOG_PID", "")
-        is_ours = process in {"", str(os.getpid())}
-        self.watchdog_s = int(wanted) / 1e6 if self._path and is_ours and wanted.isdecimal() else None
+        watches = self._path and process in {"", str(os.getpid())} and wanted.isdecimal()
+        self.watchdog_s = int(wanted) / 1e6 or None if watches else None
+        self.alive_s = self.watchdog_s / 2 if self.watchdog_s is not None else None
 
     def ready(self, status: str) -> None:
-        """It serves."""
-        self._tell("READY=1", f"STATUS={status}")
+        """Report that the process works. status: as for `status`."""
+        self._send("READY=1", _status(status))
+
+    def status(self, text: str) -> None:
+        """Report what the process does, for `systemctl status`."""
+        self._send(_status(text))
 
     def reloading(self) -> None:
-        """It reads its settings anew; `ready` must follow."""
-        self._tell("RELOADING=1", f"MONOTONIC_USEC={time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000}")
+        """Report that settings are being reloaded; `ready` must follow."""
+        self._send("RELOADING=1", f"MONOTONIC_USEC={time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000}")
 
-    def stopping(self, within_s: float) -> None:
-        """It has begun to stop, and is to be given so much time whatever the unit says."""
-        self._tell("STOPPING=1", f"EXTEND_TIMEOUT_USEC={int(within_s * 1e6)}")
+    def stopping(self, within_s: float | None = None) -> None:
+        """Report that the process stops. within_s: seconds that it needs, whatever the unit's limit."""
+        self._send("STOPPING=1", *(() if within_s is None else (f"EXTEND_TIMEOUT_USEC={int(within_s * 1e6)}",)))
 
     def alive(self) -> None:
-        """All is well: the watchdog waits anew."""
-        self._tell("WATCHDOG=1")
+        """Restart the watchdog's time."""
+        self._send("WATCHDOG=1")
 
-    def _tell(self, *lines: str) -> None:
-        """A manager that is not there is not told: the service goes on."""
+    def _send(self, *lines: str) -> None:
+        """Send a message; a failure must not stop the service."""
         if not self._path:
             return
         address = "\0" + self._path[1:] if self._path.startswith("@") else self._path
         with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sock:
             sock.setblocking(False)
-            sock.sendto("\n".join(lines).encode(), address)
+            sock.sendto("\n".join(lines).encode(errors="replace"), address)
+
+
+def _status(text: str) -> str:
+    return "STATUS=" + "".join(character if character.isprintable() else "?" for character in text)

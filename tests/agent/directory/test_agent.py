@@ -15,9 +15,9 @@ from sallyport.agent.directory.agent import DirectoryAgent
 from sallyport.agent.directory.settings import settings_of
 from sallyport.agent.disk import StateFile
 from sallyport.agent.keys import KeyRing
-from sallyport.agent.notify import Systemd
 from sallyport.base.clock import SECOND, iso
 from sallyport.base.errors import ServiceAway, ServiceRefused
+from sallyport.base.notify import Notifier
 from sallyport.directory.entry import Group
 from sallyport.directory.reading import ReadError
 from tests.agent.directory.fakes import Keeper, ListReader, person
@@ -258,7 +258,7 @@ async def test_the_loop(desk: Desk, autojump_clock: trio.testing.MockClock) -> N
 
     desk.service.before = step
     with pytest.raises(Enough):
-        await desk.agent.run(Systemd({}))
+        await desk.agent.run(Notifier({}))
     waits = [later - earlier for earlier, later in pairwise(times)]
     assert [260 < wait < 340 for wait in waits] == [True, False, False, True, True]
     assert waits[1] < waits[2] < 20

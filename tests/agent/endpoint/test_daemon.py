@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from sallyport.agent.backoff import BackOff
 from sallyport.agent.endpoint.daemon import Around, Daemon, Stop, Stopped, enrolled
 from sallyport.agent.endpoint.identity import Identity, Known
-from sallyport.agent.notify import Systemd
+from sallyport.agent.service import BackOff
 from sallyport.base.agentwire.fields import MAX_REPORT
 from sallyport.base.agentwire.report import Poll
 from sallyport.base.agentwire.state import DesiredUser, Settings, TriggerKind
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import ServiceAway, ServiceRefused, WireError
+from sallyport.base.notify import Notifier
 from sallyport.base.wire import dumps
 from tests.agent.endpoint.host import HASH, NOW, Agent, Host, Service, bare_host, needs_shadow
 
@@ -37,7 +37,7 @@ class World:
 
     def __post_init__(self) -> None:
         self.stop = Stop()
-        around = Around(Systemd({}), self.stop, lambda: self.now_s, self.pause, self.said.append)
+        around = Around(Notifier({}), self.stop, lambda: self.now_s, self.pause, self.said.append)
         self.agent = Agent(self.host, self.service)
         self.service.world = self
         self.daemon = Daemon(self.agent.endpoint, self.service, None, around, BackOff(chance=lambda: 0.0))
@@ -218,7 +218,7 @@ def test_systemd_is_told(tmp_path: Path) -> None:
         sock.setblocking(False)
         world = World(bare_host(tmp_path / "host"), Recording())
         environ = {"NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "20000000"}
-        around = Around(Systemd(environ), world.stop, lambda: world.now_s, world.pause, world.said.append)
+        around = Around(Notifier(environ), world.stop, lambda: world.now_s, world.pause, world.said.append)
         daemon = Daemon(world.agent.endpoint, world.service, None, around)
         world.service.want(DesiredUser("ann"))
         daemon.turn()
@@ -244,7 +244,7 @@ def test_enrolment_waits_for_the_service(tmp_path: Path) -> None:
     answers: list[Identity | Exception] = [ServiceAway("away"), Identity(tmp_path, Known(7, "A" * 43 + "="))]
     waits: list[float] = []
     stop = Stop()
-    around = Around(Systemd({}), stop, lambda: 0.0, waits.append, lambda text: None)
+    around = Around(Notifier({}), stop, lambda: 0.0, waits.append, lambda text: None)
 
     def enrol() -> Identity:
         answer = answers.pop(0)

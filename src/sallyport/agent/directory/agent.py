@@ -4,25 +4,24 @@ import json
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeVar
 
 import structlog
 import trio
 
-from sallyport.agent.backoff import BackOff
 from sallyport.agent.directory.sender import Sender
 from sallyport.agent.directory.settings import DirectorySettings
 from sallyport.agent.disk import StateFile
-from sallyport.agent.keys import KeyRing, Posts
-from sallyport.agent.notify import Systemd
+from sallyport.agent.keys import KeyRing
+from sallyport.agent.service import BackOff, ServiceClient
 from sallyport.base.clock import SECOND, Clock, iso
 from sallyport.base.errors import ConfigError, SallyportError, ServiceAway, ServiceRefused
+from sallyport.base.notify import Notifier
 from sallyport.directory import wire
 from sallyport.directory.entry import Batch, Entry
-from sallyport.directory.reading.reader import Batches, LdapSource
+from sallyport.directory.reading.reader import LdapReader
 
 SEND_AT: Final = 500
 """Entries that are gathered before they are sent: the reader tells of few at a time."""
@@ -33,13 +32,6 @@ APPLY_US: Final = 1800 * SECOND
 T = TypeVar("T")
 
 log = structlog.get_logger()
-
-
-class Reads(Protocol):
-    """Reads a directory; satisfied by `reading.reader.LdapReader`."""
-
-    def read(self, source: LdapSource, cursor: str = "", *, full: bool = True) -> AbstractAsyncContextManager[Batches]:
-        """The batches of one reading. SallyportError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +53,8 @@ class DirectoryAgent:
     def __init__(
         self,
         settings: DirectorySettings,
-        reader: Reads,
-        service: Posts,
+        reader: LdapReader,
+        service: ServiceClient,
         keys: KeyRing,
         state: StateFile,
         clock: Clock,
@@ -114,7 +106,7 @@ class DirectoryAgent:
                 for each in (line for entry in batch.entries for line in wire.to_wire(entry)):
                     tell(json.dumps(each))
 
-    async def run(self, systemd: Systemd) -> None:
+    async def run(self, systemd: Notifier) -> None:
         """Run after run, until cancelled."""
         waits = BackOff(first_s=5.0)
         systemd.ready("begins")

@@ -13,19 +13,18 @@ from sallyport.agent import disk, file
 from sallyport.agent.directory.agent import DirectoryAgent
 from sallyport.agent.directory.settings import settings_of
 from sallyport.agent.keys import KeyRing
-from sallyport.agent.notify import Systemd
-from sallyport.agent.service import Service
+from sallyport.agent.service import ServiceClient
 from sallyport.base import log as logging
 from sallyport.base.clock import now_us
 from sallyport.base.command import CommandLine
 from sallyport.base.config import ANYWHERE
 from sallyport.base.errors import StartError
-from sallyport.directory.reading.fields import has_ldap
+from sallyport.base.notify import Notifier
+from sallyport.directory.reading.fields import WITHOUT_LDAP, has_ldap
 from sallyport.directory.reading.reader import LdapReader
 from sallyport.outgoing.egress import Egress
 
 TABLE: Final = "directory"
-WITHOUT_LDAP: Final = "LDAP is not installed: pip install 'sallyport[ldap]'"
 
 log = structlog.get_logger()
 
@@ -50,7 +49,7 @@ def directory(line: CommandLine, *, path: Path, once: bool, full: bool, dry_run:
         raise StartError(WITHOUT_LDAP)
     found = file.read(path, TABLE)
     settings = settings_of(found)
-    service = Service(found.service, ca_certificate=found.ca_certificate)
+    service = ServiceClient(found.service, ca_certificate=found.ca_certificate)
     state_dir = found.state_dir / TABLE
     with disk.alone(state_dir):
         agent = DirectoryAgent(
@@ -72,12 +71,12 @@ def directory(line: CommandLine, *, path: Path, once: bool, full: bool, dry_run:
 
 async def _run(agent: DirectoryAgent) -> None:
     """Work until SIGTERM or SIGINT."""
-    systemd = Systemd(os.environ)
+    systemd = Notifier(os.environ)
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(agent.run, systemd)
-            if systemd.watchdog_s is not None:
-                nursery.start_soon(_tell_alive, systemd, systemd.watchdog_s)
+            if systemd.alive_s is not None:
+                nursery.start_soon(_tell_alive, systemd, systemd.alive_s)
             async for _ in signals:
                 break
             log.info("the agent ends")
@@ -85,7 +84,7 @@ async def _run(agent: DirectoryAgent) -> None:
             nursery.cancel_scope.cancel()
 
 
-async def _tell_alive(systemd: Systemd, every_s: float) -> None:
+async def _tell_alive(systemd: Notifier, every_s: float) -> None:
     """Each step of the work has a time limit of its own, so whoever gets here works."""
     while True:
         systemd.alive()

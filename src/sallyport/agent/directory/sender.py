@@ -5,13 +5,13 @@ that the service does not take must not hold all others up for ever: its batch i
 is told of as one that cannot be used, so that it is not taken for gone.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Final, Protocol
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Final
 
 import structlog
 import trio
 
-from sallyport.agent.backoff import BackOff
+from sallyport.agent.service import BackOff
 from sallyport.base.errors import ServiceAway, ServiceRefused
 from sallyport.directory import wire
 from sallyport.directory.entry import Entry
@@ -26,17 +26,14 @@ log = structlog.get_logger()
 Wire = Mapping[str, object]
 
 
-class Asks(Protocol):
-    """Asks the service by the agent's key."""
-
-    async def __call__(self, path: str, body: Wire) -> Wire:
-        """The answer. ServiceAway, ServiceRefused."""
+Ask = Callable[[str, Wire], Awaitable[Wire]]
+"""Sends a body to a path by the agent's key and returns the answer. ServiceAway, ServiceRefused."""
 
 
 class Sender:
     """One run of one directory."""
 
-    def __init__(self, ask: Asks, domain_id: int, name: str) -> None:
+    def __init__(self, ask: Ask, domain_id: int, name: str) -> None:
         self._ask = ask
         self._domain_id = domain_id
         self._name = name

@@ -56,12 +56,14 @@ def _run(agent_file: "AgentFile", host: "Parts", *, once: bool, planned: bool) -
     from sallyport.agent.endpoint.enrolment import enrol
     from sallyport.agent.endpoint.service import HttpService
     from sallyport.agent.keys import KeyRing
-    from sallyport.agent.notify import Systemd
-    from sallyport.agent.service import Service
+    from sallyport.agent.service import ServiceClient
+    from sallyport.base.notify import Notifier
 
-    posts = Service(agent_file.service, ca_certificate=agent_file.ca_certificate, agent="sallyport-agent-endpoint")
+    posts = ServiceClient(
+        agent_file.service, ca_certificate=agent_file.ca_certificate, agent="sallyport-agent-endpoint"
+    )
     ring = KeyRing(agent_file.path, "endpoint", posts)
-    around = Around(Systemd(os.environ), Stop())
+    around = Around(Notifier(os.environ), Stop())
     if not (once or planned):
         around.stop.listen()
     known = enrolled(lambda: enrol(agent_file.state_dir, posts, ring), around, patient=not (once or planned))

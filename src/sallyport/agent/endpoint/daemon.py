@@ -15,16 +15,16 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Final
 
-from sallyport.agent.backoff import BackOff
 from sallyport.agent.endpoint.agent import Endpoint
 from sallyport.agent.endpoint.identity import Identity
 from sallyport.agent.endpoint.service import Service
 from sallyport.agent.keys import KeyRing
-from sallyport.agent.notify import Systemd
+from sallyport.agent.service import BackOff
 from sallyport.base.agentwire.report import PrivilegeStatus, Report
 from sallyport.base.agentwire.state import Settings
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import ConfigError, HostError, ServiceAway, ServiceRefused, WireError
+from sallyport.base.notify import Notifier
 
 POLL_S: Final = 25.0
 """How long the service may wait for a newer state: below what proxies take for dead, and twice as often as the
@@ -74,7 +74,7 @@ class Stop:
 class Around:
     """What is around the agent. monotonic: seconds; pause: waits for so many; say: writes a line of the log."""
 
-    systemd: Systemd
+    systemd: Notifier
     stop: Stop
     monotonic: Callable[[], float] = time.monotonic
     pause: Callable[[float], None] = time.sleep
@@ -101,7 +101,7 @@ def enrolled(enrol: Callable[[], Identity], around: Around, *, patient: bool) ->
         around.systemd.ready("waits for the service")
         try:
             with around.stop.waiting():
-                around.pause(min(wait_s, around.systemd.watchdog_s or wait_s))
+                around.pause(min(wait_s, around.systemd.alive_s or wait_s))
         except Stopped:
             return None
         around.systemd.alive()
@@ -199,13 +199,13 @@ class Daemon:
         if self._endpoint.state is None or self._passed_at is None or self._unsent:
             return 0.0
         longest = max(0.0, min(POLL_S, self._until_again_s()))
-        watchdog_s = self._around.systemd.watchdog_s
+        watchdog_s = self._around.systemd.alive_s
         return max(0.0, min(longest, self._until_due_s(), *(() if watchdog_s is None else (watchdog_s / 2,))))
 
     def _wait(self, seconds: float) -> None:
         """Wait, while systemd sees that the agent lives. Stopped."""
         until = self._around.monotonic() + seconds
-        step_s = self._around.systemd.watchdog_s or POLL_S
+        step_s = self._around.systemd.alive_s or POLL_S
         while (left := until - self._around.monotonic()) > 0:
             self._around.systemd.alive()
             with self._around.stop.waiting():

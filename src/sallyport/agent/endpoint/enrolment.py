@@ -10,7 +10,8 @@ from typing import Final
 
 from sallyport.agent.endpoint.identity import FILE, Identity, Known
 from sallyport.agent.endpoint.version import own_version
-from sallyport.agent.keys import KeyRing, Posts
+from sallyport.agent.keys import KeyRing
+from sallyport.agent.service import ServiceClient
 from sallyport.base.errors import ServiceAway, WireError
 from sallyport.base.wire import decode, mapping
 
@@ -20,7 +21,7 @@ _MACHINE_ID: Final = Path("/etc/machine-id")
 _APPLICATION: Final = b"sallyport agent endpoint\0"
 
 
-def enrol(directory: Path, posts: Posts, ring: KeyRing) -> Identity:
+def enrol(directory: Path, posts: ServiceClient, ring: KeyRing) -> Identity:
     """Register, and have a key of the agent's own in the file. ServiceAway, ServiceRefused, ConfigError.
 
     After a crash at any place it is done once more, which the service takes for the same machine.

@@ -2,7 +2,8 @@
 
 from typing import Protocol
 
-from sallyport.agent.keys import KeyRing, Posts
+from sallyport.agent.keys import KeyRing
+from sallyport.agent.service import ServiceClient
 from sallyport.base.agentwire.fields import PRIVILEGES, REPORT, ROTATION, STATE
 from sallyport.base.agentwire.report import Poll, PrivilegeStatus, Report, Rotation
 from sallyport.base.wire import mapping
@@ -30,7 +31,7 @@ class Service(Protocol):
 class HttpService:
     """The service over HTTPS. ring: the agent's key, looked up for each request, since it is renewed."""
 
-    def __init__(self, posts: Posts, ring: KeyRing) -> None:
+    def __init__(self, posts: ServiceClient, ring: KeyRing) -> None:
         self._posts = posts
         self._ring = ring
 

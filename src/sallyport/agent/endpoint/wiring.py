@@ -14,8 +14,8 @@ from sallyport.agent.endpoint.processes import NO_PROCESSES, Processes
 from sallyport.agent.endpoint.rotation import Journal, Rotator
 from sallyport.agent.endpoint.service import Service
 from sallyport.agent.endpoint.tools import Tools
-from sallyport.agent.notify import Systemd
 from sallyport.base.errors import ConfigError
+from sallyport.base.notify import Notifier
 
 AGENT: Final = "endpoint"
 _STATE: Final = "endpoint-state.json"
@@ -31,7 +31,7 @@ class Parts:
     journal: Journal
     states: StateFile
 
-    def endpoint(self, service: Service, identity: Identity, systemd: Systemd) -> Endpoint:
+    def endpoint(self, service: Service, identity: Identity, systemd: Notifier) -> Endpoint:
         """The agent."""
         rotator = Rotator(self.executor, self.journal, service)
         return Endpoint(self.executor, rotator, service, identity, self.states, alive=systemd.alive)

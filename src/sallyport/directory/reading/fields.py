@@ -17,7 +17,7 @@ from sallyport.directory.dn import parsed
 from sallyport.directory.reading.search import checked
 from sallyport.outgoing.fields import HostName, is_loopback
 
-WITHOUT_LDAP: Final = "the service was installed without LDAP: pip install 'sallyport[ldap]'"
+WITHOUT_LDAP: Final = "Sallyport was installed without LDAP: pip install 'sallyport[ldap]'"
 _HOST: Final = TypeAdapter[str](HostName)
 
 

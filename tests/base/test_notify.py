@@ -1,0 +1,73 @@
+"""Messages to the service manager."""
+
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sallyport.base.notify import Notifier
+
+
+@pytest.fixture
+def listener(tmp_path: Path) -> Iterator[socket.socket]:
+    """The other end of $NOTIFY_SOCKET."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
+        sock.settimeout(10)
+        sock.bind(str(tmp_path / "notify"))
+        yield sock
+
+
+def test_every_message(listener: socket.socket) -> None:
+    """Messages have the words of sd_notify(3), and a status is one line."""
+    manager = Notifier({"NOTIFY_SOCKET": str(listener.getsockname())})
+    manager.ready("at work\nSTOPPING=1")
+    manager.alive()
+    manager.status("waits")
+    manager.stopping()
+    manager.stopping(1.5)
+    sent = [listener.recv(4096).decode() for _ in range(5)]
+    assert sent[:3] == ["READY=1\nSTATUS=at work?STOPPING=1", "WATCHDOG=1", "STATUS=waits"]
+    assert sent[3:] == ["STOPPING=1", "STOPPING=1\nEXTEND_TIMEOUT_USEC=1500000"]
+
+
+def test_an_abstract_socket() -> None:
+    """A name that begins with @ is in no directory."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
+        sock.settimeout(10)
+        name = f"sallyport-test-{os.getpid()}"
+        sock.bind(f"\0{name}")
+        Notifier({"NOTIFY_SOCKET": f"@{name}"}).alive()
+        assert sock.recv(100) == b"WATCHDOG=1"
+
+
+@pytest.mark.parametrize("environ", [{}, {"NOTIFY_SOCKET": "/there/is/none"}], ids=str)
+def test_without_a_manager(environ: dict[str, str]) -> None:
+    """Nothing is sent by a process that was started by hand, and a missing socket is no error."""
+    manager = Notifier(environ)
+    manager.ready("at work")
+    manager.alive()
+    assert manager.watchdog_s is None
+
+
+def watched(**environ: str) -> Notifier:
+    """The notifier of a process with a manager."""
+    return Notifier({"NOTIFY_SOCKET": "/there/is/none", **environ})
+
+
+@pytest.mark.parametrize("process", [{}, {"WATCHDOG_PID": str(os.getpid())}], ids=["any", "this"])
+def test_the_watchdogs_pace(process: dict[str, str]) -> None:
+    """A watched process sends alive twice in the watchdog's time."""
+    manager = watched(WATCHDOG_USEC="60000000", **process)
+    assert (manager.watchdog_s, manager.alive_s) == (60, 30)
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [{"WATCHDOG_USEC": "60000000", "WATCHDOG_PID": "1"}, {"WATCHDOG_USEC": "x"}, {"WATCHDOG_USEC": "0"}],
+    ids=["another process", "no number", "never"],
+)
+def test_without_a_watchdog(environ: dict[str, str]) -> None:
+    """A process that is not watched has no pace."""
+    assert watched(**environ).alive_s is None
