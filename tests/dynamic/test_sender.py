@@ -9,7 +9,7 @@ import trio.testing
 from trio.testing import MockClock
 
 from sallyport.base.config import ANYWHERE
-from sallyport.dynamic.sender import AT_ONCE, Answer, Nas, Outcome, Sender
+from sallyport.dynamic.sender import AT_ONCE, Answer, Nas, RequestOutcome, Sender
 from sallyport.outgoing.egress import Egress
 from sallyport.radius.attributes import EVENT_TIMESTAMP, USER_NAME, push_attribute
 from sallyport.radius.authenticator import SharedSecret
@@ -35,7 +35,7 @@ async def test_a_yes(sender: Sender, autojump_clock: MockClock) -> None:
     """It is sent once, with the time of the clock, and the answer is told."""
     async with running_nas(ack) as nas:
         got = await ask(sender, nas)
-        assert (got.outcome, got.error_cause, got.trouble) == (Outcome.ACK, None, "")
+        assert (got.outcome, got.error_cause, got.trouble) == (RequestOutcome.ACK, None, "")
         assert len(nas.requests) == 1
         assert nas.values()[EVENT_TIMESTAMP] == (SetClock().now // 1_000_000).to_bytes(4)
 
@@ -45,7 +45,7 @@ async def test_a_no(sender: Sender, autojump_clock: MockClock) -> None:
     async with running_nas(nak(503)) as nas:
         for kind in Kind:
             got = await ask(sender, nas, kind)
-            assert (got.outcome, got.error_cause) == (Outcome.NAK, 503)
+            assert (got.outcome, got.error_cause) == (RequestOutcome.NAK, 503)
         assert [each[0] for each in nas.requests] == [40, 43]
 
 
@@ -54,7 +54,7 @@ async def test_silence(sender: Sender, autojump_clock: MockClock) -> None:
     async with running_nas(silent) as nas:
         begun = trio.current_time()
         got = await ask(sender, nas)
-        assert (got.outcome, got.trouble) == (Outcome.TIMEOUT, "no answer")
+        assert (got.outcome, got.trouble) == (RequestOutcome.TIMEOUT, "no answer")
         assert trio.current_time() - begun == pytest.approx(30, abs=0.5)
         assert 4 <= len(nas.requests) <= 5
         assert len(set(nas.requests)) == 1
@@ -64,7 +64,7 @@ async def test_an_answer_to_the_third(sender: Sender, autojump_clock: MockClock)
     """Counts from the first."""
     async with running_nas(lambda request, number: ack(request) if number == 2 else []) as nas:
         got = await ask(sender, nas)
-        assert got.outcome is Outcome.ACK
+        assert got.outcome is RequestOutcome.ACK
         assert 5.3 <= got.latency_s <= 6.7
         assert len(nas.requests) == 3
 
@@ -72,7 +72,7 @@ async def test_an_answer_to_the_third(sender: Sender, autojump_clock: MockClock)
 async def test_a_late_answer(sender: Sender, clock: SetClock, autojump_clock: MockClock) -> None:
     """One that comes after the end reaches nobody, and the next request has its own."""
     async with running_nas(silent) as nas:
-        assert (await ask(sender, nas)).outcome is Outcome.TIMEOUT
+        assert (await ask(sender, nas)).outcome is RequestOutcome.TIMEOUT
         late = answer(nas.requests[0], 41)
         clock.pass_by(30)
         nas.script = lambda request, _number: [late, *nak(503)(request, 0)]
@@ -89,14 +89,14 @@ async def test_an_answer_that_does_not_hold(sender: Sender, autojump_clock: Mock
         assert (await ask(sender, nas)).error_cause == 504
         nas.script = forged
         got = await ask(sender, nas)
-        assert got.outcome is Outcome.TIMEOUT
+        assert got.outcome is RequestOutcome.TIMEOUT
         assert "check the secret" in got.trouble
 
 
 async def test_an_answer_that_comes_twice(sender: Sender, autojump_clock: MockClock) -> None:
     """Is one; the next request is not answered by it."""
     async with running_nas(lambda request, _number: ack(request) * 2) as nas:
-        assert (await ask(sender, nas)).outcome is Outcome.ACK
+        assert (await ask(sender, nas)).outcome is RequestOutcome.ACK
         nas.script = nak(501)
         assert (await ask(sender, nas)).error_cause == 501
 
@@ -107,7 +107,7 @@ async def test_nobody_listens(sender: Sender, autojump_clock: MockClock) -> None
         where = nas.where
     begun = trio.current_time()
     got = await sender.ask(where, Kind.DISCONNECT, SESSION)
-    assert (got.outcome, got.trouble) == (Outcome.TIMEOUT, "nobody listens there")
+    assert (got.outcome, got.trouble) == (RequestOutcome.TIMEOUT, "nobody listens there")
     assert trio.current_time() - begun == pytest.approx(30, abs=0.5)
 
 
@@ -116,11 +116,11 @@ async def test_a_network_that_may_not_be_reached(sender: Sender, autojump_clock:
     inside = Sender(Egress([ip_network("192.0.2.0/24")]), clock=SetClock())
     async with running_nas(ack) as nas:
         got = await ask(inside, nas)
-        assert got.outcome is Outcome.UNREACHABLE
+        assert got.outcome is RequestOutcome.UNREACHABLE
         assert "address not allowed" in got.trouble
         assert nas.requests == []
     nowhere = Nas("255.255.255.255", 3799, SharedSecret(SECRET))
-    assert (await sender.ask(nowhere, Kind.DISCONNECT, SESSION)).outcome is Outcome.UNREACHABLE
+    assert (await sender.ask(nowhere, Kind.DISCONNECT, SESSION)).outcome is RequestOutcome.UNREACHABLE
 
 
 async def ask_all(sender: Sender, nas: LocalNas, count: int, answers: list[Answer]) -> None:
@@ -142,7 +142,7 @@ async def test_few_at_a_time(sender: Sender, autojump_clock: MockClock) -> None:
         await trio.testing.wait_all_tasks_blocked()
         assert len(nas.requests) == AT_ONCE
         nas.script = ack
-    assert [each.outcome for each in answers] == [Outcome.ACK] * 20
+    assert [each.outcome for each in answers] == [RequestOutcome.ACK] * 20
 
 
 async def test_who_waits_behind_a_silent_nas(sender: Sender, autojump_clock: MockClock) -> None:
@@ -151,8 +151,8 @@ async def test_who_waits_behind_a_silent_nas(sender: Sender, autojump_clock: Moc
         begun = trio.current_time()
         answers: list[Answer] = []
         await ask_all(sender, nas, 100, answers)
-        assert [each.outcome for each in answers] == [Outcome.TIMEOUT] * 100
+        assert [each.outcome for each in answers] == [RequestOutcome.TIMEOUT] * 100
         assert trio.current_time() - begun < 31
         assert 4 * AT_ONCE <= len(nas.requests) <= 5 * AT_ONCE
         nas.script = ack
-        assert (await ask(sender, nas)).outcome is Outcome.ACK
+        assert (await ask(sender, nas)).outcome is RequestOutcome.ACK

@@ -8,7 +8,7 @@ import trio
 
 from sallyport.base.errors import Conflict, Invalid, NotFound
 from sallyport.dynamic import repo
-from sallyport.dynamic.sender import Outcome, Sender
+from sallyport.dynamic.sender import RequestOutcome, Sender
 from sallyport.dynamic.service import MOST, Asked, DynamicAuthorization
 from sallyport.metrics import DynamicMetrics
 from sallyport.policy.rules.rule import Reply
@@ -71,7 +71,7 @@ async def test_what_comes_of_it_is_told(areas: Areas) -> None:
         client = await areas.client(LOCAL, coa_port=nas.port)
         found = await session(areas, await device(areas, client, LOCAL, **AP), "s1", **ANN)
         (result,) = (await areas.dynamic.disconnect(found)).results
-    assert (result.answer.outcome, result.answer.error_cause) == (Outcome.NAK, 503)
+    assert (result.answer.outcome, result.answer.error_cause) == (RequestOutcome.NAK, 503)
     assert result.error == "Session-Context-Not-Found"
     assert areas.sample("sallyport_dynamic_requests_total", kind="disconnect", outcome="nak") == 1
     ((action, target, changes),) = await trail(areas)
@@ -281,9 +281,9 @@ async def test_a_nas_behind_radsec(areas: Areas) -> None:
     client = await areas.client(LOCAL, coa_port=9, tls_name="nas.example.com")
     found = await session(areas, await device(areas, client, LOCAL, **AP), "s1", **ANN)
     (result,) = (await impatient(areas).disconnect(found)).results
-    assert result.answer.outcome is Outcome.TIMEOUT
+    assert result.answer.outcome is RequestOutcome.TIMEOUT
     assert "RadSec" in result.error
     await areas.clients.delete(areas.tenant, client.id)
     (result,) = (await impatient(areas).disconnect(found)).results
-    assert result.answer.outcome is Outcome.UNKNOWN_CLIENT
+    assert result.answer.outcome is RequestOutcome.UNKNOWN_CLIENT
     assert "RadSec" in result.error

@@ -7,9 +7,11 @@ from typing import ClassVar
 import pytest
 import structlog
 import trio
+from prometheus_client import CollectorRegistry
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from sallyport.base.errors import StoreError
+from sallyport.metrics import MfaMetrics
 from sallyport.mfa.circuit import FAILURES, KEPT_S, OPEN_S, Guarded
 from sallyport.mfa.contract import Behaviour
 from sallyport.mfa.host import Fields
@@ -89,7 +91,7 @@ class Stand:
     def __init__(self) -> None:
         self.provider = Scripted()
         self.meter = Counted()
-        self.guarded = Guarded(self.provider, meter=self.meter, now=trio.current_time)
+        self.guarded = Guarded(self.provider, self.meter, now=trio.current_time)
 
     async def start(self, does: object = APPROVED) -> Answer:
         """One call."""
@@ -299,7 +301,7 @@ async def test_a_real_one_dies_and_comes_back() -> None:
     when it is well again one call finds out, and logins go on without a restart."""
     seconds = [0.0]
     async with hook_bench() as bench:
-        guarded = Guarded(bench.make(), now=lambda: seconds[0])
+        guarded = Guarded(bench.make(), MfaMetrics(CollectorRegistry()), now=lambda: seconds[0])
         waiting = await guarded.start(question(), deadline_s=5)
         bench.behave(Behaviour.BROKEN_OFF)
         for _ in range(FAILURES):

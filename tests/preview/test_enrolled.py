@@ -3,12 +3,14 @@
 from typing import cast
 
 import trio
+from prometheus_client import CollectorRegistry
 from trio.testing import MockClock
 
 from sallyport.domains.domain import Domain
 from sallyport.login.login import Reason
 from sallyport.login.second.enrolment import Enrolments
 from sallyport.login.second.forecast import Standing
+from sallyport.metrics import MfaMetrics
 from sallyport.mfa.circuit import Attached, Guarded
 from sallyport.mfa.host import Fields, Host
 from sallyport.mfa.provider import Enrolment
@@ -36,7 +38,7 @@ class Slow(Scripted):
 async def test_the_time_is_bounded(autojump_clock: MockClock) -> None:
     """Who was asked about in time is known, the rest is not; a further preview within a minute asks about nobody."""
     slow = Slow(ScriptedFields(enrolled="u0,u1"), cast(Host, None))
-    second = Standing(Attached("slow", "slow/1", Guarded(slow), 60.0), Reason.NONE)
+    second = Standing(Attached("slow", "slow/1", Guarded(slow, MfaMetrics(CollectorRegistry())), 60.0), Reason.NONE)
     factors = SecondFactors(cast(Providers, None), Enrolments(trio.current_time))
     domain: Domain = make(1, "corp")
     names = [f"u{number}" for number in range(10)]

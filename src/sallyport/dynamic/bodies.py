@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from sallyport.base.model import Model
 from sallyport.base.validation import unfit
-from sallyport.dynamic.sender import Outcome
+from sallyport.dynamic.sender import RequestOutcome
 from sallyport.policy.rules.bodies import Replies
 from sallyport.web.operation import Done
 from sallyport.web.scope import Id, InDomain, Text
@@ -42,7 +42,7 @@ class SessionResult(Model):
 
     sessionId: int = Field(description="Id of the session.")
     userName: str = Field(description="User of the session; empty if the NAS gave none.")
-    outcome: Outcome = Field(
+    outcome: RequestOutcome = Field(
         description="Answer of the NAS; timeout: none came, and the NAS may have obeyed; unreachable: not sent; "
         "unknown client: no RADIUS client has the address of the NAS."
     )

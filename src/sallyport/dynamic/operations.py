@@ -2,7 +2,7 @@
 
 from sallyport.base.wire import JSON
 from sallyport.dynamic.bodies import ChangeSession, DisconnectSession, SessionResults
-from sallyport.dynamic.sender import Outcome
+from sallyport.dynamic.sender import RequestOutcome
 from sallyport.dynamic.service import Asked, DynamicAuthorization, Result
 from sallyport.policy.rules.bodies import replies
 from sallyport.web.operation import Operations, Plain
@@ -36,7 +36,7 @@ def operations(service: DynamicAuthorization, gate: Gate) -> Operations:
 
 
 def _answer(asked: Asked) -> Plain[SessionResults]:
-    done = sum(each.answer.outcome is Outcome.ACK for each in asked.results)
+    done = sum(each.answer.outcome is RequestOutcome.ACK for each in asked.results)
     more = "; more are live" if asked.more else ""
     return Plain(
         {

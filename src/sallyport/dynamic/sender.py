@@ -28,7 +28,7 @@ from sallyport.radius.retransmission import RFC_5080, Retransmission, Timers
 AT_ONCE: Final = 4  # to one NAS
 
 
-class Outcome(StrEnum):
+class RequestOutcome(StrEnum):
     """What came of a request. timeout: nothing was heard; it may have been obeyed. unreachable: it was not sent."""
 
     ACK = "ack"
@@ -43,7 +43,7 @@ class Answer:
     """error_cause: RFC 5176 section 3.5. trouble: why there is no answer, for a person. latency_s: from the first
     transmission to the answer."""
 
-    outcome: Outcome
+    outcome: RequestOutcome
     error_cause: int | None = None
     trouble: str = ""
     latency_s: float = 0.0
@@ -84,15 +84,15 @@ class Sender:
         try:
             self._egress.check(nas.address, [nas.address])
         except ProviderError as error:
-            return Answer(Outcome.UNREACHABLE, trouble=str(error))
+            return Answer(RequestOutcome.UNREACHABLE, trouble=str(error))
         asked_at = trio.current_time()
         with self._line(nas) as line:
             async with line.limiter:
                 if line.silent_at >= asked_at:
-                    return Answer(Outcome.TIMEOUT, trouble="not sent: it did not answer to others")
+                    return Answer(RequestOutcome.TIMEOUT, trouble="not sent: it did not answer to others")
                 packet = encode(kind, randbelow(256), nas.secret, attributes, at=self._clock() // SECOND)
                 answer = await self._exchange(nas, packet)
-                line.silent_at = trio.current_time() if answer.outcome is Outcome.TIMEOUT else -math.inf
+                line.silent_at = trio.current_time() if answer.outcome is RequestOutcome.TIMEOUT else -math.inf
                 return answer
 
     @contextmanager
@@ -114,7 +114,7 @@ class Sender:
                 await udp.connect((nas.address, nas.port))
                 return await self._talk(udp, packet, nas.secret)
         except OSError as error:
-            return Answer(Outcome.UNREACHABLE, trouble=error.strerror or type(error).__name__)
+            return Answer(RequestOutcome.UNREACHABLE, trouble=error.strerror or type(error).__name__)
 
     async def _talk(self, udp: trio.socket.SocketType, packet: bytes, secret: SharedSecret) -> Answer:
         """OSError: there is no way to the NAS."""
@@ -132,9 +132,9 @@ class Sender:
                 except PacketError as error:  # perhaps somebody else's: the real one may still come
                     trouble = f"what came does not hold: {error}; check the secret"
                 else:
-                    outcome = Outcome.ACK if reply.acknowledged else Outcome.NAK
+                    outcome = RequestOutcome.ACK if reply.acknowledged else RequestOutcome.NAK
                     return Answer(outcome, reply.error_cause, latency_s=trio.current_time() - begun)
-        return Answer(Outcome.TIMEOUT, trouble=trouble)
+        return Answer(RequestOutcome.TIMEOUT, trouble=trouble)
 
 
 async def _send(udp: trio.socket.SocketType, packet: bytes) -> None:

@@ -16,7 +16,7 @@ from sallyport.domains.domain import DomainTable
 from sallyport.dynamic import repo
 from sallyport.dynamic.identity import NAMING, identify, qualified
 from sallyport.dynamic.repo import Target
-from sallyport.dynamic.sender import Answer, Nas, Outcome, Sender
+from sallyport.dynamic.sender import Answer, Nas, RequestOutcome, Sender
 from sallyport.inventory.clients.client import Client
 from sallyport.inventory.sessions.session import State
 from sallyport.metrics import DynamicMetrics
@@ -140,7 +140,7 @@ class DynamicAuthorization:
         changes: dict[str, JSON] | None = None,
     ) -> list[Result]:
         """Ask about each, and tell what came of it, also where this is cancelled meanwhile."""
-        stopped = Answer(Outcome.TIMEOUT, trouble="the service was stopped")
+        stopped = Answer(RequestOutcome.TIMEOUT, trouble="the service was stopped")
         answers = {target.id: stopped for target in targets}
 
         async def ask(target: Target) -> None:
@@ -160,11 +160,11 @@ class DynamicAuthorization:
         tenant_id = self._domains().by_id[target.domain_id].tenant_id
         nas = self._nas(target, tenant_id)
         if nas is None:
-            return Answer(Outcome.UNKNOWN_CLIENT, trouble=NO_CLIENT)
+            return Answer(RequestOutcome.UNKNOWN_CLIENT, trouble=NO_CLIENT)
         place, is_over_tls = nas
         async with self._turns.setdefault(tenant_id, trio.CapacityLimiter(AT_ONCE)):
             answer = await self._sender.ask(place, kind, identify(target) + attributes)
-        if is_over_tls and answer.outcome in {Outcome.TIMEOUT, Outcome.UNREACHABLE}:
+        if is_over_tls and answer.outcome in {RequestOutcome.TIMEOUT, RequestOutcome.UNREACHABLE}:
             return replace(answer, trouble=f"{answer.trouble} ({OVER_TLS})")
         return answer
 
@@ -186,7 +186,7 @@ class DynamicAuthorization:
         name, at, tables = kind.name.lower(), self._clock(), self._domains().by_id
         for each in results:
             self._metrics.requests.cell(name, each.answer.outcome).count += 1
-            tell = log.info if each.answer.outcome is Outcome.ACK else log.warning
+            tell = log.info if each.answer.outcome is RequestOutcome.ACK else log.warning
             tell(f"session {name}", session=each.target.id, outcome=each.answer.outcome.value, error=each.error)
 
         def work(tx: Tx) -> None:

@@ -6,11 +6,9 @@ never a user, a station or an address. `instruments` has the counters for hot pa
 metrics as text.
 """
 
-from sallyport.metrics.agents import AgentMetrics
-from sallyport.metrics.did import CredentialMetrics, PresentationMetrics
-from sallyport.metrics.directories import DirectoryMetrics
+from sallyport.metrics.identity import CredentialMetrics, DirectoryMetrics, PresentationMetrics
 from sallyport.metrics.instruments import MAX_NAMES, Buckets, Cell, render
-from sallyport.metrics.inventory import DomainMetrics, InventoryMetrics, SessionMetrics
+from sallyport.metrics.inventory import AgentMetrics, DomainMetrics, InventoryMetrics, SessionMetrics
 from sallyport.metrics.login import LockoutMetrics, LoginMetrics, OutletMetrics, UpstreamMetrics
 from sallyport.metrics.mfa import MfaMetrics
 from sallyport.metrics.process import HttpMetrics, ProcessMetrics

@@ -60,16 +60,6 @@ class Meter(Protocol):
         """The circuit of one domain's provider opened or closed."""
 
 
-class NoMeter:
-    """Counts nothing."""
-
-    def called(self, provider: str, call: str, result: str, seconds: float) -> None:
-        """Nothing."""
-
-    def circuit(self, provider: str, *, is_open: bool) -> None:
-        """Nothing."""
-
-
 class Guarded:
     """One domain's provider behind its circuit.
 
@@ -77,11 +67,9 @@ class Guarded:
     neither failure nor success.
     """
 
-    def __init__(
-        self, provider: Provider, *, meter: Meter | None = None, now: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, provider: Provider, meter: Meter, *, now: Callable[[], float] = time.monotonic) -> None:
         self.provider = provider
-        self._meter: Meter = meter or NoMeter()
+        self._meter = meter
         self._now = now
         self._failures = 0
         self._closed_until = 0.0  # an open circuit lets nothing through before

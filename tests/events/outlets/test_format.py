@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from sallyport.audit.repo import NumberedRow
 from sallyport.base.log import Pseudonyms
 from sallyport.events.outlets.format import as_json, as_syslog, audit_fields, counted, login_fields
-from sallyport.events.outlets.model import parse_target
-from sallyport.events.outlets.repo import Decided
+from sallyport.events.outlets.repo import DomainEvent
+from sallyport.events.outlets.target import parse_target
 
-EVENT = Decided(
-    7, 1_767_225_600_000_000, 1, "ann", "192.0.2.1", "192.0.2.9", "lobby", "aa-bb", "pap", "local", "reject", "accept",
-    "reject", "not enrolled", 1500,
+EVENT = DomainEvent(
+    7, 1_767_225_600_000_000, "ann", "192.0.2.1", "192.0.2.9", 3, "lobby", "aa-bb", "pap", "local", "reject", "accept",
+    "reject", "not enrolled", 1500, 1,
 )  # fmt: skip
 RFC_5424 = re.compile(
     rb"<(\d{1,3})>1 (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z) ([\x21-\x7e]{1,255}) sallyport \d+ (?:login|audit) "

@@ -13,8 +13,8 @@ from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
 from sallyport.base.config import ANYWHERE
-from sallyport.events.outlets.model import Target, parse_target
 from sallyport.events.outlets.service import BATCH, Outlets
+from sallyport.events.outlets.target import Target, parse_target
 from sallyport.metrics import OutletMetrics
 from sallyport.outgoing.egress import Egress
 from sallyport.store import audit

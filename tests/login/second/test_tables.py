@@ -3,6 +3,7 @@
 from typing import cast
 
 import trio
+from prometheus_client import CollectorRegistry
 from trio.testing import MockClock
 
 from sallyport.base.clock import SECOND
@@ -11,6 +12,7 @@ from sallyport.login.second.challenges import Challenges
 from sallyport.login.second.enrolment import Enrolments
 from sallyport.login.second.prompts import A_MINUTE, Prompts
 from sallyport.login.second.session import LIFETIME_US, Kind, Session
+from sallyport.metrics import MfaMetrics
 from sallyport.mfa.circuit import Attached, Guarded
 from sallyport.mfa.host import Host
 from sallyport.mfa.provider import Enrolment, Question
@@ -98,7 +100,7 @@ class Slow(Scripted):
 
 
 def _provider(kind: type[Scripted]) -> Guarded:
-    return Guarded(kind(ScriptedFields(enrolled="ann"), cast(Host, None)))
+    return Guarded(kind(ScriptedFields(enrolled="ann"), cast(Host, None)), MfaMetrics(CollectorRegistry()))
 
 
 def _session(name: str, areas: Areas) -> Session:

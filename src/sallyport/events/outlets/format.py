@@ -11,7 +11,7 @@ from sallyport.audit.repo import NumberedRow
 from sallyport.base.clock import iso
 from sallyport.base.log import IDENTITIES, Pseudonyms
 from sallyport.base.wire import JSON
-from sallyport.events.outlets.repo import Decided
+from sallyport.events.outlets.repo import DomainEvent
 from sallyport.store.audit import HIDDEN
 
 LOGIN: Final = "login"
@@ -29,7 +29,7 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 Fields: TypeAlias = dict[str, JSON]
 
 
-def login_fields(event: Decided, domain: str, pseudonyms: Pseudonyms | None) -> Fields:
+def login_fields(event: DomainEvent, domain: str, pseudonyms: Pseudonyms | None) -> Fields:
     """An event by name, as GetAuthLog tells it. domain: its name. pseudonyms: stand for people where they are given."""
     fields: Fields = {
         "type": LOGIN,

@@ -27,9 +27,10 @@ from sallyport.events.outlets.format import (
     host_name,
     login_fields,
 )
-from sallyport.events.outlets.model import Target
-from sallyport.events.outlets.repo import Decided
+from sallyport.events.outlets.repo import DomainEvent
+from sallyport.events.outlets.target import Target
 from sallyport.events.outlets.transport import Transport, transport_to
+from sallyport.events.repo import last_id
 from sallyport.metrics import OutletMetrics
 from sallyport.outgoing.egress import Egress
 from sallyport.outgoing.errors import ProviderError
@@ -44,8 +45,8 @@ MOST_IN_LOG: Final = 2000
 
 log = structlog.get_logger()
 
-Entry: TypeAlias = Decided | NumberedRow
-AnyEntry = TypeVar("AnyEntry", Entry, Decided)
+Entry: TypeAlias = DomainEvent | NumberedRow
+AnyEntry = TypeVar("AnyEntry", Entry, DomainEvent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ class Queue:
     after: Callable[[Tx, int, int], Sequence[Entry]]
 
 
-LOGINS: Final = Queue(LOGIN, repo.last, repo.after)
+LOGINS: Final = Queue(LOGIN, last_id, repo.after)
 CHANGES: Final = Queue(AUDIT, audit_repo.last, audit_repo.after)
 
 
@@ -90,7 +91,7 @@ class Outlets:
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Carry events, until cancelled. Started: what is decided from now on goes into the log. StoreError."""
-        newest = await self._store.read(repo.last)
+        newest = await self._store.read(last_id)
         async with trio.open_nursery() as nursery:
             if self._in_log:
                 nursery.start_soon(self._log_logins, newest)
@@ -114,7 +115,7 @@ class Outlets:
         await every(POLL_S, log_new, failure="logins_not_logged")
 
     async def _log_next(self, place: int) -> int:
-        newest = await self._store.read(repo.last)
+        newest = await self._store.read(last_id)
         if newest < place or logs.is_silent("info"):  # newest < place: after a restore
             return newest
         if newest - place > MOST_IN_LOG:
@@ -156,7 +157,7 @@ class Outlets:
 
     async def _deliver(self, target: Target, transport: Transport, queue: Queue) -> int:
         """Send what comes next, and remember it; how many. OSError, ProviderError, StoreError: it is sent again."""
-        place = await self._store.read(lambda tx: repo.place(tx, target.url, queue.kind))
+        place = await self._store.read(lambda tx: repo.position(tx, target.url, queue.kind))
         if place is None:
             place = await self._store.read(queue.last)
             await self._remember(target, queue, place)
@@ -186,7 +187,7 @@ class Outlets:
         return counted(message) if target.is_counted else message
 
     def _fields(self, entry: Entry) -> Fields:
-        if isinstance(entry, Decided):
+        if isinstance(entry, DomainEvent):
             return login_fields(entry, self._domain(entry.domain_id), self._pseudonyms())
         domain = "" if entry.domain_id is None else self._domain(entry.domain_id)
         return audit_fields(entry, domain, self._pseudonyms())

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import trio
 
-from sallyport.events.outlets.model import Target
+from sallyport.events.outlets.target import Target
 from sallyport.outgoing.egress import Egress
 from sallyport.outgoing.errors import ProviderError
 

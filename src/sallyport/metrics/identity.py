@@ -1,8 +1,8 @@
-"""Directories and the imports of what is in them."""
+"""Directories, and the credentials and presentations of their users."""
 
 from collections.abc import Callable, Iterable, Mapping
 
-from prometheus_client import CollectorRegistry, Histogram
+from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from sallyport.metrics.instruments import MAX_NAMES, Read, Tally
 
@@ -59,3 +59,31 @@ class DirectoryMetrics:
     def forget(self, domain_id: int) -> None:
         """A domain has no directory any more: nobody waits for its next import."""
         self._last.pop((str(domain_id),), None)
+
+
+class CredentialMetrics:
+    """Credentials issued and revoked."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._issued = Counter("sallyport_credentials_issued", "Credentials issued.", registry=registry)
+        self._revoked = Counter("sallyport_credentials_revoked", "Credentials revoked.", registry=registry)
+
+    def issued(self) -> None:
+        """One was issued."""
+        self._issued.inc()
+
+    def revoked(self) -> None:
+        """One was revoked."""
+        self._revoked.inc()
+
+
+class PresentationMetrics:
+    """Presentations. result: accepted, declined, over (the request was), or why one was refused: malformed, signature,
+    issuer, holder, claims, expired, not_yet_valid, revoked, status, nonce, audience, unresolved, definition."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._results = Tally(registry, "sallyport_presentations", "Presentations by result.", ("result",))
+
+    def presented(self, result: str) -> None:
+        """One more."""
+        self._results.cell(result).count += 1
