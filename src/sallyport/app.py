@@ -27,7 +27,7 @@ from sallyport.dynamic.revocations import Revocations
 from sallyport.dynamic.sender import Sender
 from sallyport.dynamic.service import DynamicAuthorization
 from sallyport.endpoints import repo as endpoints_repo
-from sallyport.endpoints.agents.desired import vacate as vacate_accounts
+from sallyport.endpoints.agents.desired import release_names
 from sallyport.endpoints.agents.reports_repo import forget_machine, forget_users
 from sallyport.endpoints.agents.service import Agents
 from sallyport.endpoints.groups.repo import forget_policies
@@ -242,7 +242,7 @@ class App:
             self.clock,
             changed=self._user_changed,
             deleted=lambda tx, ids: self.holding.users.unlink(tx, ids) or forget_users(tx, ids),
-            renamed=vacate_accounts,
+            renamed=release_names,
             revocations=self.revocations,
         )
         forget = (keys_repo.forget_instance, forget_machine, self._forget_found, forget_instance)

@@ -16,7 +16,6 @@ from sallyport.directory import operations as directories_api
 from sallyport.domains import operations as domains_api
 from sallyport.dynamic import operations as dynamic_api
 from sallyport.endpoints import page as enrolments_page
-from sallyport.endpoints.agents import agent_operations
 from sallyport.endpoints.agents import operations as agents_api
 from sallyport.endpoints.groups import operations as groups_api
 from sallyport.endpoints.instances import operations as instances_api
@@ -61,7 +60,6 @@ def operations(app: App, gate: Gate) -> list[Operations]:
         directories_api.operations(app.directory, app.domain_ids, gate),
         directories_api.agent_operations(app.directory.runs, gate),
         agents_api.operations(app.agents, gate),
-        agent_operations.operations(app.agents, gate),
         groups_api.operations(app.groups, gate),
         users_api.operations(app.accounts, app.seeds, app.enrolment_link, gate),
         dids_api.operations(app.issuing.dids, gate),

@@ -36,7 +36,7 @@ def test_reports(tenant: Tenant, host: Host) -> None:
     """Are listed, the newest first, with what failed; one that comes twice is one, and twenty are kept."""
     host.poll()
     body = {"actions": [{"kind": "create", "name": "bob"}, {"kind": "keys", "name": "bob", "error": "disk full"}]}
-    assert host.report(**body)["message"] == "report kept"
+    assert host.report(**body)["message"] == "report stored"
     host.sent -= 1
     assert host.report(**body)["message"] == "report known"
     (entry,) = about(tenant, REPORTS, host)["reports"]

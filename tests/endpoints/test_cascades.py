@@ -130,7 +130,8 @@ async def test_a_user_with_accounts_on_many_machines(areas: Areas) -> None:
     some = await machines(areas)
     columns = ("instance_id", "domain_id", "machine", "enrolled_at", "seen_at")
     await assigned(areas, "agents", columns, [(each, areas.domain, "m", 1, 1) for each in some])
-    await assigned(areas, "agent_takeovers", ("instance_id", "account", "at"), [(each, "ann", 1) for each in some])
+    rows = [(areas.domain, each, "ann", 1) for each in some]
+    await assigned(areas, "agent_takeovers", ("domain_id", "instance_id", "account", "at"), rows)
 
     async def rename(store: Store, name: str = "eve") -> None:
         accounts = Users(store, areas.vault, areas.users, areas.policies, areas.holding.users, areas.clock)
@@ -151,7 +152,7 @@ async def test_users_on_many_instances(areas: Areas) -> None:
     await assigned(areas, "endpoint_instance_users", ("instance_id", "user_id"), [(each, ann) for each in some])
     await areas.store.write(lambda tx: tx.execute("update endpoint_instances set total_users = 1"))
     await assigned(
-        areas, "agent_ways", ("instance_id", "user_id", "group_id", "since"), [(each, ann, 0, 1) for each in some]
+        areas, "agent_grants", ("instance_id", "user_id", "group_id", "since"), [(each, ann, 0, 1) for each in some]
     )
 
     def service(store: Store) -> Users:
@@ -166,7 +167,7 @@ async def test_users_on_many_instances(areas: Areas) -> None:
         await delete(OneSlice(areas.store))
     user = await areas.users.load(areas.domain, "ann")
     assert user is not None and not user.passwords
-    assert await interrupted(areas.store, ["endpoint_instance_users", "agent_ways"], delete) == 7
+    assert await interrupted(areas.store, ["endpoint_instance_users", "agent_grants"], delete) == 7
     assert sum(await values(areas, "select total_users from endpoint_instances")) == 0
     assert await values(areas, "select id from endpoint_users") == []
 
@@ -180,8 +181,8 @@ async def test_an_instance_with_much(areas: Areas) -> None:
     await assigned(
         areas,
         "agent_passwords",
-        ("instance_id", "account", "rotation", "password", "hash", "state", "stored_at"),
-        [(machine, "a", str(number), "p", "h", "former", 1) for number in range(MANY)],
+        ("domain_id", "instance_id", "account", "rotation", "password", "hash", "state", "stored_at"),
+        [(areas.domain, machine, "a", str(number), "p", "h", "former", 1) for number in range(MANY)],
     )
     await assigned(
         areas,

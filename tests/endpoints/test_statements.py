@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import pytest
 
+from sallyport.endpoints.agents.desired import release_names
 from sallyport.endpoints.groups.group import NewGroup
 from sallyport.endpoints.instances.instance import NewInstance
 from sallyport.endpoints.membership import Action
@@ -81,3 +82,20 @@ async def test_deleted_groups(areas: Areas) -> None:
         await people(areas, 3, groups, machines)
         taken.append(await statements(areas, partial(areas.groups.delete, areas.domain, groups)))
     assert taken[0] == taken[1]
+
+
+@pytest.mark.parametrize(
+    ("table", "verb"),
+    [("agent_passwords", "update"), ("agent_takeovers", "delete from")],
+    ids=["passwords", "takeovers"],
+)
+async def test_names_are_released_by_key(areas: Areas, table: str, verb: str) -> None:
+    """Names of a domain are released by an index on domain and account, whatever rows other tenants have."""
+    ann, seen = await areas.accounts.add(areas.domain, UserChange("ann")), list[str]()
+    await areas.store.exclusive(lambda connection: connection.set_trace_callback(seen.append))
+    await areas.store.write(lambda tx: release_names(tx, [ann]))
+    await areas.store.exclusive(lambda connection: connection.set_trace_callback(None))
+    sql = next(each for each in seen if each.startswith(f"{verb} {table}"))
+    plan = await areas.store.read(lambda tx: [str(row[-1]) for row in tx.rows(f"explain query plan {sql}")])
+    assert any(f"{table}_name (domain_id=? AND account=?" in step for step in plan)
+    assert not any("SCAN agent" in step for step in plan)

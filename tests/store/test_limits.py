@@ -184,8 +184,8 @@ def test_an_import_that_waits_is_kept(rows: Rows) -> None:
         ("endpoint_instances", "agent_orders", "agent_orders"),
         ("endpoint_instances", "discovered_accounts", "agent_discovered"),
         ("endpoint_instances", "taken_over_accounts", "agent_takeovers"),
-        ("endpoint_instances", "agent_ways", "agent_ways"),
-        ("endpoint_users", "agent_ways", "agent_ways"),
+        ("endpoint_instances", "agent_grants", "agent_grants"),
+        ("endpoint_users", "agent_grants", "agent_grants"),
         ("radius_clients", "client_domains", "radius_client_domains"),
     ],
 )

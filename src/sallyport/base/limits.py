@@ -29,7 +29,7 @@ class Limit:
 LIMITS: Final = (
     Limit("access_tokens", 1_000_000, "access tokens, those of wallets included"),
     Limit("agent_orders", 1_000_000, "orders to endpoint agents"),
-    Limit("agent_ways", 10_000_000, "users that an enrolled machine admits, by each of their groups"),
+    Limit("agent_grants", 10_000_000, "users that an enrolled machine admits, by each of their groups"),
     Limit("api_keys", 500_000, "API keys"),
     Limit("api_key_machines", 1_000_000, "machines that enrolled with an API key"),
     Limit("bypass_stations", 1_000_000, "stations of the MAC authentication bypass"),

@@ -36,10 +36,14 @@ MessageT = TypeVar("MessageT")
 _Reader = Callable[[object, str], object]
 
 
+JsonSchema: TypeAlias = dict[str, object]
+Describe: TypeAlias = Callable[[object], JsonSchema]
+
+
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Printable text of at most `longest` characters that matches `pattern` as a whole; `means` tells a person what
-    that is."""
+    """Printable text of at most `longest` characters that matches `pattern` as a whole; `means` describes it for a
+    person."""
 
     longest: int
     pattern: str = ""
@@ -54,6 +58,10 @@ class Text:
             raise WireError(f"{path}: not {self.means}")
         return value
 
+    def __get_pydantic_json_schema__(self, schema: object, handler: Describe) -> JsonSchema:
+        pattern = {"pattern": f"^{self.pattern}$"} if self.pattern else {}
+        return {**handler(schema), "maxLength": self.longest, **pattern}
+
 
 @dataclass(frozen=True, slots=True)
 class Whole:
@@ -67,12 +75,18 @@ class Whole:
             raise WireError(f"{path}: not a whole number from {self.low} to {self.high}")
         return value
 
+    def __get_pydantic_json_schema__(self, schema: object, handler: Describe) -> JsonSchema:
+        return {**handler(schema), "minimum": self.low, "maximum": self.high}
+
 
 @dataclass(frozen=True, slots=True)
 class Many:
     """At most `most` entries."""
 
     most: int
+
+    def __get_pydantic_json_schema__(self, schema: object, handler: Describe) -> JsonSchema:
+        return {**handler(schema), "maxItems": self.most}
 
 
 def loads(octets: bytes, *, most: int) -> object:

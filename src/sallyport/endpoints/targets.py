@@ -1,10 +1,10 @@
-"""Access targets: an instance or a group that a user asks access to by its name."""
+"""Access targets: an instance or a group that a user requests access to, by name."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sallyport.base.text import fold
-from sallyport.endpoints.agents import ways
+from sallyport.endpoints.agents import grants
 from sallyport.endpoints.groups.group import allows, is_active, ttl_seconds
 from sallyport.endpoints.user import UserRef, name_key
 from sallyport.store.model import Tx
@@ -42,21 +42,21 @@ class AccessTarget:
         """
         if not allows(self.methods, method):
             return False
-        return self.is_group or not names or any(self._lets_in(tx, name, method) for name in names)
+        return self.is_group or not names or any(self._admits_user(tx, name, method) for name in names)
 
-    def _lets_in(self, tx: Tx, name: str, method: str) -> bool:
+    def _admits_user(self, tx: Tx, name: str, method: str) -> bool:
         sql = "select id from endpoint_users where domain_id = :d and name_key = :key"
         user_id = tx.value(int, sql, d=self.domain_id, key=name_key(name))
-        own = [] if user_id is None else ways.of_user(tx, self.id, user_id)
-        return not own or any(way.lets_in_by(method) for way in own)
+        own = [] if user_id is None else grants.of_user(tx, self.id, user_id)
+        return not own or any(grant.allows(method) for grant in own)
 
 
 class AccessTargets:
     """The instances and groups of all tenants."""
 
     def find(self, tx: Tx, tenant_id: int, domain_id: int, name: str, *, group: bool = False) -> AccessTarget | None:
-        """The tenant's instance or group of that name, without case, or of that id; one of the domain comes first, and
-        an instance before a group. group: a group alone."""
+        """Return the tenant's instance or group of that name, without case, or of that id; one of the domain comes
+        first, and an instance before a group. group: only groups."""
         kinds = (_GROUP,) if group else (_INSTANCE, _GROUP)
         number = int(name) if name.isascii() and name.isdecimal() and len(name) < 19 else 0
         for select in kinds:
@@ -74,7 +74,7 @@ class AccessTargets:
         return None
 
     def members(self, tx: Tx, group_id: int) -> list[UserRef]:
-        """The users of a group by id in order, one more than MOST_MEMBERS at most."""
+        """Return the users of a group by id in order, one more than MOST_MEMBERS at most."""
         return tx.all(
             UserRef,
             "select u.id, u.domain_id, u.name from endpoint_group_users m join endpoint_users u on u.id = m.user_id "

@@ -81,7 +81,7 @@ async def test_an_instance_of_a_key_that_is_gone(areas: Areas) -> None:
 
 async def test_what_an_active_agent_has_told_stands(areas: Areas, host: Host) -> None:
     """Whoever has a key of the domain does not change the addresses of a machine whose agent speaks for itself."""
-    await areas.agents.presence.heard(host.id)
+    await areas.agents.presence.seen(host.id)
     await areas.agents.machines.register(await enrolment(areas), None, machine("web", private_ip="10.6.6.6"))
     own = Caller(9, 1, 1, areas.tenant, Role.AGENT, "web", areas.domain, host.id)
     (row,), _ = await areas.instances.page(InstanceQuery(areas.domain))
@@ -135,6 +135,6 @@ async def test_an_operator_registers_no_agent(areas: Areas) -> None:
     made = await areas.agents.machines.register(operator(areas), areas.domain, machine("web"))
     assert made.state_key == b""
     with pytest.raises(NotFound):
-        await areas.agents.must_be(areas.domain, made.instance_id)
+        await areas.agents.agent(areas.domain, made.instance_id)
     with pytest.raises(Invalid, match="missing domainId"):
         await areas.agents.machines.register(operator(areas), None, machine("db"))

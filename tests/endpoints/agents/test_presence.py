@@ -22,7 +22,7 @@ async def test_three_misses(areas: Areas, host: Host, clock: SetClock) -> None:
     """Whoever speaks is active at once, and stays so for three heartbeats; then inactive, until it speaks again."""
     presence = areas.agents.presence
     assert await status(areas) == {"web": "Inactive"}
-    await presence.heard(host.id)
+    await presence.seen(host.id)
     assert await status(areas) == {"web": "Active"}
     clock.pass_by(MISSES * HEARTBEAT_S)
     await presence.sweep()
@@ -32,14 +32,14 @@ async def test_three_misses(areas: Areas, host: Host, clock: SetClock) -> None:
     await presence.sweep()
     assert await status(areas) == {"web": "Inactive"}
     assert areas.sample("sallyport_agents") == 0
-    await presence.heard(host.id)
+    await presence.seen(host.id)
     assert await status(areas) == {"web": "Active"}
 
 
 async def test_an_agent_that_speaks_while_it_is_noted_as_silent(areas: Areas, host: Host, clock: SetClock) -> None:
     """Is active in the end."""
     presence = areas.agents.presence
-    await presence.heard(host.id)
+    await presence.seen(host.id)
     clock.pass_by(MISSES * HEARTBEAT_S + 1)
     go_on = Event()
     async with trio.open_nursery() as nursery:
@@ -47,7 +47,7 @@ async def test_an_agent_that_speaks_while_it_is_noted_as_silent(areas: Areas, ho
         await wait_all_tasks_blocked()
         nursery.start_soon(presence.sweep)
         await wait_all_tasks_blocked()
-        await presence.heard(host.id)
+        await presence.seen(host.id)
         go_on.set()
     assert await status(areas) == {"web": "Active"}
 
@@ -56,14 +56,14 @@ async def test_a_restart(areas: Areas, host: Host, clock: SetClock) -> None:
     """What was missed while the service was away does not count, and who stays silent afterwards is inactive."""
     other = await Host.register(areas, "db")
     for each in (host, other):
-        await areas.agents.presence.heard(each.id)
+        await areas.agents.presence.seen(each.id)
     await areas.agents.presence.sweep()
     clock.pass_by(10 * MISSES * HEARTBEAT_S)
     await areas.agents.prepare()
     await areas.agents.presence.sweep()
     assert await status(areas) == {"web": "Active", "db": "Active"}
     clock.pass_by(HEARTBEAT_S)
-    await areas.agents.presence.heard(other.id)
+    await areas.agents.presence.seen(other.id)
     clock.pass_by((MISSES - 1) * HEARTBEAT_S + 1)
     await areas.agents.presence.sweep()
     assert await status(areas) == {"web": "Inactive", "db": "Active"}
@@ -71,7 +71,7 @@ async def test_a_restart(areas: Areas, host: Host, clock: SetClock) -> None:
 
 async def test_an_agent_that_waits_is_heard(areas: Areas, host: Host, clock: SetClock) -> None:
     """A poll that is open is a heartbeat, however long it waits."""
-    await areas.agents.presence.heard(host.id)
+    await areas.agents.presence.seen(host.id)
     await host.fetch()
     with trio.fail_after(30):
         async with trio.open_nursery() as nursery:
@@ -88,12 +88,12 @@ async def test_an_agent_that_waits_is_heard(areas: Areas, host: Host, clock: Set
 
 async def test_when_it_was_heard_is_kept(areas: Areas, host: Host, clock: SetClock, tmp_path: Path) -> None:
     """In the store, a few seconds later; a machine that is deleted meanwhile is no trouble."""
-    await areas.agents.presence.heard(host.id)
+    await areas.agents.presence.seen(host.id)
     clock.pass_by(5)
-    await areas.agents.presence.heard(host.id)
+    await areas.agents.presence.seen(host.id)
     await areas.agents.presence.sweep()
-    assert (await areas.agents.must_be(areas.domain, host.id)).seen_at == clock()
-    await areas.agents.presence.heard(host.id)
+    assert (await areas.agents.agent(areas.domain, host.id)).seen_at == clock()
+    await areas.agents.presence.seen(host.id)
     await areas.instances.remove(areas.domain, host.id)
     clock.pass_by(1000)
     await areas.agents.presence.sweep()

@@ -13,7 +13,7 @@ from sallyport.base.clock import SECOND
 from sallyport.base.errors import Conflict, NotFound
 from sallyport.endpoints.agents import reports
 from sallyport.endpoints.agents.orders import LONGEST_US
-from sallyport.endpoints.agents.orders_repo import KEPT, MOST_OPEN
+from sallyport.endpoints.agents.repo import KEPT_ORDERS, MOST_OPEN
 from sallyport.endpoints.agents.reports_repo import MOST_OF_KIND
 from sallyport.endpoints.groups.group import NewGroup
 from sallyport.endpoints.membership import Action
@@ -191,7 +191,7 @@ async def test_accounts_of_the_system_are_not_taken_over(areas: Areas, host: Hos
     await user(areas, "root")
     await host.report(discovery=discovery(account("root", 0), account("eve")))
     with pytest.raises(Conflict, match="system"):
-        await areas.agents.settings.take_over(areas.domain, host.id, ["eve", "root"], Action.ADD)
+        await areas.agents.take_over(areas.domain, host.id, ["eve", "root"], Action.ADD)
     assert (await host.fetch()).users == ()
     assert (await people(areas))["eve"] == "discovered"
 
@@ -210,7 +210,7 @@ async def test_orders_are_bounded(areas: Areas, host: Host, clock: SetClock) -> 
     for number in range(5):
         (order,) = await areas.agents.orders.give(areas.domain, [host.id], TriggerKind.SYNC)
         await host.report(f"report-{number:04}", outcomes=(Outcome(order.id),))
-    assert len(await areas.agents.orders.newest(host.id, 1000)) == KEPT
+    assert len(await areas.agents.orders.newest(host.id, 1000)) == KEPT_ORDERS
 
 
 async def test_orders_are_all_or_none(areas: Areas, host: Host) -> None:

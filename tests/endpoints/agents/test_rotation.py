@@ -85,8 +85,9 @@ async def test_a_candidate_that_made_room(areas: Areas, host: Host) -> None:
 async def test_more_accounts_than_a_machine_has(areas: Areas, host: Host) -> None:
     """An agent that makes up accounts fills the state of its machine up to a bound; known accounts go on."""
     await rotated(host, "first", "rotation-0")
-    names = ("instance_id", "account", "rotation", "password", "hash", "state", "stored_at")
-    rows = [(host.id, f"a{number}", f"made-up-{number}", b"", b"", "former", 1) for number in range(MOST_ACCOUNTS - 1)]
+    names = ("domain_id", "instance_id", "account", "rotation", "password", "hash", "state", "stored_at")
+    made_up = [f"a{number}" for number in range(MOST_ACCOUNTS - 1)]
+    rows = [(areas.domain, host.id, name, f"made-up-{name}", b"", b"", "former", 1) for name in made_up]
     await areas.store.write(lambda tx: tx.insert("agent_passwords", names, rows))
     with pytest.raises(Conflict):
         await host.rotate(Phase.ESCROW, "another", user="bob", number="rotation-1")
@@ -158,7 +159,7 @@ async def test_a_schedule(areas: Areas, host: Host, clock: SetClock) -> None:
     await user(areas, "keys-only")
     await host.assign("keys-only")
     await host.fetch()
-    await areas.agents.settings.set(areas.domain, 0, {"rotateDays": 30})
+    await areas.agents.change_settings(areas.domain, 0, {"rotateDays": 30})
     await areas.agents.rotations.sweep()
     assert (await host.fetch()).triggers == ()
     clock.pass_by(30 * DAY)
@@ -183,7 +184,7 @@ async def test_a_schedule_of_many(areas: Areas, host: Host, clock: SetClock) -> 
     for each in (host, other):
         await each.assign("ann")
         await each.fetch()
-    await areas.agents.settings.set(areas.domain, 0, {"rotateDays": 30})
+    await areas.agents.change_settings(areas.domain, 0, {"rotateDays": 30})
     policies = Failing(areas.policies)
     states = States(areas.store, areas.vault, policies, clock)
     rotations = Rotations(areas.store, areas.vault, states, areas.agents.orders, clock)
@@ -201,7 +202,7 @@ async def test_the_next_of_that_name(areas: Areas, host: Host, way: str) -> None
     """Gets neither the password of the one before, nor the account that was taken over for him; whoever is another in
     another domain, or on another account, keeps theirs. An agent that confirms too late brings nothing back."""
     await host.report(discovery=Discovery(at=1, accounts=(FoundAccount("ann", 1000, 1000),)))
-    await areas.agents.settings.take_over(areas.domain, host.id, ["ann"], Action.ADD)
+    await areas.agents.take_over(areas.domain, host.id, ["ann"], Action.ADD)
     await user(areas, "bob")
     await host.assign("bob")
     await rotated(host, "of the first ann", "rotation-1")

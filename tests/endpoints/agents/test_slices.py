@@ -13,7 +13,7 @@ from sallyport.base.agentwire.report import Discovery, Drift, DriftKind, FoundAc
 from sallyport.base.agentwire.state import TriggerKind
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import NotFound, StoreError
-from sallyport.endpoints.agents import orders_repo, repo
+from sallyport.endpoints.agents import repo
 from sallyport.endpoints.agents.orders import LONGEST_US
 from sallyport.endpoints.agents.reports import MOST_PEOPLE, Reports
 from sallyport.endpoints.agents.states import States
@@ -167,7 +167,7 @@ async def test_the_presence_of_many_agents(areas: Areas, clock: SetClock) -> Non
     """No transaction stores more than AT_ONCE agents that were heard, or that fell silent."""
     ids = await agents(areas, 2 * AT_ONCE)
     for each in ids:
-        await areas.agents.presence.heard(each)
+        await areas.agents.presence.seen(each)
     for seconds in (1, 1000):
         clock.pass_by(seconds)
         before = areas.store.changes
@@ -185,7 +185,7 @@ async def test_many_overdue_orders(areas: Areas, clock: SetClock) -> None:
     before = areas.store.changes
     await areas.agents.orders.sweep()
     assert areas.store.changes - before >= 2
-    assert await areas.store.read(partial(orders_repo.overdue, before=clock())) == []
+    assert await areas.store.read(partial(repo.overdue_orders, before=clock())) == []
 
 
 class Counting(Failing):
@@ -233,9 +233,9 @@ async def test_the_state_of_a_machine_with_many_users(areas: Areas, host: Host) 
 
     await areas.store.write(assign)
     first = await states.current(host.id)
-    assert (len(first.wanted.state.users), len(first.wanted.unfit)) == (MAX_USERS, count - MAX_USERS)
+    assert (len(first.desired.state.users), len(first.desired.unfit)) == (MAX_USERS, count - MAX_USERS)
     await areas.store.write(lambda tx: tx.execute("delete from endpoint_instance_users"))
     second = await states.current(host.id)
-    assert second.wanted.state.users == ()
+    assert second.desired.state.users == ()
     assert second.version > first.version
     assert 0 < store.most < AT_ONCE + 10

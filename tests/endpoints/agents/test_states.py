@@ -175,8 +175,8 @@ async def test_policies_and_settings_go_along(areas: Areas, host: Host) -> None:
     group_id = await group(host, "ops", ann)
     await areas.groups.set_credential_policy(areas.domain, group_id, {"policy_id": 2})
     assert [each.min_length for each in (await host.fetch()).policies] == [12, 14]
-    await areas.agents.settings.set(areas.domain, 0, {"putBackPrivileges": True, "removal": "lock"})
-    await areas.agents.settings.set(areas.domain, host.id, {"removal": "delete"})
+    await areas.agents.change_settings(areas.domain, 0, {"putBackPrivileges": True, "removal": "lock"})
+    await areas.agents.change_settings(areas.domain, host.id, {"removal": "delete"})
     settings = (await host.fetch()).settings
     assert (settings.put_back_privileges, settings.removal) == (True, "delete")
 
@@ -275,13 +275,13 @@ async def test_an_agent_waits_for_a_change(areas: Areas, host: Host) -> None:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(wait)
             await until(lambda: areas.agents.states.waits(host.id))
-            await areas.agents.states.look()
+            await areas.agents.states.wake_changed()
             await other.assign("ann")
-            await areas.agents.states.look()
+            await areas.agents.states.wake_changed()
             await trio.testing.wait_all_tasks_blocked()
             assert not heard.is_set()
             await host.assign("ann")
-            await areas.agents.states.look()
+            await areas.agents.states.wake_changed()
             await heard.wait()
 
 
@@ -307,11 +307,11 @@ async def test_a_machine_that_cannot_be_looked_at(areas: Areas, host: Host) -> N
             await until(lambda: states.waits(other.instance_id))
             nursery.start_soon(wait, areas.domain, host.id, mine.version)
             await until(lambda: states.waits(host.id))
-            await states.look()
+            await states.wake_changed()
             await areas.keys.create(NewKey(domain))
             await host.assign("ann")
             policies.broken = other.instance_id
-            await states.look()
+            await states.wake_changed()
     assert set(heard) == {host.id, other.instance_id}
 
 
@@ -331,9 +331,9 @@ async def test_rights_that_end_by_themselves_are_told(areas: Areas, host: Host, 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(wait)
             await until(lambda: areas.agents.states.waits(host.id))
-            await areas.agents.states.look()
+            await areas.agents.states.wake_changed()
             clock.pass_by(HOUR + 1)
-            await areas.agents.states.look()
+            await areas.agents.states.wake_changed()
 
 
 async def test_a_wait_that_is_over(areas: Areas, host: Host) -> None:

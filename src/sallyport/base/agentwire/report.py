@@ -1,4 +1,4 @@
-"""What an agent tells the service."""
+"""Messages of agents: polls, reports, privilege statuses, rotations. The docstrings of fields describe the API."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -22,7 +22,7 @@ from sallyport.base.wire import LATEST, Many, Text, Whole, decode, loads
 
 
 class Phase(StrEnum):
-    """How far a rotation has come."""
+    """A step of a rotation."""
 
     ESCROW = "escrow"
     CONFIRM = "confirm"
@@ -30,7 +30,7 @@ class Phase(StrEnum):
 
 
 class DriftKind(StrEnum):
-    """What was changed on a host by someone else."""
+    """A kind of change on a host that the agent did not make."""
 
     PRIVILEGE = "privilege"
     SUDOERS = "sudoers"
@@ -42,133 +42,184 @@ class DriftKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Poll:
-    """Body of STATE. version: of the state that the agent has, 0 for none. wait_s: how long the service may wait for a
-    newer one before it says UNCHANGED. key: by which the agent knows states."""
+    """Body of STATE."""
 
     version: Number = 0
+    """Version of the state that the agent has; 0 for none."""
     wait_s: Annotated[int, Whole(0, MAX_WAIT_S)] = 0
+    """Longest wait for a newer state, in seconds; then the answer is `unchanged`."""
     key: StateKey = ""
+    """Ed25519 public key in base64 that the agent checks states with; empty: the service's present one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What was done, or was to be. kind: create, change, lock, delete, keys, ... error: why not; empty: it was done."""
+    """An action that was done or that failed."""
 
     kind: Annotated[str, Text(32, "[a-z-]+", "a kind of action")]
+    """Kind of the action, such as create, change, lock, delete or keys."""
     name: HostName = ""
+    """Account, group or file."""
     detail: Line = ""
+    """Action in words."""
     error: Line = ""
+    """Reason of a failure; empty: it was done."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """What someone else changed. put_back: whether the agent made it as it was."""
+    """A change on a host that the agent did not make."""
 
     kind: DriftKind
+    """Kind of the change."""
     name: HostName = ""
+    """Account or file that was changed."""
     detail: Line = ""
+    """Change in words."""
     put_back: bool = False
+    """Whether the agent has undone the change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a trigger. error: empty: it was done."""
+    """The outcome of a trigger."""
 
     trigger: Number
+    """Id of the trigger."""
     error: Line = ""
+    """Reason of a failure; empty: it was done."""
 
 
 @dataclass(frozen=True, slots=True)
 class Managed:
-    """An account that the agent manages. made: by the agent, not taken over. locked: or expired."""
+    """An account that the agent manages."""
 
     name: Name
+    """Name of the account."""
     uid: AnyId
+    """User id of the account."""
     made: bool
+    """Whether the agent has made the account; else it has taken it over."""
     locked: bool = False
+    """Whether the account is locked or expired."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundKey:
-    """A line of authorized_keys. fingerprint: `SHA256:` and base64, as ssh-keygen shows it. managed: put there by the
-    agent."""
+    """A line of authorized_keys."""
 
     type: Annotated[str, Text(64)]
+    """Type of the key, such as ssh-ed25519."""
     fingerprint: Annotated[str, Text(64)]
+    """`SHA256:` and base64, as ssh-keygen shows it."""
     comment: Line = ""
+    """Comment of the key."""
     managed: bool = False
+    """Whether the agent has put the key there."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundAccount:
-    """A local account. sudo: rules of sudoers(5) that hold for it. expires: microseconds."""
+    """A local account."""
 
     name: HostName
+    """Name of the account."""
     uid: AnyId
+    """User id."""
     gid: AnyId
+    """Id of its own group."""
     full_name: Line = ""
+    """Full name (GECOS)."""
     home: Line = ""
+    """Home directory."""
     shell: Line = ""
+    """Login shell."""
     groups: Annotated[tuple[HostName, ...], Many(256)] = ()
+    """Names of its groups."""
     sudo: Annotated[tuple[Line, ...], Many(64)] = ()
+    """Rules of sudoers(5) for the account."""
     keys: Annotated[tuple[FoundKey, ...], Many(100)] = ()
+    """Keys in its authorized_keys."""
     last_login: Moment | None = None
+    """Time of the last login, microseconds UTC."""
     expires: Moment | None = None
+    """Expiry of the account, microseconds UTC."""
     locked: bool = False
+    """Whether the account is locked."""
     managed: bool = False
+    """Whether the agent manages the account."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundGroup:
-    """A local group. managed: made by the agent."""
+    """A local group."""
 
     name: HostName
+    """Name of the group."""
     gid: AnyId
+    """Group id."""
     members: Annotated[tuple[HostName, ...], Many(MAX_FOUND)] = ()
+    """Names of its members."""
     managed: bool = False
+    """Whether the agent has made the group."""
 
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """The local accounts and groups. complete: no bound cut anything off."""
+    """The local accounts and groups."""
 
     at: Moment
+    """Time of the discovery, microseconds UTC."""
     accounts: Annotated[tuple[FoundAccount, ...], Many(MAX_FOUND)] = ()
+    """Local accounts."""
     groups: Annotated[tuple[FoundGroup, ...], Many(MAX_FOUND)] = ()
+    """Local groups."""
     complete: bool = True
+    """Whether no limit has cut a list."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What an agent did and found.
-
-    id: another for each report; one that comes twice has the same. version: of the state that it acted on. agent,
-    system, host: versions and names for people. clock_us: how far the host's clock is ahead of the service's.
-    discovery: None where it was not looked for.
-    """
+    """Body of REPORT: the actions and findings of an agent."""
 
     id: Annotated[str, Text(64, "[A-Za-z0-9_-]{8,}", "a random name")]
+    """Random id of the report; a repeated report has the same."""
     at: Moment
+    """Time of the report, microseconds UTC."""
     version: Number
+    """Version of the state that the agent acted on."""
     agent: Annotated[str, Text(64)] = ""
+    """Version of the agent's program."""
     system: Annotated[str, Text(200)] = ""
+    """Operating system and its version."""
     host: Annotated[str, Text(253)] = ""
+    """Host name."""
     clock_us: Annotated[int, Whole(-LATEST, LATEST)] = 0
+    """Microseconds that the host's clock is ahead of the service's."""
     managed: Annotated[tuple[Managed, ...], Many(MAX_FOUND)] = ()
+    """Accounts that the agent manages."""
     actions: Annotated[tuple[Action, ...], Many(MAX_FOUND)] = ()
+    """Actions since the last report."""
     drift: Annotated[tuple[Drift, ...], Many(MAX_FOUND)] = ()
+    """Changes that the agent did not make."""
     outcomes: Annotated[tuple[Outcome, ...], Many(100)] = ()
+    """Outcomes of triggers."""
     discovery: Discovery | None = None
+    """Local accounts and groups; null if they were not looked for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Privilege:
-    """An account that may do what root may. via: `group sudo`, or the rule with its file. wanted: the state says so."""
+    """An account with root's rights."""
 
     name: HostName
+    """Name of the account."""
     via: Annotated[tuple[Line, ...], Many(64)] = ()
+    """Groups and sudo rules that give the rights: `group sudo`, or the rule with its file."""
     managed: bool = False
+    """Whether the agent manages the account."""
     wanted: bool = False
+    """Whether the state gives the rights."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,27 +227,37 @@ class PrivilegeStatus:
     """Body of PRIVILEGES."""
 
     at: Moment
+    """Time of the status, microseconds UTC."""
     version: Number
+    """Version of the state that the agent has."""
     privileged: Annotated[tuple[Privilege, ...], Many(MAX_FOUND)] = ()
+    """Accounts with root's rights."""
     drift: Annotated[tuple[Drift, ...], Many(MAX_FOUND)] = ()
+    """Changes of rights that the agent did not make."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rotation:
-    """Body of ROTATION. trigger: which ordered it, 0 for none. password, password_hash: of an escrow alone. reason: of
-    an abandon."""
+    """Body of ROTATION: a step of a password's rotation."""
 
     id: Annotated[str, Text(64, "[A-Za-z0-9_-]{8,}", "a random name")]
+    """Random id of the rotation."""
     user: Name
+    """Account whose password is rotated."""
     phase: Phase
+    """Step of the rotation."""
     trigger: Number = 0
+    """Id of the trigger that ordered the rotation; 0 for none."""
     password: Annotated[str, Text(1024)] = field(default="", repr=False)
+    """New password; only with escrow."""
     password_hash: Annotated[str, Text(512, rf"(?:{HASH})?", "a hash of crypt(5)")] = field(default="", repr=False)
+    """Hash of the new password, as shadow(5) has it; only with escrow."""
     reason: Line = ""
+    """Reason of an abandon."""
 
 
 def rotation(octets: bytes) -> Rotation:
-    """A message of a rotation. WireError: it is none, or an escrow without its password."""
+    """Return a message of a rotation. WireError: it is none, or an escrow without its password."""
     message = decode(Rotation, loads(octets, most=MAX_REPORT))
     escrow = message.phase is Phase.ESCROW
     if not bool(message.password) == bool(message.password_hash) == escrow:

@@ -10,8 +10,8 @@ from sallyport.base.agentwire.state import TriggerKind
 from sallyport.base.clock import iso
 from sallyport.base.command import Arguments, Command, command
 from sallyport.base.wire import JSON
-from sallyport.endpoints.agents.model import SettingsFields, SettingsShown
-from sallyport.endpoints.agents.operations import agent_entry, drift_entry, order_entry, status_of
+from sallyport.endpoints.agents.bodies import SettingsFields, SettingsShown
+from sallyport.endpoints.agents.operations import agent_entry, drift_entry, order_entry, status_entry
 from sallyport.endpoints.agents.orders import MOST_WAIT_S
 from sallyport.endpoints.agents.service import Agents
 from sallyport.endpoints.instances.instance import INACTIVE
@@ -94,9 +94,7 @@ def commands(agents: Agents, find_domain: FindDomain) -> dict[str, Command]:
 def _looking(agents: Agents, find_domain: FindDomain) -> dict[str, Command]:
     async def listing(wanted: ListAgents) -> JSON:
         found, _ = await agents.page(Stretch(find_domain(wanted.domain), wanted.after, PAGE))
-        return [
-            agent_entry(each, agents.presence.seen_at(each.instance_id, each.seen_at)).model_dump() for each in found
-        ]
+        return [agent_entry(each, agents.presence.seen_at(each.instance_id, each.seen_at)) for each in found]
 
     async def silent(wanted: ListAgents) -> JSON:
         found, total = await agents.page(Stretch(find_domain(wanted.domain), wanted.after, PAGE), INACTIVE)
@@ -104,8 +102,7 @@ def _looking(agents: Agents, find_domain: FindDomain) -> dict[str, Command]:
 
     async def show(wanted: OneAgent) -> JSON:
         domain_id = find_domain(wanted.domain)
-        found = await status_of(agents, domain_id, await agents.named(domain_id, wanted.instance))
-        return found.model_dump(mode="json")
+        return status_entry(await agents.situation(domain_id, await agents.named(domain_id, wanted.instance)))
 
     async def drift(wanted: ListDrift) -> JSON:
         domain_id = find_domain(wanted.domain)
@@ -113,7 +110,7 @@ def _looking(agents: Agents, find_domain: FindDomain) -> dict[str, Command]:
         found, _ = await agents.reports.drift(
             domain_id, instance_id, lasting=not wanted.everything, limit=PAGE, offset=wanted.after
         )
-        return [drift_entry(each).model_dump() for each in found]
+        return [drift_entry(each) for each in found]
 
     async def found(wanted: ListFound) -> JSON:
         domain_id = find_domain(wanted.domain)
@@ -134,21 +131,21 @@ def _changing(agents: Agents, find_domain: FindDomain) -> dict[str, Command]:
     async def take_over(wanted: TakeOver) -> JSON:
         domain_id = find_domain(wanted.domain)
         instance_id = await agents.named(domain_id, wanted.instance)
-        await agents.settings.take_over(domain_id, instance_id, wanted.accounts, wanted.action)
+        await agents.take_over(domain_id, instance_id, wanted.accounts, wanted.action)
         return None
 
     async def order(wanted: GiveOrder) -> JSON:
         domain_id = find_domain(wanted.domain)
         instance_id = await agents.named(domain_id, wanted.instance)
         given = await agents.orders.give(domain_id, [instance_id], wanted.kind, wanted.accounts, wait_s=wanted.wait)
-        return order_entry(given[0]).model_dump(mode="json")
+        return order_entry(given[0])
 
     async def settings(wanted: Settings) -> JSON:
         domain_id = find_domain(wanted.domain)
         instance_id = 0 if wanted.instance is None else await agents.named(domain_id, wanted.instance)
-        if said := wanted.said.said():
-            await agents.settings.set(domain_id, instance_id, said)
-        return SettingsShown.of(await agents.settings.get(domain_id, instance_id)).model_dump()
+        if said := wanted.said.given():
+            await agents.change_settings(domain_id, instance_id, said)
+        return SettingsShown.of(await agents.settings(domain_id, instance_id)).model_dump()
 
     async def password(wanted: GetPassword) -> JSON:
         domain_id = find_domain(wanted.domain)

@@ -1,4 +1,4 @@
-"""The state that a machine should have, made of what the store says. Functions of a transaction, without a clock."""
+"""The state that a machine should have, computed from the store. Functions of a transaction, without a clock."""
 
 import re
 from base64 import b64encode
@@ -11,8 +11,8 @@ from sallyport.base.agentwire.fields import MAX_PAYLOAD, MAX_USERS, NAME, NO_PAS
 from sallyport.base.agentwire.state import DesiredGroup, DesiredUser, Policy, State
 from sallyport.base.errors import WireError
 from sallyport.base.wire import decode, dumps, encode
-from sallyport.endpoints.agents import orders_repo, settings_repo, signers
-from sallyport.endpoints.agents.ways import WAYS, Access, says_yes
+from sallyport.endpoints.agents import repo, signers
+from sallyport.endpoints.agents.grants import GRANTS, Access, is_yes
 from sallyport.endpoints.groups.group import allows
 from sallyport.endpoints.membership import LISTED, listed
 from sallyport.endpoints.repo import password_identity
@@ -27,20 +27,20 @@ RESERVED: Final = frozenset(
         "systemd-journal", "bin", "daemon", "kmem", "mem", "tty", "incus", "incus-admin", "sallyport-managed",
     }
 )  # fmt: skip
-"""Groups of systems that come with rights: an endpoint group of such a name gives none of them."""
+"""Groups of systems that give rights: an endpoint group of such a name does not become a group on a host."""
 _NAME: Final = re.compile(NAME, re.ASCII)
 
 
 class PolicyRules(Protocol):
-    """Knows the password policies."""
+    """The password policies of machines."""
 
     def demands(self, tx: Tx, instance_id: int, policy_ids: Sequence[int]) -> tuple[Policy, ...]:
-        """What the policies of a machine, and these beside them, demand of a password that an agent makes."""
+        """Return the demands of a machine's policies, and of these policies, on a password that an agent makes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unhashed:
-    """A password that has no hash yet. former: the hash of the one before, or of this one, sealed anew; or empty."""
+    """A password that has no hash yet. former: the last hash, which may be of the same password, or empty."""
 
     user_id: int
     stamp: str
@@ -49,21 +49,21 @@ class Unhashed:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What a machine should be like.
+class DesiredState:
+    """The desired state of a machine.
 
-    state: without version and time. unfit: users that no agent takes, by their name or their home directory, or that
-    the state has no room for. unhashed: passwords that are not in `state` yet. turns_at: when it changes by itself, in
+    state: without version and time. unfit: users whose name or home directory no agent accepts, or that exceed the
+    limits of a state. unhashed: passwords that are not in `state` yet. changes_at: when the state changes by itself, in
     microseconds.
     """
 
     state: State
     unfit: tuple[str, ...] = ()
     unhashed: tuple[Unhashed, ...] = ()
-    turns_at: int | None = None
+    changes_at: int | None = None
 
-    def keeping(self, at: int) -> list[str]:
-        """The accounts that a password opens at a time: whose it is to rotate them."""
+    def with_password(self, at: int) -> list[str]:
+        """Return the accounts that a password opens at a time, and whose passwords can be rotated therefore."""
         return [
             user.name
             for user in self.state.users
@@ -92,17 +92,17 @@ class _Rotated:
 
 
 def hash_identity(user_id: int) -> str:
-    """What the hash of a user's password is sealed under."""
+    """Return the identity that the hash of a user's password is sealed under."""
     return f"agent_hashes/{user_id}/hash"
 
 
 def rotated_hash_identity(row_id: int) -> str:
-    """What the hash of a password that was made on a host is sealed under."""
+    """Return the identity that the hash of a password made on a host is sealed under."""
     return f"agent_passwords/{row_id}/hash"
 
 
-class _Room:
-    """What is left for users in a state: of one that is longer than the wire's bounds an agent would take nothing."""
+class _Capacity:
+    """The capacity for users that is left in a state: an agent refuses a state that exceeds the limits of the wire."""
 
     def __init__(self, state: State) -> None:
         self._octets = MAX_PAYLOAD - len(dumps(state))
@@ -110,12 +110,12 @@ class _Room:
         self._groups: set[str] = set()
 
     @property
-    def is_full(self) -> bool:
-        """Whether there is room for nobody more: what a further user is like need not be known."""
+    def is_used_up(self) -> bool:
+        """Whether the state takes no further user."""
         return not self._users
 
     def takes(self, user: DesiredUser) -> bool:
-        """Whether there is room for one more, who has it then; as if he had been taken over."""
+        """Return whether the state takes the user, even with a take-over, and count the user if it does."""
         groups = set(user.groups) - self._groups
         each = [user, *map(DesiredGroup, groups), user.name]
         octets = self._octets - sum(len(dumps(one)) + len(",") for one in each)
@@ -127,7 +127,7 @@ class _Room:
 
 
 class Builder:
-    """Makes the state of one machine within a transaction."""
+    """Builds the state of one machine within a transaction."""
 
     def __init__(self, tx: Tx, vault: Vault, policies: PolicyRules, instance_id: int) -> None:
         self._tx = tx
@@ -137,19 +137,19 @@ class Builder:
         self._unhashed: list[Unhashed] = []
         self._unfit: list[str] = []
 
-    def build(self, accesses: Sequence[Access], at: int) -> Wanted:
-        """The state at a time, with the users who have access. SecretError."""
-        taken_over = settings_repo.takeovers(self._tx, self._instance)
+    def build(self, accesses: Sequence[Access], at: int) -> DesiredState:
+        """Return the state at a time, with the users who have access. SecretError."""
+        taken_over = repo.takeovers(self._tx, self._instance)
         state = State(
             instance=self._instance,
             version=0,
             issued=0,
             policies=self._policies.demands(self._tx, self._instance, _policies_of(accesses, at)),
-            settings=settings_repo.of_instance(self._tx, self._instance),
-            triggers=orders_repo.open_triggers(self._tx, self._instance),
+            settings=repo.settings_of(self._tx, self._instance),
+            triggers=repo.open_triggers(self._tx, self._instance),
             key=b64encode(signers.of_instance(self._tx, self._instance)).decode(),
         )
-        users = self._users(accesses, set(taken_over), _Room(state), at)
+        users = self._users(accesses, set(taken_over), _Capacity(state), at)
         names = {user.name for user in users}
         state = replace(
             state,
@@ -157,35 +157,37 @@ class Builder:
             groups=tuple(map(DesiredGroup, sorted({group for user in users for group in user.groups}))),
             takeover=tuple(name for name in taken_over if name in names),
         )
-        turns = [turn for access in accesses if (turn := access.turns_at(at)) is not None]
-        return Wanted(state, tuple(self._unfit), tuple(self._unhashed), min(turns, default=None))
+        ends = [end for access in accesses if (end := access.next_end(at)) is not None]
+        return DesiredState(state, tuple(self._unfit), tuple(self._unhashed), min(ends, default=None))
 
-    def _users(self, accesses: Sequence[Access], taken_over: set[str], room: "_Room", at: int) -> list[DesiredUser]:
+    def _users(
+        self, accesses: Sequence[Access], taken_over: set[str], capacity: _Capacity, at: int
+    ) -> list[DesiredUser]:
         methods = self._tx.value(str, "select auth_type from endpoint_instances where id = :id", id=self._instance)
-        taken = {each for each in (SSH, PASSWORD) if allows(methods or "", each)}
+        allowed = {each for each in (SSH, PASSWORD) if allows(methods or "", each)}
         rotated = self._rotated()
         users: dict[str, DesiredUser] = {}
         for access in accesses:
             person = self._person(access.user_id)
             name = account_name(person.name) if person else ""
-            if person is None or not name or name in users or room.is_full:
+            if person is None or not name or name in users or capacity.is_used_up:
                 self._unfit += [person.name] if person else []
                 continue
             lasting = access.lasting(at)
             by_keys, by_password = (
-                each in taken and any(way.lets_in_by(each) for way in lasting) for each in (SSH, PASSWORD)
+                each in allowed and any(grant.allows(each) for grant in lasting) for each in (SSH, PASSWORD)
             )
             closed = "" if name in taken_over and by_password else NO_PASSWORD
             user = DesiredUser(
                 name,
-                groups=tuple(sorted({group for way in lasting if (group := host_group(way.group))} - {name})),
-                privileged=says_yes(person.privileged_user) or any(way.privileges for way in lasting),
+                groups=tuple(sorted({group for grant in lasting if (group := host_group(grant.group))} - {name})),
+                privileged=is_yes(person.privileged_user) or any(grant.privileges for grant in lasting),
                 home=access.home,
                 ssh_keys=tuple(person.ssh_key.splitlines()) if by_keys else (),
                 password_hash=(self._hash(person, rotated.get(name)) or closed) if by_password else closed,
                 expires=access.until,
             )
-            if _fits(user) and room.takes(user):
+            if _fits(user) and capacity.takes(user):
                 users[name] = user
             else:
                 self._unfit.append(person.name)
@@ -200,7 +202,7 @@ class Builder:
         )
 
     def _rotated(self) -> dict[str, _Rotated]:
-        """The passwords in force that were made on the host, by account."""
+        """Return the current passwords that were made on the host, by account."""
         rows = self._tx.all(
             _Rotated,
             "select id, account, hash, ended_at from agent_passwords where instance_id = :i and state = 'current'",
@@ -209,7 +211,7 @@ class Builder:
         return {row.account: row for row in rows}
 
     def _hash(self, person: _Person, rotated: _Rotated | None) -> str:
-        """Of the password that was set last, here or on the host; empty where there is none, or none yet."""
+        """Return the hash of the password that was set last, here or on the host; empty if there is none yet."""
         made_at = 0
         if person.password is not None:
             stamp = password_stamp(person.password)
@@ -227,8 +229,8 @@ class Builder:
 
 
 def fingerprint(tx: Tx, policies: PolicyRules, instance_id: int) -> int:
-    """Another number when what a state is made of has changed, but for the time: a tenth of the work of making it. It
-    holds in this process alone."""
+    """Return a number that differs when the input of a state has changed, except for the time: a tenth of the work of
+    building the state. Numbers of two processes cannot be compared."""
     people = tx.rows(_PEOPLE, i=instance_id)
     about = tx.rows(_ABOUT, i=instance_id)
     demanded = policies.demands(tx, instance_id, sorted({int(row[0] or 0) for row in people} - {0}))
@@ -236,10 +238,10 @@ def fingerprint(tx: Tx, policies: PolicyRules, instance_id: int) -> int:
 
 
 _PEOPLE: Final = f"""
-select w.policy, w.user_id, w.group_id, w."group", w.ttl, w.privileged, w.home, w.flow, u.name, u.ssh_key,
+select g.policy, g.user_id, g.group_id, g."group", g.ttl, g.privileged, g.home, g.methods, u.name, u.ssh_key,
     u.privileged_user, u.password, h.stamp, h.made_at
-from ({WAYS}) as w join endpoint_users u on u.id = w.user_id left join agent_hashes h on h.user_id = u.id
-order by w.user_id, w.group_id
+from ({GRANTS}) as g join endpoint_users u on u.id = g.user_id left join agent_hashes h on h.user_id = u.id
+order by g.user_id, g.group_id
 """  # noqa: S608
 _ABOUT: Final = """
 select 'auth', auth_type from endpoint_instances where id = :i
@@ -255,49 +257,41 @@ order by 1, 2
 
 
 def account_name(user_name: str) -> str:
-    """What a user is called on hosts; empty where no host takes the name."""
+    """Return the name of a user's account on hosts; empty if no host accepts the name."""
     name = user_name.lower()
     return name if _NAME.fullmatch(name) else ""
 
 
-def vacate(tx: Tx, user_ids: Sequence[int]) -> int:
-    """Prepare the names of users of a domain for other users, up to SLICE rows at a time; how many rows.
+def release_names(tx: Tx, user_ids: Sequence[int]) -> int:
+    """Release the account names of users of a domain for other users, up to SLICE rows at a time; return how many rows.
 
-    The next user of a name gets neither the passwords that were made for this one on hosts, nor the accounts there that
-    were taken over for this one.
+    The next user of a name gets neither the passwords that were made on hosts for this user, nor the accounts that were
+    taken over.
     """
-    sql = f"select name, domain_id from endpoint_users where id in {LISTED}"  # noqa: S608
-    people = tx.rows(sql, ids=listed(user_ids))
+    people = tx.rows(f"select name, domain_id from endpoint_users where id in {LISTED}", ids=listed(user_ids))  # noqa: S608
     names = {account_name(str(name)) for name, _ in people} - {""}
-    same: dict[str, Value] = {"ids": listed(names), "d": people[0][1] if people else 0}
-    held = f"{_held('agent_passwords')} and state in ('current', 'candidate')"
-    current = f"select id from agent_passwords where {held} limit {SLICE}"  # noqa: S608
+    of_domain: dict[str, Value] = {"ids": listed(names), "d": people[0][1] if people else 0}
+    held = f"domain_id = :d and account in {LISTED}"
+    current = f"select id from agent_passwords where {held} and state in ('current', 'candidate') limit {SLICE}"  # noqa: S608
     made = "update agent_passwords set state = 'former', ended_at = coalesce(ended_at, stored_at)"
-    return tx.execute(f"{made} where id in ({current})", **same) or delete_slice(
-        tx, "agent_takeovers", "instance_id, account", _held("agent_takeovers"), **same
+    return tx.execute(f"{made} where id in ({current})", **of_domain) or delete_slice(
+        tx, "agent_takeovers", "instance_id, account", held, **of_domain
     )
 
 
-def _held(table: str) -> str:
-    """Return the condition for the rows of accounts on the machines of a domain. By the account: a domain may have
-    many machines, each of which `in` would look at."""
-    machine = f"select 1 from agents a where a.instance_id = {table}.instance_id and a.domain_id = :d"  # noqa: S608
-    return f"account in {LISTED} and exists ({machine})"
-
-
 def password_stamp(sealed: bytes) -> str:
-    """Tells a sealed password from the one before: it is sealed differently each time."""
+    """Return a stamp that differs after each sealing of a password."""
     return sha256(sealed).hexdigest()[:16]
 
 
 def host_group(group_name: str) -> str:
-    """What a group is called on hosts; empty where no host takes the name, or has a group of its own by it."""
+    """Return the name of a group on hosts; empty if no host accepts the name, or a system has a group of that name."""
     name = account_name(group_name)
     return "" if name in RESERVED else name
 
 
 def _fits(user: DesiredUser) -> bool:
-    """Whether an agent takes it: of a state in which one entry does not fit it would take nothing."""
+    """Return whether an agent accepts the user: it refuses a state with one invalid entry as a whole."""
     try:
         decode(DesiredUser, encode(user))
     except WireError:
@@ -306,4 +300,4 @@ def _fits(user: DesiredUser) -> bool:
 
 
 def _policies_of(accesses: Sequence[Access], at: int) -> list[int]:
-    return sorted({way.policy for access in accesses for way in access.lasting(at)} - {0})
+    return sorted({grant.policy for access in accesses for grant in access.lasting(at)} - {0})

@@ -1,4 +1,4 @@
-"""Registration of machines. A machine that registers again by a key is the same instance; an access token adds one."""
+"""Registration of machines. A key finds the instance of a machine that registers again; an access token adds one."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -7,21 +7,20 @@ from typing import Final, Protocol
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import FieldError, Forbidden, Invalid, NotFound
 from sallyport.endpoints.agents import repo, signers
-from sallyport.endpoints.agents.presence import ACTIVE
 from sallyport.endpoints.instances import repo as instances_repo
-from sallyport.endpoints.instances.instance import Instance, NewInstance
+from sallyport.endpoints.instances.instance import ACTIVE, Instance, NewInstance
 from sallyport.endpoints.instances.service import Instances
 from sallyport.endpoints.membership import INSTANCES, NOT_FOUND
 from sallyport.store.model import Store, Tx
 from sallyport.store.vault import Vault
 from sallyport.web.scope import OPERATORS, Caller, Role
 
-SHOWN: Final = 8
-"""Letters of a machine's id that tell it from another of the same name."""
+SUFFIX: Final = 8
+"""Letters of a machine's id in the name of its instance, if another machine has the same address."""
 
 
 class Keys(Protocol):
-    """Knows the API keys."""
+    """The API keys."""
 
     def spend(self, tx: Tx, caller: Caller, instance_id: int) -> None:
         """Use an enrolment key for an instance. Unauthenticated, Forbidden."""
@@ -29,8 +28,7 @@ class Keys(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A machine as it is told. id: what tells it from others, whatever it is called; empty where nobody said. name:
-    empty for its address."""
+    """A machine as it registers. id: a stable id, whatever its name is, or empty. name: empty to use its address."""
 
     id: str
     name: str
@@ -42,17 +40,17 @@ class Machine:
 
     @property
     def names(self) -> Iterator[str]:
-        """What its instance may be called, the best first."""
+        """The names that its instance may have, the best first."""
         if self.name:
             yield self.name
             return
         named = [each for each in (self.private_ip, self.public_ip, self.host_name) if each]
         yield from named
         if self.id:
-            yield from (f"{each} {self.id[:SHOWN]}" for each in named)
+            yield from (f"{each} {self.id[:SUFFIX]}" for each in named)
 
     def onto(self, old: NewInstance) -> NewInstance:
-        """What the instance is now: what is not told stays."""
+        """Return an instance with these values; an empty value keeps the old one."""
         return replace(
             old,
             os_id=self.os_id or old.os_id,
@@ -64,7 +62,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """state_key: the 32 octets by which an agent checks its states; empty for who is no agent."""
+    """A registration. state_key: the 32 octets of the public key for states; empty for an access token."""
 
     instance_id: int
     domain_id: int
@@ -73,7 +71,7 @@ class Registered:
 
 
 class Machines:
-    """Registers machines."""
+    """The registration of machines."""
 
     def __init__(self, store: Store, vault: Vault, instances: Instances, keys: Keys, clock: Clock = now_us) -> None:
         self._store = store
@@ -107,7 +105,7 @@ class Machines:
             instance_id = self._add(tx, domain_id, machine, names)
         else:
             instance_id = found.id
-            if caller.role is not Role.ENROLMENT or found.status != ACTIVE:  # whose agent tells it by itself
+            if caller.role is not Role.ENROLMENT or found.status != ACTIVE:  # an active agent reports by itself
                 self._instances.update_in(tx, found, machine.onto(found.fields))
         if caller.role is Role.ENROLMENT:
             self._keys.spend(tx, caller, instance_id)
@@ -118,7 +116,7 @@ class Machines:
         return Registered(instance_id, domain_id, signers.public_key(tx, self._vault, domain_id), found is None)
 
     def _add(self, tx: Tx, domain_id: int, machine: Machine, names: Sequence[str]) -> int:
-        """Add an instance under the first free name. Invalid: there are no names. Conflict: all are taken."""
+        """Add an instance under the first free name. Invalid: no names. Conflict: all names are taken."""
         if not names:
             reason = "a name, or an address to be called by"
             raise Invalid("missing instanceName", (FieldError("instanceName", reason),))
@@ -126,8 +124,8 @@ class Machines:
         return self._instances.add_in(tx, domain_id, machine.onto(NewInstance(name)))
 
     def _machine_id(self, tx: Tx, caller: Caller, domain_id: int, instance_id: int, machine: Machine) -> str:
-        """What tells the machine of an instance from others from now on. An agent does not become another machine by
-        saying so, and no two instances are the same one."""
+        """Return the stable machine id of an instance. An agent cannot change its own, and no two instances have the
+        same."""
         known = repo.get(tx, instance_id)
         if known is not None and known.machine and caller.role is Role.AGENT:
             return known.machine
@@ -135,7 +133,7 @@ class Machines:
         return machine.id if other is None or other.instance_id == instance_id else ""
 
     def _find(self, tx: Tx, domain_id: int, instance_id: int | None, machine: Machine) -> Instance | None:
-        """The instance that a machine is already: the key's, else by its id, else by its name. NotFound, Conflict."""
+        """Return the instance of a known machine: of the key, else of the id, else of the name. NotFound, Conflict."""
         if instance_id is not None:
             found = instances_repo.get(tx, domain_id, instance_id)
             if found is None:
@@ -154,6 +152,6 @@ class Machines:
 
 
 def _is_free(tx: Tx, instance: Instance, machine: Machine) -> bool:
-    """Whether a machine may be this instance, as far as its agent has said which machine it is."""
+    """Return whether a machine may be this instance: no agent of it has reported another machine id."""
     agent = repo.get(tx, instance.id)
     return agent is None or not agent.machine or agent.machine == machine.id

@@ -1,8 +1,8 @@
-"""Which machines are heard of: Active, and Inactive after three heartbeats that did not come.
+"""The status of machines: Active, and Inactive after three missed heartbeats.
 
-Every request of an agent is a heartbeat, and so is one that waits for its answer. When each was heard is in memory and
-goes to the store every few seconds, in short transactions. What is missed while the service is away is nobody's fault:
-after a start the agents that were active have the whole time again.
+Every request of an agent is a heartbeat, and so is a waiting poll. The times are in memory and go to the store every
+few seconds, in short transactions. Heartbeats that an agent missed while the service was down do not count: after a
+start the active agents have the whole time again.
 """
 
 from functools import partial
@@ -15,12 +15,11 @@ from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.periodic import every
 from sallyport.endpoints.agents import repo
 from sallyport.endpoints.agents.states import States
-from sallyport.endpoints.instances.instance import INACTIVE
+from sallyport.endpoints.instances.instance import ACTIVE, INACTIVE
 from sallyport.metrics import AgentMetrics
 from sallyport.store.model import Store, Tx
 from sallyport.store.turns import in_turns
 
-ACTIVE: Final = "Active"
 HEARTBEAT_S: Final = 30
 MISSES: Final = 3
 SWEEP_S: Final = 5.0
@@ -29,18 +28,18 @@ log = structlog.get_logger()
 
 
 class Presence:
-    """Who is heard of. `run` must run. states: know which agents wait for an answer just now."""
+    """The times of the last messages of agents. `run` must run. states: knows which agents wait for an answer."""
 
     def __init__(self, store: Store, states: States, metrics: AgentMetrics, clock: Clock = now_us) -> None:
         self._store = store
         self._waits = states.waits
         self._clock = clock
-        self._seen: dict[int, int] = {}  # of those that are active
-        self._fresh: set[int] = set()  # heard since the last sweep
+        self._seen: dict[int, int] = {}  # of the active ones
+        self._fresh: set[int] = set()  # with a message since the last sweep
         metrics.watch(self._counts, lambda: states.waiting)
 
-    async def heard(self, instance_id: int) -> None:
-        """An agent has spoken: its instance is active when this returns. StoreError."""
+    async def seen(self, instance_id: int) -> None:
+        """Note a message of an agent; its instance is active when this returns. StoreError."""
         at, known = self._clock(), instance_id in self._seen
         self._seen[instance_id] = at
         self._fresh.add(instance_id)
@@ -48,22 +47,22 @@ class Presence:
             await self._store.write(partial(_arrived, instance_id, at))
 
     def seen_at(self, instance_id: int, stored: int) -> int:
-        """When an agent was heard last. stored: what the store says of it."""
+        """Return the time of an agent's last message. stored: the time in the store."""
         return self._clock() if self._waits(instance_id) else max(stored, self._seen.get(instance_id, 0))
 
     async def load(self) -> None:
-        """Know who was active in the store. StoreError."""
+        """Read the active agents from the store. StoreError."""
         at = self._clock()
-        active = await self._store.read(partial(repo.heard_of, status=ACTIVE))
+        active = await self._store.read(partial(repo.with_status, status=ACTIVE))
         self._seen = {instance_id: at for instance_id, _ in active}
         self._fresh.clear()
 
     async def run(self) -> None:
-        """Keep what is heard and note who is not heard of any more, until cancelled."""
+        """Store the times and the status of silent agents, until cancelled."""
         await every(SWEEP_S, self.sweep, failure="agent_presence_not_stored")
 
     async def sweep(self) -> None:
-        """Once. StoreError."""
+        """Store the times and the status of silent agents once. StoreError."""
         at = self._clock()
         for instance_id in self._seen:
             if self._waits(instance_id):
@@ -71,24 +70,24 @@ class Presence:
                 self._fresh.add(instance_id)
         silent = [each for each, seen in self._seen.items() if seen < at - MISSES * HEARTBEAT_S * SECOND]
         heard = [(each, self._seen[each]) for each in self._fresh]
-        await in_turns(self._store, heard, repo.keep_seen)
+        await in_turns(self._store, heard, repo.store_seen)
         await in_turns(self._store, silent, partial(repo.set_status, status=INACTIVE, at=at))
         self._fresh.difference_update(each for each, _ in heard)
         for each in silent:
-            await trio.lowlevel.checkpoint()  # each line of the log takes time
+            await trio.lowlevel.checkpoint()  # each log line takes time
             seen = self._seen.get(each)
             if seen is not None and seen < at - MISSES * HEARTBEAT_S * SECOND:
-                log.warning("an agent is silent", instance=each)
+                log.warning("agent_silent", instance=each)
                 del self._seen[each]
-            elif seen is not None:  # it has spoken while it was being noted
+            elif seen is not None:  # a message came meanwhile
                 await self._store.write(partial(_arrived, each, seen))
 
     def _counts(self) -> tuple[int, float]:
-        """How many are active, and the seconds since the one that was heard longest ago."""
+        """Return the number of active agents, and the longest time since a last message in seconds."""
         at, seen = self._clock(), [at for each, at in self._seen.copy().items() if not self._waits(each)]
         return len(self._seen), max((at - each for each in seen), default=0) / SECOND
 
 
 def _arrived(instance_id: int, at: int, tx: Tx) -> None:
     repo.set_status(tx, [instance_id], ACTIVE, at)
-    repo.keep_seen(tx, [(instance_id, at)])
+    repo.store_seen(tx, [(instance_id, at)])

@@ -1,25 +1,34 @@
-"""The SQL of agents: registration, versions of states, who is heard of."""
+"""The SQL of agents, of their settings and take-overs, and of the orders that agents carry out."""
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from sallyport.base.agentwire.state import Settings, Trigger, TriggerKind
 from sallyport.base.errors import NotFound
+from sallyport.base.wire import JSON, decode
 from sallyport.endpoints.membership import INSTANCES, NOT_FOUND
 from sallyport.store.model import Tx, Value
 from sallyport.store.search import Stretch
 
-_COLUMNS: Final = (
+MOST_OPEN: Final = 50
+"""Open orders of a machine: its state carries them all."""
+KEPT_ORDERS: Final = 50
+"""Ended orders of a machine that are stored."""
+WHOLE_DOMAIN: Final = 0
+"""The instance_id of a domain's settings, which hold for machines without settings of their own."""
+_AGENT: Final = (
     "a.instance_id, a.domain_id, i.name, i.host_name, i.status, a.machine, a.agent_version, a.enrolled_at, a.seen_at, "
     "a.version, a.digest, a.changed_at, a.applied_version, a.applied_at, a.discovered_at, a.privileges_at"
 )
-_SELECT: Final = f"select {_COLUMNS} from agents a join endpoint_instances i on i.id = a.instance_id"
+_SELECT: Final = f"select {_AGENT} from agents a join endpoint_instances i on i.id = a.instance_id"
 
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """An agent and its instance. machine: what tells the machine from others; empty where it did not say. version: of
-    the state that is wanted; applied_version: of the one that it has reported on last. Times in microseconds."""
+    """An agent and its instance. machine: the stable id that the machine reported, or empty. version: of the state that
+    the machine should have; applied_version: of the state in its last report. Times in microseconds."""
 
     instance_id: int
     domain_id: int
@@ -40,12 +49,12 @@ class Agent:
 
 
 def get(tx: Tx, instance_id: int) -> Agent | None:
-    """The agent of an instance, or None."""
+    """Return the agent of an instance, or None."""
     return tx.one(Agent, f"{_SELECT} where a.instance_id = :i", i=instance_id)
 
 
 def found(tx: Tx, instance_id: int, domain_id: int | None = None) -> Agent:
-    """The agent of an instance, of any domain or of this one. NotFound."""
+    """Return the agent of an instance, of any domain or of this one. NotFound."""
     agent = get(tx, instance_id)
     if agent is None or domain_id not in (None, agent.domain_id):
         raise NotFound(NOT_FOUND[INSTANCES])
@@ -53,13 +62,13 @@ def found(tx: Tx, instance_id: int, domain_id: int | None = None) -> Agent:
 
 
 def of_machine(tx: Tx, domain_id: int, machine: str) -> Agent | None:
-    """The agent of a domain's machine, or None."""
+    """Return the agent of a domain's machine, or None."""
     sql = f"{_SELECT} where a.domain_id = :d and a.machine = :m order by a.instance_id limit 1"
     return tx.one(Agent, sql, d=domain_id, m=machine)
 
 
 def page(tx: Tx, stretch: Stretch, status: str = "") -> tuple[list[Agent], int]:
-    """One page of a domain's agents, ordered by instance, and how many there are. status: only of that one."""
+    """Return one page of a domain's agents, ordered by instance, and how many there are. status: empty for any."""
     where = "where a.domain_id = :d" + (" and i.status = :status" if status else "")
     parameters: dict[str, Value] = {"d": stretch.domain_id, **({"status": status} if status else {})}
     rows = tx.all(
@@ -74,7 +83,7 @@ def page(tx: Tx, stretch: Stretch, status: str = "") -> tuple[list[Agent], int]:
 
 
 def add(tx: Tx, domain_id: int, instance_id: int, machine: str, agent_version: str, at: int) -> None:
-    """An instance has an agent; one that it has already is told the machine again."""
+    """Store the agent of an instance, or the machine and version of a known agent."""
     tx.execute(
         "insert into agents (instance_id, domain_id, machine, agent_version, enrolled_at, seen_at) "
         "values (:i, :d, :m, :version, :at, :at) on conflict (instance_id) do update set machine = excluded.machine, "
@@ -88,13 +97,13 @@ def add(tx: Tx, domain_id: int, instance_id: int, machine: str, agent_version: s
 
 
 def set_version(tx: Tx, instance_id: int, version: int, digest: str, at: int) -> None:
-    """What is wanted of a machine is another thing now."""
+    """Store the version and digest of a new state."""
     sql = "update agents set version = :v, digest = :digest, changed_at = :at where instance_id = :i"
     tx.execute(sql, v=version, digest=digest, at=at, i=instance_id)
 
 
 def applied(tx: Tx, instance_id: int, version: int, at: int) -> None:
-    """An agent has reported on a state."""
+    """Store the version of the state that an agent has reported on."""
     sql = "update agents set applied_version = :v, applied_at = :at where instance_id = :i"
     tx.execute(sql, v=version, at=at, i=instance_id)
 
@@ -104,10 +113,10 @@ def mark_discovered(tx: Tx, instance_id: int, at: int) -> None:
     tx.execute("update agents set discovered_at = :at where instance_id = :i", at=at, i=instance_id)
 
 
-def keep_privileges(tx: Tx, instance_id: int, told: str, at: int) -> None:
-    """Keep the last privilege status of an agent. told: JSON."""
-    sql = "update agents set privileges = :told, privileges_at = :at where instance_id = :i"
-    tx.execute(sql, told=told, at=at, i=instance_id)
+def store_privileges(tx: Tx, instance_id: int, status: str, at: int) -> None:
+    """Store the last privilege status of an agent, in JSON."""
+    sql = "update agents set privileges = :status, privileges_at = :at where instance_id = :i"
+    tx.execute(sql, status=status, at=at, i=instance_id)
 
 
 def privileges(tx: Tx, instance_id: int) -> str:
@@ -116,22 +125,155 @@ def privileges(tx: Tx, instance_id: int) -> str:
 
 
 def set_status(tx: Tx, instance_ids: Iterable[int], status: str, at: int) -> None:
-    """Whether instances are heard of."""
+    """Store the status of instances."""
     sql = "update endpoint_instances set status = :status, updated_at = :at where id = :i and status <> :status"
     for each in instance_ids:
         tx.execute(sql, status=status, at=at, i=each)
 
 
-def keep_seen(tx: Tx, seen: Iterable[tuple[int, int]]) -> None:
-    """When instances were heard of: (instance, microseconds)."""
+def store_seen(tx: Tx, seen: Iterable[tuple[int, int]]) -> None:
+    """Store the time of the last message of each agent: (instance, microseconds)."""
     for instance_id, at in seen:
         tx.execute("update agents set seen_at = :at where instance_id = :i", at=at, i=instance_id)
 
 
-def heard_of(tx: Tx, status: str) -> list[tuple[int, int]]:
-    """The instances of that status which have an agent, and when it was heard."""
+def with_status(tx: Tx, status: str) -> list[tuple[int, int]]:
+    """Return the instances of that status that have an agent, and the time of the agent's last message."""
     sql = (
         "select a.instance_id, a.seen_at from agents a join endpoint_instances i on i.id = a.instance_id "
         "where i.status = :status"
     )
     return [(int(instance or 0), int(seen or 0)) for instance, seen in tx.rows(sql, status=status)]
+
+
+def own_settings(tx: Tx, domain_id: int, instance_id: int = WHOLE_DOMAIN) -> dict[str, JSON]:
+    """Return the settings of a domain, or of a machine, by the fields' names on the wire."""
+    sql = "select fields from agent_settings where domain_id = :d and instance_id = :i"
+    found = json.loads(tx.value(str, sql, d=domain_id, i=instance_id) or "{}")
+    return found if isinstance(found, dict) else {}
+
+
+def store_settings(tx: Tx, domain_id: int, instance_id: int, fields: Mapping[str, JSON]) -> None:
+    """Replace the settings of a domain or a machine; without fields no row is left."""
+    tx.execute("delete from agent_settings where domain_id = :d and instance_id = :i", d=domain_id, i=instance_id)
+    if fields:
+        text = json.dumps(dict(fields), sort_keys=True)
+        tx.insert("agent_settings", ("domain_id", "instance_id", "fields"), [(domain_id, instance_id, text)])
+
+
+def merged_settings(tx: Tx, domain_id: int, instance_id: int) -> dict[str, JSON]:
+    """Return a machine's own settings over its domain's."""
+    own = own_settings(tx, domain_id, instance_id) if instance_id else {}
+    return {**own_settings(tx, domain_id), **own}
+
+
+def settings_of(tx: Tx, instance_id: int) -> Settings:
+    """Return the settings for the agent of a machine, with the defaults."""
+    domain_id = tx.value(int, "select domain_id from endpoint_instances where id = :id", id=instance_id)
+    return decode(Settings, merged_settings(tx, domain_id or 0, instance_id))
+
+
+def takeovers(tx: Tx, instance_id: int) -> list[str]:
+    """Return the accounts of a machine that were there before and that its agent may manage, by name in order."""
+    sql = "select account from agent_takeovers where instance_id = :i order by account"
+    return [str(account) for (account,) in tx.rows(sql, i=instance_id)]
+
+
+def take_over(tx: Tx, agent: Agent, account: str, at: int) -> None:
+    """Let an agent manage an account."""
+    sql = (
+        "insert into agent_takeovers (domain_id, instance_id, account, at) values (:d, :i, :account, :at) "
+        "on conflict do nothing"
+    )
+    tx.execute(sql, d=agent.domain_id, i=agent.instance_id, account=account, at=at)
+
+
+def give_back(tx: Tx, agent: Agent, account: str) -> None:
+    """Let an agent no longer manage an account."""
+    sql = "delete from agent_takeovers where instance_id = :i and account = :account"
+    tx.execute(sql, i=agent.instance_id, account=account)
+
+
+_ORDER: Final = "id, instance_id, kind, accounts, ordered_at, ended_at, error"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """An order to an agent. accounts: whose passwords to rotate. ended_at: microseconds; None while it is open. error:
+    the reason of a failure, or empty."""
+
+    id: int
+    instance_id: int
+    kind: TriggerKind
+    accounts: tuple[str, ...]
+    ordered_at: int
+    ended_at: int | None
+    error: str
+
+    @property
+    def outcome(self) -> str:
+        """`waiting`, `done` or `failed`."""
+        if self.ended_at is None:
+            return "waiting"
+        return "failed" if self.error else "done"
+
+
+def open_triggers(tx: Tx, instance_id: int) -> tuple[Trigger, ...]:
+    """Return the open orders of a machine as its state carries them."""
+    return tuple(Trigger(each.id, each.kind, each.accounts) for each in open_orders(tx, instance_id))
+
+
+def open_orders(tx: Tx, instance_id: int) -> list[Order]:
+    """Return the open orders of a machine, by id in order."""
+    sql = f"select {_ORDER} from agent_orders where instance_id = :i and ended_at is null order by id limit :most"
+    return tx.all(_order, sql, i=instance_id, most=MOST_OPEN)
+
+
+def order(tx: Tx, order_id: int) -> Order | None:
+    """Return an order, or None."""
+    return tx.one(_order, f"select {_ORDER} from agent_orders where id = :id", id=order_id)
+
+
+def newest_orders(tx: Tx, instance_id: int, limit: int) -> list[Order]:
+    """Return the newest orders of a machine, the newest first."""
+    sql = f"select {_ORDER} from agent_orders where instance_id = :i order by id desc limit :limit"
+    return tx.all(_order, sql, i=instance_id, limit=limit)
+
+
+def add_order(tx: Tx, instance_id: int, kind: TriggerKind, accounts: Sequence[str], at: int) -> int:
+    """Return the id of the open order for the same, else of a new one; 0: too many are open."""
+    waiting, text = open_orders(tx, instance_id), json.dumps(sorted(set(accounts)))
+    for each in waiting:
+        if each.kind is kind and json.dumps(list(each.accounts)) == text:
+            return each.id
+    if len(waiting) >= MOST_OPEN:
+        return 0
+    sql = (
+        "insert into agent_orders (instance_id, kind, accounts, ordered_at) values (:i, :kind, :accounts, :at) "
+        "returning id"
+    )
+    return tx.value(int, sql, i=instance_id, kind=kind.value, accounts=text, at=at) or 0
+
+
+def end_order(tx: Tx, instance_id: int, order_id: int, error: str, at: int) -> bool:
+    """End an order, and delete old ones; return whether it was open. error: the reason of a failure, or empty."""
+    which = "id = :id and instance_id = :i and ended_at is null"
+    sql = f"update agent_orders set ended_at = :at, error = :error where {which}"
+    ended = tx.execute(sql, at=at, error=error, id=order_id, i=instance_id) > 0
+    if ended:
+        tx.execute(
+            "delete from agent_orders where instance_id = :i and ended_at is not null and id <= (select id from "
+            "agent_orders where instance_id = :i and ended_at is not null order by id desc limit 1 offset :kept)",
+            i=instance_id,
+            kept=KEPT_ORDERS,
+        )
+    return ended
+
+
+def overdue_orders(tx: Tx, before: int) -> list[Order]:
+    """Return the orders that are open since before a time."""
+    return tx.all(_order, f"select {_ORDER} from agent_orders where ended_at is null and ordered_at < :t", t=before)
+
+
+def _order(*, kind: str, accounts: str, **columns: int) -> Order:
+    return Order(kind=TriggerKind(kind), accounts=tuple(json.loads(accounts)), **columns)  # type: ignore[arg-type]

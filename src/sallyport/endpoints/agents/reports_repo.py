@@ -1,4 +1,4 @@
-"""The SQL of what agents tell: reports, drift, and what they discovered."""
+"""The SQL of agents' messages: reports, drift, and discovered accounts and groups."""
 
 import json
 from collections.abc import Collection, Iterable, Sequence
@@ -13,24 +13,25 @@ from sallyport.store.model import Tx, Value
 from sallyport.store.turns import SLICE, delete_slice
 
 KEPT_REPORTS: Final = 20
-"""Of each machine."""
+"""Reports of a machine."""
 MOST_OF_KIND: Final = 300
-"""Things of one kind that last on a machine."""
+"""Lasting drift of one kind on a machine."""
 MOST_DRIFT: Final = 1000
-"""Things of a machine that are remembered, with what is over."""
+"""Drift of a machine, ended drift included."""
 ACCOUNT, GROUP = "account", "group"
 _OF_MACHINE: Final = (
-    ("agent_ways", "instance_id, user_id, group_id"), ("agent_takeovers", "instance_id, account"),
+    ("agent_grants", "instance_id, user_id, group_id"), ("agent_takeovers", "instance_id, account"),
     ("agent_passwords", "id"), ("agent_orders", "id"), ("agent_reports", "id"), ("agent_drift", "id"),
 )  # fmt: skip
-"""The tables with rows of machines, and their keys."""
+"""Tables with rows of machines, and their keys."""
 _REPORT: Final = "id, instance_id, number, at, version, outcome, told"
 _DRIFT: Final = "id, instance_id, kind, subject, detail, put_back, first_at, last_at, ended_at"
 
 
 @dataclass(frozen=True, slots=True)
 class StoredReport:
-    """A report. number: the agent's own. outcome: ok or errors. told: JSON. Times in microseconds."""
+    """A report. number: the agent's id of it. outcome: ok or errors. told: its content in JSON. Times in
+    microseconds."""
 
     id: int
     instance_id: int
@@ -43,7 +44,7 @@ class StoredReport:
 
 @dataclass(frozen=True, slots=True)
 class StoredDrift:
-    """What someone else changed on a machine. put_back: 0 or 1. ended_at: None while it lasts."""
+    """A change on a machine that its agent did not make. put_back: 0 or 1. ended_at: None while it lasts."""
 
     id: int
     instance_id: int
@@ -58,7 +59,8 @@ class StoredDrift:
 
 @dataclass(frozen=True, slots=True)
 class Discovered:
-    """An account or a group that was there. user_id: of the endpoint user that has the name. told: JSON."""
+    """An account or a group that an agent discovered. user_id: the endpoint user of that name. told: its fields in
+    JSON."""
 
     kind: str
     name: str
@@ -68,13 +70,13 @@ class Discovered:
 
     @property
     def fields(self) -> dict[str, JSON]:
-        """What was told of it."""
+        """The discovered fields."""
         found: dict[str, JSON] = json.loads(self.told)
         return found
 
 
 def add_report(tx: Tx, domain_id: int, report: StoredReport) -> bool:
-    """Keep a report; False: it was kept before. The oldest go."""
+    """Store a report, and delete the oldest; return False if it was stored before."""
     kept = tx.execute(
         "insert into agent_reports (domain_id, instance_id, number, at, version, outcome, told) "
         "values (:d, :i, :number, :at, :version, :outcome, :told) on conflict (instance_id, number) do nothing",
@@ -97,18 +99,18 @@ def add_report(tx: Tx, domain_id: int, report: StoredReport) -> bool:
 
 
 def reports(tx: Tx, instance_id: int, limit: int, offset: int = 0) -> list[StoredReport]:
-    """The newest reports of a machine, the newest first."""
+    """Return reports of a machine, the newest first."""
     sql = f"select {_REPORT} from agent_reports where instance_id = :i order by id desc limit :limit offset :offset"
     return tx.all(StoredReport, sql, i=instance_id, limit=limit, offset=offset)
 
 
 def count_reports(tx: Tx, instance_id: int) -> int:
-    """How many are kept of a machine."""
+    """Return the number of reports of a machine."""
     return tx.value(int, "select count(*) from agent_reports where instance_id = :i", i=instance_id) or 0
 
 
-def is_kept(tx: Tx, instance_id: int, number: str) -> bool:
-    """Return whether the machine's report of that number was kept before."""
+def is_stored(tx: Tx, instance_id: int, number: str) -> bool:
+    """Return whether the machine's report of that number was stored before."""
     sql = "select 1 from agent_reports where instance_id = :i and number = :number"
     return tx.value(int, sql, i=instance_id, number=number) is not None
 
@@ -119,7 +121,7 @@ def drift_lasts(tx: Tx, instance_id: int, drift: Drift, at: int) -> bool:
         "update agent_drift set last_at = :at, put_back = :back, ended_at = :ended where instance_id = :i and "
         "kind = :kind and subject = :name and detail = :detail and ended_at is null"
     )
-    return tx.execute(sql, **_told(instance_id, drift, at)) > 0
+    return tx.execute(sql, **_columns(instance_id, drift, at)) > 0
 
 
 def end_drift(tx: Tx, instance_id: int, ending: Collection[DriftKind], at: int) -> None:
@@ -132,13 +134,13 @@ def end_drift(tx: Tx, instance_id: int, ending: Collection[DriftKind], at: int) 
         tx.execute(sql, at=at, i=instance_id, kind=kind.value)
 
 
-def with_room(tx: Tx, instance_id: int, new: Sequence[Drift]) -> list[Drift]:
-    """Return the new drift that there is room for: no kind takes the room of another."""
-    return [each for kind in DriftKind for each in _with_room(tx, instance_id, kind, new)]
+def within_limits(tx: Tx, instance_id: int, new: Sequence[Drift]) -> list[Drift]:
+    """Return the new drift within the limit of each kind: no kind displaces another."""
+    return [each for kind in DriftKind for each in _within_limit(tx, instance_id, kind, new)]
 
 
 def add_drift(tx: Tx, domain_id: int, instance_id: int, new: Iterable[Drift], at: int) -> None:
-    """Store new drift; the oldest that has ended goes."""
+    """Store new drift, and delete the oldest that has ended."""
     for each in new:
         _add(tx, domain_id, instance_id, each, at)
     tx.execute(
@@ -149,8 +151,7 @@ def add_drift(tx: Tx, domain_id: int, instance_id: int, new: Iterable[Drift], at
     )
 
 
-def _with_room(tx: Tx, instance_id: int, kind: DriftKind, new: Sequence[Drift]) -> list[Drift]:
-    """Those of a kind that there is room for: no kind takes the room of another."""
+def _within_limit(tx: Tx, instance_id: int, kind: DriftKind, new: Sequence[Drift]) -> list[Drift]:
     wanted = [each for each in new if each.kind is kind]
     if not wanted:
         return []
@@ -166,11 +167,11 @@ def _add(tx: Tx, domain_id: int, instance_id: int, drift: Drift, at: int) -> Non
         "on conflict (instance_id, kind, subject, detail) do update set put_back = excluded.put_back, "
         "first_at = excluded.first_at, last_at = excluded.last_at, ended_at = excluded.ended_at",
         d=domain_id,
-        **_told(instance_id, drift, at),
+        **_columns(instance_id, drift, at),
     )
 
 
-def _told(instance_id: int, drift: Drift, at: int) -> dict[str, Value]:
+def _columns(instance_id: int, drift: Drift, at: int) -> dict[str, Value]:
     return {
         "i": instance_id,
         "kind": drift.kind.value,
@@ -185,8 +186,8 @@ def _told(instance_id: int, drift: Drift, at: int) -> dict[str, Value]:
 def drift(
     tx: Tx, domain_id: int, instance_id: int | None, *, lasting: bool, limit: int, offset: int
 ) -> tuple[list[StoredDrift], int]:
-    """One page of a domain's drift, or of a machine's, the newest first, and how many there are. lasting: only what is
-    not over."""
+    """Return one page of a domain's drift, or of a machine's, the newest first, and how many there are. lasting:
+    without ended drift."""
     where = (
         "domain_id = :d"
         + (" and instance_id = :i" if instance_id else "")
@@ -204,7 +205,7 @@ def drift(
 
 
 def discovered(tx: Tx, instance_id: int, kind: str, limit: int, offset: int = 0) -> tuple[list[Discovered], int]:
-    """One page of what was found on a machine, by name in order, and how many there are."""
+    """Return one page of the accounts or groups discovered on a machine, by name in order, and how many there are."""
     where = "instance_id = :i and kind = :kind"
     rows = tx.all(
         Discovered,
@@ -220,7 +221,7 @@ def discovered(tx: Tx, instance_id: int, kind: str, limit: int, offset: int = 0)
 
 
 def find_discovered(tx: Tx, instance_id: int, name: str) -> Discovered | None:
-    """An account that was found on a machine, or None."""
+    """Return an account that was discovered on a machine, or None."""
     sql = (
         "select kind, name, user_id, told, at from agent_discovered "
         "where instance_id = :i and kind = 'account' and name = :name"
@@ -229,14 +230,14 @@ def find_discovered(tx: Tx, instance_id: int, name: str) -> Discovered | None:
 
 
 def discovered_users(tx: Tx, instance_id: int, most: int = -1) -> dict[tuple[str, str], int | None]:
-    """Return the user of each account and group that was found on a machine, by kind and name. most: -1 for all."""
+    """Return the user of each account and group discovered on a machine, by kind and name. most: -1 for all."""
     sql = "select kind, name, user_id from agent_discovered where instance_id = :i limit :most"
     rows = tx.rows(sql, i=instance_id, most=most)
     return {(str(kind), str(name)): None if user_id is None else int(user_id) for kind, name, user_id in rows}
 
 
-def put_discovered(tx: Tx, instance_id: int, found: Sequence[Discovered]) -> None:
-    """Store what was found, in place of what was found before under the same names."""
+def store_discovered(tx: Tx, instance_id: int, found: Sequence[Discovered]) -> None:
+    """Store discovered accounts and groups, in place of earlier ones of the same names."""
     tx.insert(
         "agent_discovered",
         ("instance_id", "kind", "name", "user_id", "told", "at"),
@@ -247,24 +248,24 @@ def put_discovered(tx: Tx, instance_id: int, found: Sequence[Discovered]) -> Non
 
 
 def forget_discovered(tx: Tx, instance_id: int, kind: str, name: str) -> None:
-    """Delete an account or a group that is on a machine no more."""
+    """Delete a discovered account or group."""
     sql = "delete from agent_discovered where instance_id = :i and kind = :kind and name = :name"
     tx.execute(sql, i=instance_id, kind=kind, name=name)
 
 
 def forget_users(tx: Tx, user_ids: Sequence[int]) -> int:
-    """Delete the ways of users that are to be deleted, and forget whose accounts were found, SLICE rows at a time; how
-    many."""
+    """Delete the grants of users that are to be deleted, and unlink their discovered accounts, SLICE rows at a time;
+    return how many."""
     whose = f"user_id in {LISTED}"
     found = f"select instance_id, kind, name from agent_discovered where {whose} limit {SLICE}"
     lost = f"update agent_discovered set user_id = null where (instance_id, kind, name) in ({found})"
     ids = listed(user_ids)
     key = "instance_id, user_id, group_id"
-    return delete_slice(tx, "agent_ways", key, whose, ids=ids) or tx.execute(lost, ids=ids)
+    return delete_slice(tx, "agent_grants", key, whose, ids=ids) or tx.execute(lost, ids=ids)
 
 
 def forget_machine(tx: Tx, instance_id: int) -> int:
-    """Delete what is kept of a machine that is to be deleted, but for its accounts, SLICE rows at a time; how many."""
+    """Delete the rows of a machine that is to be deleted, except discovered ones, SLICE at a time; return how many."""
     return next((rows for table, key in _OF_MACHINE if (rows := _of_machine(tx, table, key, instance_id))), 0)
 
 
@@ -272,8 +273,8 @@ def _of_machine(tx: Tx, table: str, key: str, instance_id: int) -> int:
     return delete_slice(tx, table, key, "instance_id = :i", i=instance_id)
 
 
-def people(tx: Tx, instance_id: int) -> list[Discovered]:
-    """The accounts that were found on a machine and whose users were only discovered."""
+def discovered_people(tx: Tx, instance_id: int) -> list[Discovered]:
+    """Return the accounts discovered on a machine whose users were only discovered."""
     sql = (
         "select d.kind, d.name, d.user_id, d.told, d.at from agent_discovered d join endpoint_users u "
         "on u.id = d.user_id where d.instance_id = :i and u.source = :source"
@@ -282,5 +283,5 @@ def people(tx: Tx, instance_id: int) -> list[Discovered]:
 
 
 def is_discovered(tx: Tx, user_id: int) -> bool:
-    """Whether a user was found on any machine."""
+    """Return whether a user was discovered on any machine."""
     return tx.value(int, "select 1 from agent_discovered where user_id = :u limit 1", u=user_id) is not None

@@ -1,11 +1,11 @@
-"""Passwords that are made on hosts. The service has each before it can be in force, and keeps it until another one is.
+"""Passwords that are made on hosts. The service stores each before it can be in force, and until another one is.
 
     escrow    candidate    sealed and stored; the host changes nothing before this is acknowledged
-    confirm   current      the one before is `former`: a host that is set back to a copy of itself has it again
-    abandon   (gone)       it was never in force
+    confirm   current      the last one becomes `former`: a host that is restored from a backup has it again
+    abandon   deleted      it was never in force
 
-A candidate of which nothing more is heard may be in force, so it is shown beside the current one, until a later one of
-the same account is confirmed.
+A candidate without a confirm or abandon may be in force, so it is shown beside the current one, until a later candidate
+of the same account is confirmed.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from sallyport.base.errors import Conflict, NotFound, SallyportError
 from sallyport.base.periodic import every
 from sallyport.base.wire import JSON
 from sallyport.endpoints import repo as secrets
-from sallyport.endpoints.agents import orders_repo, repo, settings_repo
+from sallyport.endpoints.agents import repo
 from sallyport.endpoints.agents.desired import account_name, rotated_hash_identity
 from sallyport.endpoints.agents.orders import Orders
 from sallyport.endpoints.agents.states import States
@@ -33,13 +33,13 @@ from sallyport.store.model import Store, Tx, Value
 from sallyport.store.vault import Vault
 
 MOST_CANDIDATES: Final = 20
-"""Of an account. Of more than these the oldest is taken for a former one, which may still be confirmed."""
+"""Candidates of an account. Beyond these the oldest becomes a former one, which may still be confirmed."""
 KEPT_FORMER: Final = 5
 MOST_ACCOUNTS: Final = 5 * MAX_USERS
-"""Of a machine, those that have left included: each look at its state reads the passwords in force."""
+"""Accounts of a machine, deleted ones included: each build of its state reads the current passwords."""
 SWEEP_S: Final = 60.0
 AGAIN_US: Final = 3600 * SECOND
-"""After a rotation by schedule that failed."""
+"""Pause after a scheduled rotation that failed."""
 DAY: Final = 86_400 * SECOND
 
 log = structlog.get_logger()
@@ -59,7 +59,7 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ShownPassword:
     """A password as it is shown. state: `current`, `candidate`, `former`, or `set` by the service."""
 
     password: str
@@ -68,7 +68,7 @@ class Known:
 
 
 class Rotations:
-    """The passwords that agents make. `run` must run, for those that are rotated by schedule."""
+    """The passwords that agents make. `run` must run: it orders scheduled rotations."""
 
     def __init__(self, store: Store, vault: Vault, states: States, orders: Orders, clock: Clock = now_us) -> None:
         self._store = store
@@ -78,8 +78,8 @@ class Rotations:
         self._clock = clock
 
     async def take(self, instance_id: int, message: Rotation) -> None:
-        """A message of a rotation, which may come twice. NotFound: confirm of an unknown one, or no such agent.
-        Conflict: abandon of one in force, another password under the same id, too many accounts."""
+        """Store a step of a rotation, which may come twice. NotFound: confirm of an unknown one, or no such agent.
+        Conflict: abandon of a current one, another password under the same id, too many accounts."""
         step = {Phase.ESCROW: self._escrow, Phase.CONFIRM: self._confirm, Phase.ABANDON: self._abandon}[message.phase]
 
         def work(tx: Tx) -> None:
@@ -102,8 +102,9 @@ class Rotations:
             self._forget_former(tx, agent.instance_id, message.user)
         row_id = tx.value(
             int,
-            "insert into agent_passwords (instance_id, account, rotation, password, hash, state, stored_at) "
-            "values (:i, :account, :rotation, :none, :none, 'candidate', :at) returning id",
+            "insert into agent_passwords (domain_id, instance_id, account, rotation, password, hash, state, stored_at) "
+            "values (:d, :i, :account, :rotation, :none, :none, 'candidate', :at) returning id",
+            d=agent.domain_id,
             i=agent.instance_id,
             account=message.user,
             rotation=message.id,
@@ -130,9 +131,9 @@ class Rotations:
         sql = f"delete from agent_passwords where {where} and ended_at is null and id < :id"  # noqa: S608
         tx.execute(sql, id=known.id, **same)
         self._forget_former(tx, agent.instance_id, message.user)
-        told: dict[str, JSON] = {"password": HIDDEN}
+        changes: dict[str, JSON] = {"password": HIDDEN}
         target = f"account {message.user} on instance {agent.instance_id} {agent.name}"
-        record_in(tx, "agent.password.rotate", agent.domain_id, target, told, at=at)
+        record_in(tx, "agent.password.rotate", agent.domain_id, target, changes, at=at)
 
     def _forget_former(self, tx: Tx, instance_id: int, account: str) -> None:
         for old in _of_account(tx, instance_id, account, "former")[:-KEPT_FORMER]:
@@ -148,33 +149,33 @@ class Rotations:
 
     # --- for admins -------------------------------------------------------------------------------------------
 
-    async def show(self, domain_id: int, instance_id: int, user_name: str, *, reveal: bool) -> list[Known]:
-        """The passwords that may be in force for an account, the most likely first, then former ones; the reading is in
-        the audit trail. reveal: else HIDDEN stands for each. NotFound: no such agent; SecretError."""
+    async def show(self, domain_id: int, instance_id: int, user_name: str, *, reveal: bool) -> list[ShownPassword]:
+        """Return the passwords that may be in force for an account, the most likely first, then former ones; record the
+        reading in the audit trail. reveal: else HIDDEN in place of each. NotFound: no such agent; SecretError."""
 
-        def work(tx: Tx) -> list[Known]:
+        def work(tx: Tx) -> list[ShownPassword]:
             agent = repo.found(tx, instance_id, domain_id)
             shown: dict[str, JSON] = {"secrets": "shown" if reveal else "hidden"}
             target = f"account {user_name} on instance {instance_id} {agent.name}"
             record_in(tx, "agent.password.read", domain_id, target, shown, at=self._clock())
             found = self._known(tx, agent, account_name(user_name), user_name)
-            return found if reveal else [Known(HIDDEN, each.state, each.at) for each in found]
+            return found if reveal else [ShownPassword(HIDDEN, each.state, each.at) for each in found]
 
         return await self._store.write(work)
 
-    def _known(self, tx: Tx, agent: repo.Agent, account: str, user_name: str) -> list[Known]:
+    def _known(self, tx: Tx, agent: repo.Agent, account: str, user_name: str) -> list[ShownPassword]:
         current, candidates, former = (
             _of_account(tx, agent.instance_id, account, state)[::-1] for state in ("current", "candidate", "former")
         )
-        made = [Known(self._open(each), each.state, each.ended_at or each.stored_at) for each in current]
+        made = [ShownPassword(self._open(each), each.state, each.ended_at or each.stored_at) for each in current]
         user = accounts.named(tx, agent.domain_id, user_name)
         if user is not None and user.has_password:
             at = tx.value(int, "select made_at from agent_hashes where user_id = :u", u=user.id) or 0
             if not made or at > made[0].at:
                 password, _ = secrets.secrets(tx, self._vault, user.id)
-                made.insert(0, Known((password or b"").decode("utf-8", "replace"), "set", at))
-        made += [Known(self._open(each), each.state, each.stored_at) for each in candidates]
-        return made + [Known(self._open(each), each.state, each.ended_at or each.stored_at) for each in former]
+                made.insert(0, ShownPassword((password or b"").decode("utf-8", "replace"), "set", at))
+        made += [ShownPassword(self._open(each), each.state, each.stored_at) for each in candidates]
+        return made + [ShownPassword(self._open(each), each.state, each.ended_at or each.stored_at) for each in former]
 
     def _open(self, stored: Stored) -> str:
         return self._vault.open(stored.password, _identity(stored.id)).decode()
@@ -182,43 +183,43 @@ class Rotations:
     # --- by schedule ------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Order what is due, until cancelled."""
+        """Order the due rotations, until cancelled."""
         await every(SWEEP_S, self.sweep, failure="password_rotation_failed")
 
     async def sweep(self) -> None:
-        """Once. StoreError."""
+        """Order the due rotations once. StoreError."""
         for instance_id, days in await self._store.read(_scheduled):
             try:
                 await self._sweep_one(instance_id, days)
             except NotFound:
                 continue
-            except SallyportError as error:  # which must not keep the machines of others from their rotations
+            except SallyportError as error:  # the other machines are rotated nevertheless
                 log.warning("password_rotation_not_ordered", instance=instance_id, error=str(error))
 
     async def _sweep_one(self, instance_id: int, days: int) -> None:
         issued = await self._states.current(instance_id)
-        keeping = issued.wanted.keeping(self._clock())
-        due = await self._store.search(partial(self._due, issued.domain_id, instance_id, days, keeping))
+        with_password = issued.desired.with_password(self._clock())
+        due = await self._store.search(partial(self._due, issued.domain_id, instance_id, days, with_password))
         if due:
             await self._store.write(partial(self._order, issued.domain_id, instance_id, due))
             self._states.touch(instance_id)
 
-    def _due(self, domain_id: int, instance_id: int, days: int, keeping: Sequence[str], tx: Tx) -> list[str]:
-        """Return the accounts to rotate; none while an order to rotate waits, or soon after one that failed."""
+    def _due(self, domain_id: int, instance_id: int, days: int, names: Sequence[str], tx: Tx) -> list[str]:
+        """Return the accounts to rotate; none while an order to rotate is open, or soon after one that failed."""
         at = self._clock()
         if any(
             each.kind is TriggerKind.ROTATE
             and (each.ended_at is None or (each.error and at - each.ended_at < AGAIN_US))
-            for each in orders_repo.newest(tx, instance_id, orders_repo.KEPT)
+            for each in repo.newest_orders(tx, instance_id, repo.KEPT_ORDERS)
         ):
             return []
-        return [name for name in keeping if at - self._rotated_at(tx, domain_id, instance_id, name) >= days * DAY]
+        return [name for name in names if at - self._rotated_at(tx, domain_id, instance_id, name) >= days * DAY]
 
     def _order(self, domain_id: int, instance_id: int, due: Sequence[str], tx: Tx) -> None:
         self._orders.give_in(tx, domain_id, instance_id, TriggerKind.ROTATE, due)
 
     def _rotated_at(self, tx: Tx, domain_id: int, instance_id: int, account: str) -> int:
-        """When an account got its password: on the host, else by the service."""
+        """Return when the password of an account was set, on the host or by the service; 0 if it never was."""
         current = _of_account(tx, instance_id, account, "current")
         user = accounts.named(tx, domain_id, account)
         made = tx.value(int, "select made_at from agent_hashes where user_id = :u", u=user.id if user else 0) or 0
@@ -231,13 +232,13 @@ def _get(tx: Tx, instance_id: int, rotation: str) -> Stored | None:
 
 
 def _of_account(tx: Tx, instance_id: int, account: str, state: str) -> list[Stored]:
-    """An account's passwords of a state, the oldest first."""
+    """Return an account's passwords of a state, the oldest first."""
     sql = f"{_SELECT} where instance_id = :i and account = :account and state = :state order by id"
     return tx.all(Stored, sql, i=instance_id, account=account, state=state)
 
 
 def _is_there_room(tx: Tx, instance_id: int, account: str) -> bool:
-    """Return whether an account has passwords, or others leave room for one more account."""
+    """Return whether an account has passwords, or fewer than MOST_ACCOUNTS other accounts have."""
     sql = (
         "select exists (select 1 from agent_passwords where instance_id = :i and account = :account) or "
         "(select count(distinct account) from agent_passwords where instance_id = :i) < :most"
@@ -249,14 +250,14 @@ _SELECT: Final = "select id, account, rotation, password, state, stored_at, ende
 
 
 def _scheduled(tx: Tx) -> list[tuple[int, int]]:
-    """The machines whose passwords are rotated by schedule, and every how many days."""
+    """Return the machines with scheduled rotations, and the days between two rotations."""
     agents = tx.rows(
         "select a.instance_id, a.domain_id from agents a where exists (select 1 from agent_settings s where "
         "s.domain_id = a.domain_id and s.instance_id in (0, a.instance_id) and s.fields like '%rotateDays%')"
     )
     found = []
     for instance_id, domain_id in agents:
-        days = settings_repo.merged(tx, int(domain_id or 0), int(instance_id or 0)).get("rotateDays")
+        days = repo.merged_settings(tx, int(domain_id or 0), int(instance_id or 0)).get("rotateDays")
         if isinstance(days, int) and days > 0:
             found.append((int(instance_id or 0), days))
     return found

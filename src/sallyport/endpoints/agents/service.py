@@ -1,28 +1,32 @@
-"""The agents of all domains, for who looks after them."""
+"""The agents of all domains, their settings and take-overs, as admins manage them."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import Conflict, NotFound
-from sallyport.endpoints.agents import repo, signers
-from sallyport.endpoints.agents.desired import PolicyRules
+from sallyport.base.wire import JSON
+from sallyport.endpoints import membership
+from sallyport.endpoints.agents import repo, reports_repo, signers
+from sallyport.endpoints.agents.desired import PolicyRules, account_name
 from sallyport.endpoints.agents.machines import Keys, Machines
 from sallyport.endpoints.agents.orders import Orders
-from sallyport.endpoints.agents.orders_repo import Order
 from sallyport.endpoints.agents.presence import Presence
-from sallyport.endpoints.agents.repo import Agent
-from sallyport.endpoints.agents.reports import Reports
+from sallyport.endpoints.agents.repo import Agent, Order
+from sallyport.endpoints.agents.reports import Reports, is_persons
 from sallyport.endpoints.agents.reports_repo import StoredReport
 from sallyport.endpoints.agents.rotation import Rotations
-from sallyport.endpoints.agents.settings import AgentSettings
 from sallyport.endpoints.agents.states import States
 from sallyport.endpoints.instances import repo as instances_repo
 from sallyport.endpoints.instances.service import Instances
-from sallyport.endpoints.membership import INSTANCES, NOT_FOUND
+from sallyport.endpoints.membership import INSTANCES, NOT_FOUND, USERS_OF_INSTANCE, Action
 from sallyport.endpoints.service import EndpointUsers
+from sallyport.endpoints.user import NO_USER
+from sallyport.endpoints.users import repo as accounts
+from sallyport.endpoints.users.account import DISCOVERED, LOCAL
 from sallyport.metrics import AgentMetrics
-from sallyport.store.audit import record_in
+from sallyport.store.audit import changed, record_in
 from sallyport.store.model import Store, Tx
 from sallyport.store.search import Stretch
 from sallyport.store.vault import Vault
@@ -32,8 +36,8 @@ NEWEST_ORDERS = 20
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """The state of a machine. unfit: users whose names no host accepts. waits: whether the agent waits for a change
-    now. privileges: the last privilege status, in JSON."""
+    """The situation of a machine. unfit: users whose names no host accepts. waits: the agent waits for a change now.
+    privileges: the last privilege status, in JSON."""
 
     agent: Agent
     seen_at: int
@@ -46,7 +50,7 @@ class Situation:
 
 
 class Agents:
-    """What there is of agents, wired. `prepare` must have run; `run` is a task of each part that needs one."""
+    """All parts of agents, wired. `prepare` must have run; `tasks` must run."""
 
     def __init__(
         self,
@@ -60,6 +64,7 @@ class Agents:
         clock: Clock = now_us,
     ) -> None:
         self._store = store
+        self._users = users
         self._vault = vault
         self._clock = clock
         self.metrics = metrics
@@ -69,21 +74,20 @@ class Agents:
         self.orders = Orders(store, self.states, clock)
         self.reports = Reports(store, users, self.states, clock)
         self.rotations = Rotations(store, vault, self.states, self.orders, clock)
-        self.settings = AgentSettings(store, users, self.states, clock)
         self.tasks = (self.states.run, self.presence.run, self.orders.run, self.rotations.run)
 
     async def prepare(self) -> None:
-        """Read what is held in memory; also after the store was replaced. StoreError."""
+        """Read the times of active agents; also after the store was replaced. StoreError."""
         await self.presence.load()
         self.states.forget()
 
     def check_key(self, tx: Tx) -> None:
-        """Open what is sealed in a store that is to take the place of this one. SecretError."""
+        """Open a key in a store that is to replace this one. SecretError."""
         signers.check_key(tx, self._vault)
 
     async def rotate_state_key(self, domain_id: int) -> None:
-        """Sign the domain's states by another key. Agents learn it from a state that the present one signs; the one
-        before that is forgotten. Conflict: there is none yet; SecretError."""
+        """Replace the key that signs a domain's states. Agents learn the new one from a state that the present one
+        signs; the former one is deleted. Conflict: there is none yet; SecretError."""
 
         def work(tx: Tx) -> None:
             if not signers.rotate(tx, self._vault, domain_id):
@@ -93,33 +97,104 @@ class Agents:
         await self._store.write(work)
 
     async def page(self, stretch: Stretch, status: str = "") -> tuple[list[Agent], int]:
-        """One page of a domain's agents, ordered by instance, and how many. status: only those, such as Active."""
+        """Return one page of a domain's agents, ordered by instance, and how many. status: empty for any."""
         return await self._store.search(partial(repo.page, stretch=stretch, status=status))
 
     async def named(self, domain_id: int, name: str) -> int:
-        """The id of an instance by its name. NotFound."""
+        """Return the id of an instance by its name. NotFound."""
         found = await self._store.read(lambda tx: instances_repo.named(tx, domain_id, name))
         if found is None:
             raise NotFound(NOT_FOUND[INSTANCES])
         return found.id
 
-    async def must_be(self, domain_id: int, instance_id: int) -> Agent:
-        """The agent of a domain's instance. NotFound."""
+    async def agent(self, domain_id: int, instance_id: int) -> Agent:
+        """Return the agent of a domain's instance. NotFound."""
         return await self._store.read(lambda tx: repo.found(tx, instance_id, domain_id))
 
     async def situation(self, domain_id: int, instance_id: int) -> Situation:
-        """How it stands with a machine. NotFound."""
-        await self.must_be(domain_id, instance_id)
-        wanted = (await self.states.current(instance_id)).wanted
-        agent = await self.must_be(domain_id, instance_id)
+        """Return the situation of a machine. NotFound."""
+        await self.agent(domain_id, instance_id)
+        desired = (await self.states.current(instance_id)).desired
+        agent = await self.agent(domain_id, instance_id)
         reports, _ = await self.reports.newest(instance_id, 1)
         return Situation(
             agent,
             self.presence.seen_at(instance_id, agent.seen_at),
             self.states.waits(instance_id),
-            tuple(user.name for user in wanted.state.users),
-            wanted.unfit,
+            tuple(user.name for user in desired.state.users),
+            desired.unfit,
             reports[0] if reports else None,
             await self.orders.newest(instance_id, NEWEST_ORDERS),
             await self.reports.privileges(instance_id),
         )
+
+    # --- settings and take-overs --------------------------------------------------------------------------------
+
+    async def settings(self, domain_id: int, instance_id: int) -> dict[str, JSON]:
+        """Return the settings of a machine over those of its domain; instance_id 0: of the domain. NotFound."""
+
+        def work(tx: Tx) -> dict[str, JSON]:
+            if instance_id:
+                membership.must_exist(tx, INSTANCES, domain_id, [instance_id])
+            return repo.merged_settings(tx, domain_id, instance_id)
+
+        return await self._store.read(work)
+
+    async def change_settings(self, domain_id: int, instance_id: int, fields: Mapping[str, JSON]) -> None:
+        """Change settings of a domain, or of a machine; None takes a setting back. NotFound."""
+
+        def work(tx: Tx) -> None:
+            if instance_id:
+                membership.must_exist(tx, INSTANCES, domain_id, [instance_id])
+            old = repo.own_settings(tx, domain_id, instance_id)
+            new = {name: value for name, value in {**old, **fields}.items() if value is not None}
+            changes = changed(old, new)
+            if changes:
+                repo.store_settings(tx, domain_id, instance_id, new)
+                target = f"instance {instance_id}" if instance_id else "all instances"
+                record_in(tx, "agent.settings", domain_id, target, changes, at=self._clock())
+
+        await self._store.write(work)
+        self.states.touch(instance_id)
+
+    async def take_over(self, domain_id: int, instance_id: int, names: Sequence[str], action: Action) -> None:
+        """Let the agent of a machine manage accounts that it has discovered there, or give them back; all or none.
+
+        The user of an account is assigned to the machine. NotFound: no such account; Conflict: an account of the
+        system.
+        """
+
+        def work(tx: Tx) -> None:
+            agent = repo.found(tx, instance_id, domain_id)
+            step = self._take_over if action is Action.ADD else self._give_back
+            for name in dict.fromkeys(names):
+                step(tx, agent, name)
+            changes: dict[str, JSON] = {"accounts": list[JSON](names)}
+            target = f"instance {instance_id} {agent.name}"
+            record_in(tx, f"agent.takeover.{action}", domain_id, target, changes, at=self._clock())
+
+        try:
+            await self._store.write(work)
+        finally:
+            self._users.drop(domain_id, *names)
+        self.states.touch(instance_id)
+
+    def _take_over(self, tx: Tx, agent: repo.Agent, name: str) -> None:
+        found = reports_repo.find_discovered(tx, agent.instance_id, name)
+        user = accounts.named(tx, agent.domain_id, name)
+        if found is None or user is None or account_name(name) != name:
+            raise NotFound("no account of that name was discovered there")
+        uid = found.fields.get("uid")
+        if not isinstance(uid, int) or not is_persons(uid):
+            raise Conflict("an account of the system is not taken over")
+        if user.source == DISCOVERED:
+            accounts.set_source(tx, user, LOCAL)
+        repo.take_over(tx, agent, name, self._clock())
+        membership.change(tx, USERS_OF_INSTANCE, Action.ADD, [agent.instance_id], [user.id])
+
+    def _give_back(self, tx: Tx, agent: repo.Agent, name: str) -> None:
+        user = accounts.named(tx, agent.domain_id, name)
+        if user is None:
+            raise NotFound(NO_USER)
+        repo.give_back(tx, agent, account_name(name))
+        membership.change(tx, USERS_OF_INSTANCE, Action.REMOVE, [agent.instance_id], [user.id])

@@ -160,11 +160,11 @@ class OneGroup(OfDomain):
 class FirstMember(Model):
     """The first instance of a group; all fields are empty for a group without instances."""
 
-    instanceName: str = Field(default="", description="Name of the instance.")
-    os: str = Field(default="", description="Operating system, such as Linux.")
-    hostName: str = Field(default="", description="Host name that the machine reported.")
-    privateIp: str = Field(default="", description="Private IP address; empty if unknown.")
-    publicIp: str = Field(default="", description="Public IP address; empty if unknown.")
+    instanceName: str = Field(description="Name of the instance.")
+    os: str = Field(description="Operating system, such as Linux.")
+    hostName: str = Field(description="Host name that the machine reported; empty if unknown.")
+    privateIp: str = Field(description="Private IP address; empty if unknown.")
+    publicIp: str = Field(description="Public IP address; empty if unknown.")
 
 
 class Member(FirstMember):

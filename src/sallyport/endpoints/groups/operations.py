@@ -1,5 +1,6 @@
 """The HTTP operations of endpoint groups: /api/v1/instanceGroup/*, and their credential policy."""
 
+from sallyport.base.wire import Row
 from sallyport.endpoints.bodies import CodeAnswer, StatusAnswer, totals
 from sallyport.endpoints.groups.bodies import (
     AddAuthFlow,
@@ -9,11 +10,11 @@ from sallyport.endpoints.groups.bodies import (
     DeleteCredentialPolicy,
     DeleteGroups,
     EditGroup,
+    FirstMember,
     GroupAdded,
     GroupDetail,
     GroupList,
     ListGroups,
-    Member,
     OneGroup,
     SetCredentialPolicy,
     UpdateStatus,
@@ -77,12 +78,12 @@ def _declare_groups(groups: Operations, service: Groups) -> None:
         return StatusAnswer(message="users assigned" if body.action == "add" else "users removed")
 
     @groups.post("/api/v1/instanceGroup/fetchInstanceGroupDetail", roles=READERS)
-    async def group_detail(body: OneGroup, caller: Caller) -> GroupDetail:
+    async def group_detail(body: OneGroup, caller: Caller) -> Plain[GroupDetail]:
         """Return a group's first instance, its state, and its instances."""
         group, instances = await service.detail(body.domainId, body.groupId)
         members = [_member(each) for each in instances]
-        first = members[0].model_dump(exclude={"instanceId", "status"}) if members else {}
-        return GroupDetail(**first, state=group.status, instances=members)
+        first = {field: members[0][field] if members else "" for field in FirstMember.model_fields}
+        return Plain({**first, "state": group.status, "instances": members})
 
 
 def _declare_settings(groups: Operations, service: Groups) -> None:
@@ -120,13 +121,13 @@ def _declare_settings(groups: Operations, service: Groups) -> None:
         return CodeAnswer(message="credential policy deleted")
 
 
-def _member(instance: Instance) -> Member:
-    return Member(
-        instanceId=instance.id,
-        instanceName=instance.name,
-        os=instance.os_name,
-        hostName=instance.host_name,
-        privateIp=instance.private_ip,
-        publicIp=instance.public_ip,
-        status=instance.status,
-    )
+def _member(instance: Instance) -> Row:
+    return {
+        "instanceId": instance.id,
+        "instanceName": instance.name,
+        "os": instance.os_name,
+        "hostName": instance.host_name,
+        "privateIp": instance.private_ip,
+        "publicIp": instance.public_ip,
+        "status": instance.status,
+    }

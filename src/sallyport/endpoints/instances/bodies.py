@@ -34,8 +34,9 @@ def _address(value: object) -> object:
 
 
 _NAME = "Name of the instance, unique within the domain."
-_SYSTEM = "Operating system: 1 Linux, 2 Windows, 3 macOS, 4 network device; 0 if unknown."
-_PUBLIC, _PRIVATE = "Public IP address; empty if unknown.", "Private IP address; empty if unknown."
+SYSTEM = "Operating system: 1 Linux, 2 Windows, 3 macOS, 4 network device; 0 if unknown."
+PUBLIC_ADDRESS = "Public IP address; empty if unknown."
+PRIVATE_ADDRESS = "Private IP address; empty if unknown."
 AddressText = Annotated[Text, BeforeValidator(_address)]
 """An IP address as text; empty for none."""
 InstanceId = Annotated[Id, Field(description="Id of the instance, as instances/list gives it.")]
@@ -45,12 +46,12 @@ class InstanceFields(Body):
     """The values of an instance, from an operation or a file."""
 
     instanceName: Name = Field(validation_alias=AliasChoices("instanceName", "instance_name"), description=_NAME)
-    osId: Id = Field(default=0, validation_alias=AliasChoices("osId", "os_id"), description=_SYSTEM)
+    osId: Id = Field(default=0, validation_alias=AliasChoices("osId", "os_id"), description=SYSTEM)
     publicIp: AddressText = Field(
-        default="", validation_alias=AliasChoices("publicIp", "public_ip"), description=_PUBLIC
+        default="", validation_alias=AliasChoices("publicIp", "public_ip"), description=PUBLIC_ADDRESS
     )
     privateIp: AddressText = Field(
-        default="", validation_alias=AliasChoices("privateIp", "private_ip"), description=_PRIVATE
+        default="", validation_alias=AliasChoices("privateIp", "private_ip"), description=PRIVATE_ADDRESS
     )
 
 
@@ -94,8 +95,8 @@ class InstanceEntry(Model):
     totalUsers: int = Field(description="Number of users assigned to the instance.")
     instanceName: str = Field(description=_NAME)
     osName: str = Field(description="Operating system: Linux, Windows, macOS, Network device or Unknown.")
-    publicIp: str = Field(description=_PUBLIC)
-    privateIp: str = Field(description=_PRIVATE)
+    publicIp: str = Field(description=PUBLIC_ADDRESS)
+    privateIp: str = Field(description=PRIVATE_ADDRESS)
     hostName: str = Field(description="Host name that the machine reported; empty if unknown.")
     status: str = Field(description="Active while the agent of the instance sends messages, else Inactive.")
     instanceId: int = Field(description="Id of the instance.")

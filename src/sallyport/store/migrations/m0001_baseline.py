@@ -17,11 +17,9 @@ TRIGGERS = (
     """create trigger radius_clients_children before delete on radius_clients begin
     delete from radius_client_domains where client_id = old.id; end""",
     """create trigger endpoint_instances_children before delete on endpoint_instances begin
-    delete from agent_passwords where instance_id = old.id;
-    delete from agent_takeovers where instance_id = old.id;
     delete from agent_orders where instance_id = old.id;
     delete from agent_discovered where instance_id = old.id;
-    delete from agent_ways where instance_id = old.id; end""",
+    delete from agent_grants where instance_id = old.id; end""",
 )
 SEARCHED = (
     "devices", "directory_groups", "directory_users", "dids", "endpoint_groups", "endpoint_instances", "endpoint_users",

@@ -21,12 +21,12 @@ create table agent_settings (
     primary key (domain_id, instance_id)
 ) {clustered};
 
-create table agent_ways (
+create table agent_grants (
     instance_id bigint not null references endpoint_instances (id) on delete cascade,
     user_id bigint not null references endpoint_users (id) on delete cascade, group_id bigint not null,
     since bigint not null, primary key (instance_id, user_id, group_id)
 ) {clustered};
-create index agent_ways_user on agent_ways (user_id);
+create index agent_grants_user on agent_grants (user_id);
 
 create table agent_hashes (
     user_id {rowid} references endpoint_users (id) on delete cascade, stamp text not null, hash bytea not null,
@@ -34,18 +34,20 @@ create table agent_hashes (
 );
 
 create table agent_takeovers (
+    domain_id bigint not null references domains (id),
     instance_id bigint not null references endpoint_instances (id) on delete cascade, account text not null,
     at bigint not null, primary key (instance_id, account)
 ) {clustered};
-create index agent_takeovers_name on agent_takeovers (account);
+create index agent_takeovers_name on agent_takeovers (domain_id, account);
 
 create table agent_passwords (
-    id {id}, instance_id bigint not null references endpoint_instances (id) on delete cascade,
+    id {id}, domain_id bigint not null references domains (id),
+    instance_id bigint not null references endpoint_instances (id) on delete cascade,
     account text not null, rotation text not null, password bytea not null, hash bytea not null,
     state text not null, stored_at bigint not null, ended_at bigint, unique (instance_id, rotation)
 );
 create index agent_passwords_account on agent_passwords (instance_id, account, state);
-create index agent_passwords_name on agent_passwords (account, state);
+create index agent_passwords_name on agent_passwords (domain_id, account, state);
 
 create table agent_orders (
     id {id}, instance_id bigint not null references endpoint_instances (id) on delete cascade, kind text not null,

@@ -38,7 +38,7 @@ class Counted:
 COUNTED = (
     Counted("access_tokens", "access_tokens", _TENANT),
     Counted("agent_orders", "agent_orders", _through("endpoint_instances", "instance_id")),
-    Counted("agent_ways", "agent_ways", _through("endpoint_instances", "instance_id")),
+    Counted("agent_grants", "agent_grants", _through("endpoint_instances", "instance_id")),
     Counted("api_keys", "api_keys"),
     Counted("api_key_machines", "api_key_machines", _through("api_keys", "key_id")),
     Counted("bypass_stations", "bypass_stations"),
@@ -62,7 +62,7 @@ COUNTED = (
     Counted("endpoint_groups", "endpoint_groups"),
     Counted("endpoint_instances", "endpoint_instances"),
     Counted("endpoint_users", "endpoint_users"),
-    Counted("escrowed_passwords", "agent_passwords", _through("endpoint_instances", "instance_id")),
+    Counted("escrowed_passwords", "agent_passwords"),
     Counted("login_rules", "login_rules"),
     Counted("password_policies", "password_policies", _TENANT),
     Counted(
@@ -74,7 +74,7 @@ COUNTED = (
     Counted("radius_clients", "radius_clients", _TENANT),
     Counted("schemas", "credential_schemas", _TENANT),
     Counted("stations", "stations"),
-    Counted("taken_over_accounts", "agent_takeovers", _through("endpoint_instances", "instance_id")),
+    Counted("taken_over_accounts", "agent_takeovers"),
     Counted("waiting_imports", "directory_jobs", only=_OPEN),
     Counted("wallet_assignments", "endpoint_user_wallets", _through("endpoint_users", "user_id")),
     Counted("wallet_assignments", "endpoint_user_credentials", _through("endpoint_users", "user_id")),

@@ -1,4 +1,4 @@
-"""The bodies of the operations that agents ask for: their registration, and base.agentwire's messages."""
+"""The requests and answers of the operations that agents use: registration, and the messages of base.agentwire."""
 
 import json
 import re
@@ -17,8 +17,8 @@ from sallyport.base.model import Model
 from sallyport.base.wire import camel, decode
 from sallyport.endpoints.agents.machines import Machine, Registered
 from sallyport.endpoints.agents.presence import HEARTBEAT_S
-from sallyport.endpoints.instances.bodies import AddressText
-from sallyport.web.scope import Id, ScopedIfGiven, Text, Whole
+from sallyport.endpoints.instances.bodies import PRIVATE_ADDRESS, PUBLIC_ADDRESS, SYSTEM, AddressText
+from sallyport.web.scope import DomainId, Id, ScopedIfGiven, Text
 
 MessageT = TypeVar("MessageT")
 _SCOPE = ("orgId", "tenantId")
@@ -26,7 +26,7 @@ _INDEX = re.compile(r"\[\d+\]")
 
 
 class AddMachine(ScopedIfGiven):
-    """Body of add-machine, in either shape. machineId: what tells the machine from others, whatever it is called."""
+    """Body of add-machine, in either shape."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -37,22 +37,32 @@ class AddMachine(ScopedIfGiven):
         }
     )
 
-    domainId: Whole | None = Field(default=None, validation_alias=AliasChoices("domainId", "domain_id"))
-    machineKey: Text = ""
-    instanceName: Text = Field(default="", validation_alias=AliasChoices("instanceName", "instance_name"))
-    osId: Id = Field(default=0, validation_alias=AliasChoices("osId", "os_id"))
-    publicIp: AddressText = Field(default="", validation_alias=AliasChoices("publicIpAddress", "publicIp", "public_ip"))
-    privateIp: AddressText = Field(
-        default="", validation_alias=AliasChoices("privateIpAddress", "privateIp", "private_ip")
+    domainId: DomainId | None = Field(default=None, validation_alias=AliasChoices("domainId", "domain_id"))
+    machineKey: Text = Field(default="", description="API key that authorizes the request, as createKey gives it.")
+    instanceName: Text = Field(
+        default="",
+        validation_alias=AliasChoices("instanceName", "instance_name"),
+        description="Name of the instance; empty: an address of the machine.",
     )
-    hostName: Text = ""
-    machineId: Text = ""
-    agentVersion: Text = ""
+    osId: Id = Field(default=0, validation_alias=AliasChoices("osId", "os_id"), description=SYSTEM)
+    publicIp: AddressText = Field(
+        default="",
+        validation_alias=AliasChoices("publicIpAddress", "publicIp", "public_ip"),
+        description=PUBLIC_ADDRESS,
+    )
+    privateIp: AddressText = Field(
+        default="",
+        validation_alias=AliasChoices("privateIpAddress", "privateIp", "private_ip"),
+        description=PRIVATE_ADDRESS,
+    )
+    hostName: Text = Field(default="", description="Host name of the machine.")
+    machineId: Text = Field(default="", description="Stable id of the machine, whatever its name and addresses are.")
+    agentVersion: Text = Field(default="", description="Version of the agent's program.")
 
     @model_validator(mode="before")
     @classmethod
     def _without_blanks(cls, value: object) -> object:
-        """What is sent empty or null is not said: nothing that was told before is cleared by it."""
+        """Drop empty and null values: they do not clear the values of an earlier registration."""
         if not isinstance(value, dict):
             return value
         return {name: said for name, said in value.items() if said is not None and said != ""}
@@ -65,7 +75,7 @@ class AddMachine(ScopedIfGiven):
 
     @property
     def machine(self) -> Machine:
-        """What is told of the machine."""
+        """The machine that registers."""
         return Machine(
             self.machineId,
             self.instanceName,
@@ -78,19 +88,20 @@ class AddMachine(ScopedIfGiven):
 
 
 class MachineAdded(Model):
-    """Answer of add-machine. stateKey: the Ed25519 key, in base64, by which an agent checks its states; empty for who
-    is no agent."""
+    """Answer of add-machine."""
 
-    instanceId: str
-    code: str = "200"
-    message: str
-    domainId: int
-    stateKey: str
-    heartbeatSeconds: int = HEARTBEAT_S
+    instanceId: str = Field(description="Id of the instance.")
+    code: str = Field(default="200", description="HTTP status of the answer.")
+    message: str = Field(description="Result in words.")
+    domainId: DomainId
+    stateKey: str = Field(
+        description="Ed25519 public key in base64, which an agent checks its states with; empty for an access token."
+    )
+    heartbeatSeconds: int = Field(default=HEARTBEAT_S, description="Longest time between two requests of an agent.")
 
     @classmethod
     def of(cls, made: Registered) -> "MachineAdded":
-        """The answer for a machine."""
+        """Return the answer for a machine."""
         return cls(
             instanceId=str(made.instance_id),
             message="machine added" if made.is_new else "machine known",
@@ -100,15 +111,17 @@ class MachineAdded(Model):
 
 
 class AgentMessage(ScopedIfGiven, ABC, Generic[MessageT]):
-    """A message of base.agentwire, which its own reader checks."""
+    """A message of base.agentwire, which `reader` decodes and checks."""
 
-    said: SkipValidation[MessageT]
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    message: SkipValidation[MessageT]
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """Describe the message as it is sent: its own fields, in camelCase, beside orgId and tenantId."""
+        """Return the schema of the message as it is sent: its own fields, in camelCase, beside orgId and tenantId."""
         body = handler.resolve_ref_schema(handler(schema))
-        message = handler.resolve_ref_schema(body["properties"].pop("said"))
+        message = handler.resolve_ref_schema(body["properties"].pop("message"))
         _spell_as_sent(message, handler)
         body["properties"] |= message["properties"]
         body["required"] = message.get("required", [])
@@ -117,7 +130,7 @@ class AgentMessage(ScopedIfGiven, ABC, Generic[MessageT]):
     @classmethod
     @abstractmethod
     def reader(cls, value: object) -> MessageT:
-        """The message in a JSON value. WireError names the field, without the value."""
+        """Return the message in a JSON value. WireError names the field, without the value."""
 
     @model_validator(mode="before")
     @classmethod
@@ -125,12 +138,12 @@ class AgentMessage(ScopedIfGiven, ABC, Generic[MessageT]):
         if not isinstance(value, dict):
             return value
         try:
-            return {**{name: value.get(name) for name in _SCOPE}, "said": cls.reader(value)}
+            return {**{name: value.get(name) for name in _SCOPE}, "message": cls.reader(value)}
         except WireError as error:
-            path, _, told = str(error).partition(": ")
+            path, _, reason = str(error).partition(": ")
             name = _INDEX.sub("", path).rpartition(".")[2]
-            kind = "missing" if told == "missing" else "invalid"
-            raise Invalid(f"{kind} {name}", (FieldError(path, told),)) from None
+            kind = "missing" if reason == "missing" else "invalid"
+            raise Invalid(f"{kind} {name}", (FieldError(path, reason),)) from None
 
 
 def _spell_as_sent(schema: JsonSchemaValue, handler: GetJsonSchemaHandler) -> None:

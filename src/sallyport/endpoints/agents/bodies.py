@@ -1,0 +1,330 @@
+"""The requests and answers of the operations about agents, as admins use them."""
+
+from typing import Annotated
+
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
+
+from sallyport.base.agentwire import state
+from sallyport.base.agentwire.state import Removal, TriggerKind
+from sallyport.base.model import Model
+from sallyport.base.validation import Between, unfit
+from sallyport.base.wire import JSON, decode
+from sallyport.endpoints.agents.desired import account_name
+from sallyport.endpoints.agents.orders import MOST_WAIT_S
+from sallyport.endpoints.bodies import AnyAction
+from sallyport.endpoints.instances.bodies import InstanceId
+from sallyport.web.operation import Done
+from sallyport.web.paging import Paged, TotalCount
+from sallyport.web.scope import Body, Flag, Id, Many, OfDomain, Text, Whole
+
+_INSTANCE = "Id of the instance."
+_OPTIONAL_INSTANCE = "Id of an instance: its own settings; 0: the settings of the domain."
+_MOMENT = "ISO 8601 UTC"
+
+
+class ListAgents(OfDomain, Paged):
+    """Body of listAgents."""
+
+    status: Text = Field(default="", description="Active or Inactive: only agents of that status. Empty: all agents.")
+
+
+class AgentEntry(Model):
+    """An agent in the list."""
+
+    instanceId: int = Field(description=_INSTANCE)
+    instanceName: str = Field(description="Name of the instance.")
+    hostName: str = Field(description="Host name that the machine reported; empty if unknown.")
+    status: str = Field(description="Active while the agent sends messages, else Inactive.")
+    lastSeen: str = Field(description=f"Time of the agent's last message, {_MOMENT}.")
+    enrolled: str = Field(description=f"Time of the registration, {_MOMENT}.")
+    agentVersion: str = Field(description="Version of the agent's program.")
+    wantedVersion: int = Field(description="Version of the state that the machine should have.")
+    appliedVersion: int = Field(description="Version of the state in the agent's last report.")
+    upToDate: bool = Field(description="Whether the agent has reported on the state that the machine should have.")
+
+
+class AgentList(Model):
+    """Answer of listAgents."""
+
+    agents: list[AgentEntry] = Field(description="Agents of the page, ordered by instance.")
+    totalCount: TotalCount
+
+
+class OneAgent(OfDomain):
+    """A body that selects one instance."""
+
+    instanceId: InstanceId
+
+
+class OrderEntry(Model):
+    """An order."""
+
+    orderId: int = Field(description="Id of the order.")
+    instanceId: int = Field(description=_INSTANCE)
+    kind: str = Field(description="sync, discover or rotate.")
+    userNames: list[str] = Field(description="Accounts whose passwords are rotated.")
+    ordered: str = Field(description=f"Time of the order, {_MOMENT}.")
+    outcome: str = Field(description="waiting, done or failed.")
+    ended: str = Field(description=f"Time of the outcome, {_MOMENT}; empty while the order waits.")
+    error: str = Field(description="Reason of a failure; else empty.")
+
+
+class PrivilegedEntry(Model):
+    """An account with root's rights."""
+
+    name: str = Field(description="Name of the account.")
+    via: list[str] = Field(default=[], description="Groups and sudo rules that give the rights.")
+    managed: bool = Field(default=False, description="Whether the agent manages the account.")
+    wanted: bool = Field(default=False, description="Whether the desired state gives the rights.")
+
+
+class PrivilegeEntry(Model):
+    """The last privilege status of an agent."""
+
+    time: str = Field(description=f"Time when the service received it, {_MOMENT}.")
+    version: int = Field(description="Version of the state that the agent had.")
+    privileged: list[PrivilegedEntry] = Field(description="Accounts with root's rights.")
+    more: bool = Field(default=False, description="Whether the list is cut.")
+
+
+class AgentStatus(Model):
+    """Answer of agentStatus."""
+
+    agent: AgentEntry = Field(description="Agent of the instance.")
+    waits: bool = Field(description="Whether the agent waits for a change of its state now.")
+    users: list[str] = Field(description="Accounts that the machine should have.")
+    unfit: list[str] = Field(description="Users without an account, since no host accepts their names.")
+    lastDiscovery: str = Field(description=f"Time of the last discovery of accounts, {_MOMENT}; empty before.")
+    lastPrivilegeStatus: str = Field(description=f"Time of the last privilege status, {_MOMENT}; empty before.")
+    privilegeStatus: PrivilegeEntry | None = Field(description="Last privilege status; null before the first one.")
+    report: "ReportEntry | None" = Field(description="Newest report; null before the first one.")
+    orders: list[OrderEntry] = Field(description="Newest orders, the newest first.")
+
+
+class ListReports(OneAgent, Paged):
+    """Body of listReports."""
+
+
+class ReportEntry(Model):
+    """A report."""
+
+    reportId: str = Field(description="Id of the report, made by the agent.")
+    time: str = Field(description=f"Time when the service received it, {_MOMENT}.")
+    version: int = Field(description="Version of the state that the agent had.")
+    outcome: str = Field(description="ok, or errors if an action failed.")
+    told: dict[str, object] = Field(
+        description="Versions of agent and system, actions, managed accounts, drift; long lists are cut."
+    )
+
+
+class ReportList(Model):
+    """Answer of listReports."""
+
+    reports: list[ReportEntry] = Field(description="Reports of the page, the newest first; 20 are stored.")
+    totalCount: TotalCount
+
+
+class ListDrift(OfDomain, Paged):
+    """Body of listDrift."""
+
+    instanceId: Id | None = Field(default=None, description="Id of an instance: only its drift.")
+    lasting: Flag = Field(default=True, description="true: only drift that lasts; false: ended drift as well.")
+
+
+class DriftEntry(Model):
+    """A change on a machine that its agent did not make."""
+
+    driftId: int = Field(description="Id of the drift.")
+    instanceId: int = Field(description=_INSTANCE)
+    kind: str = Field(description="privilege, sudoers, key, password, account or clock.")
+    name: str = Field(description="Account or file that was changed.")
+    detail: str = Field(description="Change in words.")
+    putBack: bool = Field(description="Whether the agent has undone the change.")
+    first: str = Field(description=f"Time of the first report, {_MOMENT}.")
+    last: str = Field(description=f"Time of the last report, {_MOMENT}.")
+    ended: str = Field(description=f"End of the drift, {_MOMENT}; empty while it lasts.")
+
+
+class DriftList(Model):
+    """Answer of listDrift."""
+
+    drift: list[DriftEntry] = Field(description="Drift of the page, the newest first.")
+    totalCount: TotalCount
+
+
+def _kind(value: object) -> object:
+    if str(value).strip().lower() not in ("account", "group"):
+        raise unfit("account or group")
+    return str(value).strip().lower()
+
+
+class ListDiscovered(OneAgent, Paged):
+    """Body of listDiscovered."""
+
+    kind: Annotated[str, BeforeValidator(_kind)] = Field(
+        default="account", description="account or group.", json_schema_extra={"enum": ["account", "group"]}
+    )
+
+
+class DiscoveredEntry(Model):
+    """An account or a group of a machine."""
+
+    name: str = Field(description="Name of the account or group.")
+    userId: int = Field(description="Id of the endpoint user of that name, or 0.")
+    found: str = Field(description=f"Time of the discovery, {_MOMENT}.")
+    told: dict[str, object] = Field(description="Fields of the account or group, such as uid, shell, groups, members.")
+
+
+class DiscoveredList(Model):
+    """Answer of listDiscovered."""
+
+    discovered: list[DiscoveredEntry] = Field(description="Accounts or groups of the page, ordered by name.")
+    totalCount: TotalCount
+
+
+class TakeOver(OneAgent):
+    """Body of takeOver."""
+
+    userNames: Many[Text] = Field(min_length=1, max_length=1000, description="Names of discovered accounts.")
+    action: AnyAction = Field(description="add: the agent manages the accounts; remove: it no longer does.")
+
+
+def _check_host_names(value: list[str]) -> None:
+    if not all(account_name(each) == each for each in value):
+        raise unfit("names of accounts")
+
+
+class GiveOrder(OfDomain):
+    """Body of order."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"domainId": 1, "instanceId": 7, "kind": "rotate", "waitSeconds": 20}]}
+    )
+
+    instanceId: Many[Id] = Field(min_length=1, max_length=1000, description="Ids of the instances that get the order.")
+    kind: TriggerKind = Field(
+        description="sync applies the state again, discover lists accounts, rotate changes passwords."
+    )
+    userNames: Annotated[Many[Text], BeforeValidator(lambda value: value or [])] = Field(
+        default_factory=list,
+        max_length=1000,
+        description="Accounts whose passwords to rotate; none: all accounts with a password.",
+    )
+    waitSeconds: Annotated[Whole, Between(0, MOST_WAIT_S)] = Field(
+        default=0, description="Time limit of the wait for the outcome, in seconds."
+    )
+
+    @model_validator(mode="after")
+    def _names_only_to_rotate(self) -> "GiveOrder":
+        _check_host_names(self.userNames)
+        if self.userNames and self.kind is not TriggerKind.ROTATE:
+            raise unfit("userNames go with the kind rotate", "userNames")
+        return self
+
+
+class OrdersGiven(Done):
+    """Answer of order."""
+
+    orders: list[OrderEntry] = Field(description="Orders, one for each instance.")
+
+
+_PUT_BACK = "Whether the agent takes away rights that an account should not have."
+_UNKNOWN_KEYS = "Whether the agent removes SSH keys of managed accounts that the state does not have."
+_REMOVAL = "Removed accounts that the agent has made are deleted or locked (delete, lock)."
+_HOMES = "Whether the home directory is deleted with the account; else it becomes root's."
+_SUDO = "Whether sudo asks privileged users for no password."
+_SESSIONS = "Whether the sessions of locked and deleted accounts end."
+_PRIVILEGES = "Seconds between two privilege statuses."
+_DISCOVERIES = "Seconds between two discoveries of accounts."
+_ROTATE = "Days between two rotations of a password; 0: never."
+
+
+class SettingsFields(Body):
+    """Changes of how agents behave. An absent field keeps its value, null takes it back."""
+
+    putBackPrivileges: Flag | None = Field(default=None, description=_PUT_BACK)
+    removeUnknownKeys: Flag | None = Field(default=None, description=_UNKNOWN_KEYS)
+    removal: Removal | None = Field(default=None, description=_REMOVAL)
+    removeHomes: Flag | None = Field(default=None, description=_HOMES)
+    sudoWithoutPassword: Flag | None = Field(default=None, description=_SUDO)
+    endSessions: Flag | None = Field(default=None, description=_SESSIONS)
+    privilegeSeconds: Annotated[Whole, Between(10, 604_800)] | None = Field(default=None, description=_PRIVILEGES)
+    discoverSeconds: Annotated[Whole, Between(60, 2_592_000)] | None = Field(default=None, description=_DISCOVERIES)
+    rotateDays: Annotated[Whole, Between(0, 3650)] | None = Field(default=None, description=_ROTATE)
+
+    def given(self) -> dict[str, JSON]:
+        """Return the given fields by their names in the store and on the wire."""
+        return {
+            _STORED.get(name, name): getattr(self, name)
+            for name in self.model_fields_set & SettingsFields.model_fields.keys()
+        }
+
+
+_STORED = {"privilegeSeconds": "privilegeS", "discoverSeconds": "discoverS"}
+
+
+class SetSettings(SettingsFields, OfDomain):
+    """Body of setSettings. The settings of a domain hold for machines without settings of their own."""
+
+    instanceId: Id = Field(default=0, description=_OPTIONAL_INSTANCE)
+
+
+class GetSettings(OfDomain):
+    """Body of getSettings."""
+
+    instanceId: Id = Field(default=0, description=_OPTIONAL_INSTANCE)
+
+
+class SettingsShown(Model):
+    """Answer of getSettings: all settings, with the defaults."""
+
+    putBackPrivileges: bool = Field(description=_PUT_BACK)
+    removeUnknownKeys: bool = Field(description=_UNKNOWN_KEYS)
+    removal: str = Field(description=_REMOVAL)
+    removeHomes: bool = Field(description=_HOMES)
+    sudoWithoutPassword: bool = Field(description=_SUDO)
+    endSessions: bool = Field(description=_SESSIONS)
+    privilegeSeconds: int = Field(description=_PRIVILEGES)
+    discoverSeconds: int = Field(description=_DISCOVERIES)
+    rotateDays: int = Field(description=_ROTATE)
+
+    @classmethod
+    def of(cls, fields: dict[str, JSON]) -> "SettingsShown":
+        """Return the settings that hold with these fields."""
+        settings = decode(state.Settings, fields)
+        days = fields.get("rotateDays")
+        return cls(
+            putBackPrivileges=settings.put_back_privileges,
+            removeUnknownKeys=settings.remove_unknown_keys,
+            removal=settings.removal,
+            removeHomes=settings.remove_homes,
+            sudoWithoutPassword=settings.sudo_without_password,
+            endSessions=settings.end_sessions,
+            privilegeSeconds=settings.privilege_s,
+            discoverSeconds=settings.discover_s,
+            rotateDays=days if isinstance(days, int) else 0,
+        )
+
+
+class RotateStateKey(OfDomain):
+    """Body of rotateStateKey."""
+
+
+class GetPassword(OneAgent):
+    """Body of getPassword."""
+
+    userName: Text = Field(description="Name of the account, or of its endpoint user.")
+
+
+class PasswordEntry(Model):
+    """A password of an account."""
+
+    password: str = Field(description="Password; ******** for an auditor.")
+    state: str = Field(description="set by the service, current, candidate (it may be in force) or former.")
+    since: str = Field(description=f"Time when the password was set or made, {_MOMENT}.")
+
+
+class PasswordList(Model):
+    """Answer of getPassword."""
+
+    passwords: list[PasswordEntry] = Field(description="Passwords that may be in force, the most likely first.")

@@ -1,0 +1,135 @@
+"""The grants of users to a machine: a direct assignment, or an active group that is assigned to the machine.
+
+A grant through a group ends when the group's time to live is over, counted from the moment that it began; a grant that
+is removed and given again begins anew. A user has an account on the machine as long as one of the grants lasts, and is
+privileged as long as a grant lasts that gives privileges.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sallyport.base.clock import SECOND
+from sallyport.endpoints.groups.group import allows, ttl_seconds
+from sallyport.store.model import Tx
+
+Key = tuple[int, int]
+"""Identifies a grant of a machine: user and group; the group of a direct assignment is 0."""
+GRANTS: Final = """
+select user_id, 0 as group_id, '' as "group", '' as ttl, '' as privileged, '' as home, 0 as policy,
+    '' as methods
+from endpoint_instance_users where instance_id = :i
+union all
+select u.user_id, g.id, g.name, coalesce(p.ttl_user, ''), coalesce(p.privileged_user, ''), coalesce(p.home_dir, ''),
+    coalesce(p.policy_id, 0), g.auth_flow
+from endpoint_instance_groups i join endpoint_groups g on g.id = i.group_id
+join endpoint_group_users u on u.group_id = g.id left join endpoint_credential_policies p on p.group_id = g.id
+where i.instance_id = :i and g.active = 1
+"""
+"""SQL of the grants to the machine :i, in no order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A grant of a user to a machine. group_id: 0 for a direct assignment; group: its name; methods: the authentication
+    methods that it allows, empty for all. The rest is its credential policy's; policy: the password policy, or 0."""
+
+    user_id: int
+    group_id: int
+    group: str
+    ttl: str
+    privileged: str
+    home: str
+    policy: int
+    methods: str
+
+    def allows(self, method: str) -> bool:
+        """Return whether the user may authenticate by a method."""
+        return allows(self.methods, method)
+
+    @property
+    def privileges(self) -> bool:
+        """Whether the user is privileged."""
+        return is_yes(self.privileged)
+
+    @property
+    def key(self) -> Key:
+        """The user and the group."""
+        return self.user_id, self.group_id
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """All grants of a user to a machine, each with its end in microseconds, or None."""
+
+    user_id: int
+    grants: tuple[tuple[Grant, int | None], ...]
+
+    @property
+    def until(self) -> int | None:
+        """The end of the last grant; None: never."""
+        ends = [end for _, end in self.grants if end is not None]
+        return max(ends) if len(ends) == len(self.grants) else None
+
+    @property
+    def home(self) -> str:
+        """The home directory of the first grant that has one; empty without one."""
+        return next((grant.home for grant, _ in self.grants if grant.home), "")
+
+    def lasting(self, at: int) -> list[Grant]:
+        """Return the grants that have not ended at a time."""
+        return [grant for grant, end in self.grants if end is None or end > at]
+
+    def next_end(self, at: int) -> int | None:
+        """Return the first end of a grant after a time."""
+        return min((end for _, end in self.grants if end is not None and end > at), default=None)
+
+
+def is_yes(flag: str) -> bool:
+    """Return whether a flag that is stored as text is set."""
+    return flag.strip().lower() in {"true", "yes", "1"}
+
+
+def of_instance(tx: Tx, instance_id: int) -> list[Grant]:
+    """Return the grants to a machine, ordered by user and group."""
+    return tx.all(Grant, f"{GRANTS} order by user_id, group_id", i=instance_id)
+
+
+def of_user(tx: Tx, instance_id: int, user_id: int) -> list[Grant]:
+    """Return the grants of one user to a machine, ordered by group."""
+    sql = f"select * from ({GRANTS}) as grants where user_id = :u order by group_id"  # noqa: S608
+    return tx.all(Grant, sql, i=instance_id, u=user_id)
+
+
+def begun(tx: Tx, instance_id: int) -> dict[Key, int]:
+    """Return the beginning of each known grant to a machine."""
+    rows = tx.rows("select user_id, group_id, since from agent_grants where instance_id = :i", i=instance_id)
+    return {(int(user or 0), int(group or 0)): int(since or 0) for user, group, since in rows}
+
+
+def change(tx: Tx, instance_id: int, changes: Iterable[tuple[Key, bool]], at: int) -> None:
+    """Store that grants begin at a time (True), unless they are known or the user is gone; forget ended ones
+    (False)."""
+    for (user_id, group_id), begins in changes:
+        sql = "delete from agent_grants where instance_id = :i and user_id = :u and group_id = :g"
+        if begins:
+            sql = (
+                "insert into agent_grants (instance_id, user_id, group_id, since) select :i, id, :g, :at "
+                "from endpoint_users where id = :u on conflict do nothing"
+            )
+        tx.execute(sql, i=instance_id, u=user_id, g=group_id, **({"at": at} if begins else {}))
+
+
+def accesses(grants: Sequence[Grant], since: Mapping[Key, int]) -> list[Access]:
+    """Return the access of each user to a machine, in order. since: the beginning of each grant; a user without one is
+    left out."""
+    by_user: dict[int, list[tuple[Grant, int | None]]] = {}
+    for grant in grants:
+        if grant.key in since:
+            by_user.setdefault(grant.user_id, []).append((grant, _end(grant, since[grant.key])))
+    return [Access(user_id, tuple(own)) for user_id, own in by_user.items()]
+
+
+def _end(grant: Grant, since: int) -> int | None:
+    seconds = ttl_seconds(grant.ttl)
+    return None if seconds is None else since + seconds * SECOND
