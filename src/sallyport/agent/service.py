@@ -8,7 +8,6 @@ An agent starts at once and stays small, so this is the standard library's clien
 """
 
 import http.client
-import ipaddress
 import json
 import random
 import socket
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+from sallyport.base.addresses import is_loopback
 from sallyport.base.errors import ConfigError, ServiceAway, ServiceRefused
 from sallyport.base.secret import Secret
 
@@ -189,16 +189,9 @@ def _split(url: str) -> tuple[str, int, str, bool]:
         raise wrong
     if parts.scheme not in ("http", "https") or parts.query or parts.fragment or port == 0:
         raise wrong
-    if plain and not _is_loopback(host):
+    if plain and not is_loopback(host):
         raise ConfigError("service: http:// sends the key readable on the way: https:// is needed")
     return host, port or (80 if plain else 443), parts.path.rstrip("/"), not plain
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _tls(ca_certificate: Path | None) -> ssl.SSLContext:

@@ -1,15 +1,18 @@
-"""IP addresses and networks in canonical form, so that equal ones compare equal as text.
+"""IP addresses and networks in canonical form, so that equal ones compare equal as text, and the form of host names.
 
 The canonical form is that of RFC 5952. An IPv4-mapped IPv6 address (RFC 4291 section 2.5.5.2) becomes the IPv4 address,
 since dual-stack programs write IPv4 addresses so.
 """
 
+import re
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final, TypeAlias
 
 Address: TypeAlias = IPv4Address | IPv6Address
 Network: TypeAlias = IPv4Network | IPv6Network
 _MAPPED_PREFIX: Final = 96
+_LABEL: Final = r"(?!-)[a-z0-9_-]{1,63}(?<!-)"
+_HOST_NAME: Final = re.compile(rf"{_LABEL}(?:\.{_LABEL})*\.?", re.IGNORECASE)
 
 
 def parse_address(text: str) -> Address:
@@ -43,3 +46,22 @@ def canonical(text: str) -> str:
 def canonical_host(name: str) -> str:
     """Return a host name or IP address in canonical form: in lower case, without the dot of the DNS root."""
     return canonical(name.rstrip(".")).lower()
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host, without brackets, is written as this machine; no name is resolved."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def is_host(text: str) -> bool:
+    """Return whether a text is an IP address without a zone, or has the form of a host name."""
+    try:
+        ip_address(text)
+    except ValueError:
+        # Some resolvers read a name of digits as an address: 2130706433 is 127.0.0.1.
+        last = text.rstrip(".").rpartition(".")[2]
+        return len(text) <= 253 and _HOST_NAME.fullmatch(text) is not None and not last.isdecimal()
+    return "%" not in text

@@ -5,13 +5,14 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, SecretStr, TypeAdapter
 
+from sallyport.base.addresses import is_loopback
 from sallyport.base.errors import Invalid
 from sallyport.base.model import Model
 from sallyport.base.validation import Between, unfit
 from sallyport.directory.directory import DirectoryKind
 from sallyport.directory.dn import parsed
 from sallyport.directory.reading.fields import Filter
-from sallyport.outgoing.fields import HostName, is_loopback
+from sallyport.outgoing.fields import HostName
 from sallyport.outgoing.pem import Certificates
 from sallyport.web.paging import IsMinimum, Paged, Search, TotalCount
 from sallyport.web.scope import (

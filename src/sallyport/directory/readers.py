@@ -6,19 +6,20 @@ from typing import Final
 
 from pydantic import TypeAdapter, ValidationError
 
+from sallyport.base.addresses import is_loopback
 from sallyport.base.clock import Clock
 from sallyport.directory.directory import DirectoryKind
 from sallyport.directory.entry import Batch
 from sallyport.directory.imports.job import ATTRIBUTES, Read, Source
 from sallyport.directory.reading import ReadError
 from sallyport.directory.reading.connection import Account
-from sallyport.directory.reading.fields import Filter, LdapUrl, Name, in_clear
+from sallyport.directory.reading.fields import Filter, LdapUrl, Name
 from sallyport.directory.reading.graph import GRAPH, LOGIN, GraphReader, GraphSource
 from sallyport.directory.reading.okta import OktaReader, OktaSource
 from sallyport.directory.reading.reader import LdapReader, LdapSource
 from sallyport.directory.reading.search import ACCOUNTS
-from sallyport.directory.reading.server import Server
-from sallyport.outgoing.fields import ServerUrl, is_loopback
+from sallyport.directory.reading.server import Server, in_clear
+from sallyport.outgoing.fields import ServerUrl
 from sallyport.outgoing.http import HttpFactory
 from sallyport.outgoing.pem import Certificates
 

@@ -5,47 +5,27 @@ Error messages say what a field takes and never repeat a value (`base/validation
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from typing import Annotated, Final
 
 import httpx
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, SecretStr
 
+from sallyport.base.addresses import is_host, is_loopback
 from sallyport.base.validation import unfit
 
-_LABEL: Final = r"(?!-)[a-z0-9_-]{1,63}(?<!-)"
-_HOST_NAME: Final = re.compile(rf"{_LABEL}(?:\.{_LABEL})*\.?", re.IGNORECASE)
 _PRINTABLE: Final = re.compile(r"[\x21-\x7e]+")
 
 
-def is_loopback(host: str) -> bool:
-    """Whether a host (without brackets) is this machine by its very spelling; nothing is looked up."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
-
-
-def _is_host(value: str) -> bool:
-    try:
-        ipaddress.ip_address(value)
-    except ValueError:
-        # A name of digits alone is read as an address by some resolvers: 2130706433 is 127.0.0.1.
-        last = value.rstrip(".").rpartition(".")[2]
-        return len(value) <= 253 and _HOST_NAME.fullmatch(value) is not None and not last.isdecimal()
-    return "%" not in value
-
-
 def _host(value: str) -> str:
-    if not _is_host(value.strip()):
+    if not is_host(value.strip()):
         raise unfit("a host name or an IP address")
     return value.strip()
 
 
 def _authority(value: str) -> str:
     host, colon, port = value.strip().partition(":")
-    if not _is_host(host) or (colon and not (is_loopback(host) and port.isascii() and port.isdecimal())):
+    if not is_host(host) or (colon and not (is_loopback(host) and port.isascii() and port.isdecimal())):
         raise unfit("a host name")
     return value.strip()
 
@@ -60,7 +40,7 @@ def _url(value: str) -> str:
         url = httpx.URL(value.strip())
     except (httpx.InvalidURL, ValueError):
         raise unfit("a URL") from None
-    if not _PRINTABLE.fullmatch(value.strip()) or not _is_host(url.host) or url.fragment:
+    if not _PRINTABLE.fullmatch(value.strip()) or not is_host(url.host) or url.fragment:
         raise unfit("a URL such as https://mfa.example.com/path")
     if url.userinfo:
         raise unfit("a URL without a user name and a password")

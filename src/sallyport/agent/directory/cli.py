@@ -20,7 +20,7 @@ from sallyport.base.command import CommandLine
 from sallyport.base.config import ANYWHERE
 from sallyport.base.errors import StartError
 from sallyport.base.notify import Notifier
-from sallyport.directory.reading.fields import WITHOUT_LDAP, has_ldap
+from sallyport.directory.reading.connection import WITHOUT_LDAP, has_ldap
 from sallyport.directory.reading.reader import LdapReader
 from sallyport.outgoing.egress import Egress
 

@@ -9,10 +9,10 @@ from pydantic import TypeAdapter, ValidationError
 from sallyport.agent.file import AgentFile, Table
 from sallyport.base.validation import refusal
 from sallyport.directory.reading.connection import Account
-from sallyport.directory.reading.fields import Filter, LdapUrl, Line, Name, in_clear
+from sallyport.directory.reading.fields import Filter, LdapUrl, Line, Name
 from sallyport.directory.reading.reader import LdapSource
 from sallyport.directory.reading.search import ACCOUNTS
-from sallyport.directory.reading.server import Server
+from sallyport.directory.reading.server import Server, in_clear
 from sallyport.outgoing.pem import Certificates
 
 MOST_SERVERS: Final = 8

@@ -16,6 +16,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
+from importlib.util import find_spec
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from bonsai._bonsai import ldapsearchiter
     from bonsai.trio import TrioLDAPConnection
 
+WITHOUT_LDAP: Final = "Sallyport was installed without LDAP: pip install 'sallyport[ldap]'"
 SIZE_LIMIT: Final = 4  # RFC 4511 section 4.1.9
 ADMIN_LIMIT: Final = 11
 NO_SUCH_OBJECT: Final = 32
@@ -42,6 +44,11 @@ _CHUNK: Final = 65_536
 _MAX_TEXT: Final = 300
 _ANY: Final = re.compile("")
 _FAILED: Final = (trio.BrokenResourceError, trio.ClosedResourceError, OSError)
+
+
+def has_ldap() -> bool:
+    """Return whether the extra `ldap` is installed."""
+    return find_spec("bonsai") is not None
 
 
 class Policy(Enum):

@@ -48,12 +48,13 @@ from sallyport.directory.reading.connection import (
     INVALID_CREDENTIALS,
     NO_SUCH_OBJECT,
     SIZE_LIMIT,
+    WITHOUT_LDAP,
     Account,
     Connection,
     Refusal,
     bind,
+    has_ldap,
 )
-from sallyport.directory.reading.fields import WITHOUT_LDAP, has_ldap
 from sallyport.directory.reading.search import (
     ACCOUNTS,
     CONTENT,

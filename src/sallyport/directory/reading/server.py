@@ -5,11 +5,12 @@ from __future__ import annotations
 import ssl
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 import trio
 
+from sallyport.base.addresses import is_host, is_loopback
 from sallyport.directory.reading.answers import message_size
-from sallyport.directory.reading.fields import split_url
 from sallyport.outgoing.errors import ProviderError
 from sallyport.outgoing.tls import secured
 
@@ -26,6 +27,30 @@ _START_TLS: Final = b"\x30\x1d\x02\x01\x01\x77\x18\x80\x16" + _OID
 _ANSWER: Final = b"\x02\x01\x01\x78"
 _ENUMERATED: Final = b"\x0a\x01"
 _MAX_ANSWER: Final = 4096
+
+
+def split_url(url: str) -> tuple[str, str, int]:
+    """Return the scheme, the host without brackets, and the port of an LDAP URL. ValueError: another form."""
+    parts = urlsplit(url)  # which takes some control characters out
+    if (
+        not url.isprintable()
+        or parts.scheme not in ("ldap", "ldaps")
+        or parts.path.strip("/")
+        or parts.query
+        or parts.fragment
+        or "@" in url
+        or parts.hostname is None
+        or not is_host(parts.hostname)
+    ):
+        raise ValueError("not the URL of a directory server")
+    default = 636 if parts.scheme == "ldaps" else 389
+    return parts.scheme, parts.hostname, parts.port or default
+
+
+def in_clear(url: str) -> bool:
+    """Return whether a connection to an LDAP URL crosses a network unencrypted."""
+    scheme, host, _ = split_url(url)
+    return scheme == "ldap" and not is_loopback(host)
 
 
 class Unreachable(Exception):

@@ -5,7 +5,7 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from sallyport.directory.reading.fields import split_url
+from sallyport.directory.reading.server import split_url
 from sallyport.login.first.ldap.fields import DEFAULT_FILTER, LdapFields
 from sallyport.outgoing.fields import revealed, shown
 from tests.login.first.ldap.checkers import needs_bonsai

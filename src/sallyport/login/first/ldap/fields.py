@@ -9,14 +9,9 @@ from pydantic import AfterValidator, Field, model_validator
 
 from sallyport.base.errors import FieldError
 from sallyport.base.validation import Between, unfit
-from sallyport.directory.reading.fields import (
-    WITHOUT_LDAP,
-    LdapUrl,
-    Line,
-    Name,
-    has_ldap,
-    in_clear,
-)
+from sallyport.directory.reading.connection import WITHOUT_LDAP, has_ldap
+from sallyport.directory.reading.fields import LdapUrl, Line, Name
+from sallyport.directory.reading.server import in_clear
 from sallyport.login.first.model import CodeDigits, Fields, Host
 from sallyport.outgoing.fields import SharedKey
 from sallyport.outgoing.pem import Certificates
