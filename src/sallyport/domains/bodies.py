@@ -35,7 +35,7 @@ AnyMode = Annotated[
 AnyFallback = Annotated[
     Fallback,
     BeforeValidator(_lower),
-    Field(description="Outcome of a login in enforce mode if no second factor is available."),
+    Field(description="Outcome of a login in enforce mode if no second factor is available: deny or allow."),
 ]
 AnyFirstFactor = Annotated[
     FirstFactor,

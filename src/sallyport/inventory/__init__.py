@@ -1,7 +1,8 @@
-"""Network devices, the stations behind them, and the RADIUS clients that may speak to the listeners.
+"""Network devices, the stations behind them, RADIUS clients, and sessions.
 
-clients   who may speak: addresses, shared secrets, domains, what their unsigned requests may do
-devices   who was seen: found by themselves when they forward a request, again after their deletion
+clients   senders that the listeners admit: addresses, shared secrets, domains, rules for unsigned requests
+devices   senders that were seen: a device registers with its first request, and again after its deletion
+sessions  sessions by the accounting of the devices
 
-Both are small slices of their own, since a client is configuration and a device is an observation.
+A client is configuration, a device is an observation.
 """

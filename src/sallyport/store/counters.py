@@ -44,6 +44,12 @@ def total(tx: Tx, domain_id: int, name: str) -> int:
     return tx.value(int, sql, d=domain_id, name=name) or 0
 
 
+def totals(tx: Tx, name: str) -> dict[int, int]:
+    """Return the totals of all domains, by the domain's id; a list that was emptied has 0."""
+    sql = "select domain_id, value from counters where name = :name"
+    return {int(str(domain_id)): int(str(value)) for domain_id, value in tx.rows(sql, name=name)}
+
+
 def seek(tx: Tx, domain_id: int, name: str, offset: int) -> tuple[int, int]:
     """Where in a list that is counted in parts a place is: the first id of its part, and the rows from there to it."""
     if offset < 1 << PART_BITS:

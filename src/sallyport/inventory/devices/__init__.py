@@ -1,6 +1,6 @@
-"""Network devices and the stations behind them, as they were seen.
+"""Network devices and the stations behind them, as their requests show them.
 
-A device is one (domain, source address, client address, NAS-Identifier). `sightings` holds those that talk in
-memory; a first sighting is written in the same transaction as the decision on its request, before the answer leaves;
-counts and last-seen times follow within a second. A device that was deleted is a new one on its next request.
+A device is one (domain, source address, client address, NAS-Identifier). `sightings` holds the active devices in
+memory. A first sighting is written in the transaction of the decision on its request, before the reply is sent; counts
+and times follow within a second. A deleted device is a new one with its next request.
 """

@@ -27,12 +27,12 @@ ADDRESSES = ("ip_address", "client_ip")
 
 
 def operations(service: Devices, gate: Gate, clock: Clock) -> Operations:
-    """The operations of this slice."""
+    """Declare the operations of the inventory."""
     devices = Operations("Network devices", gate)
 
     @devices.post("/network_device/ListDevices", roles=READERS)
     async def list_devices(body: ListDevices, caller: Caller) -> Plain[DeviceList]:
-        """The network devices of a domain, ordered by id; found by themselves when they forward a request."""
+        """List the network devices of a domain, ordered by id. A device registers with its first request."""
         query = _query(body)
         if body.MachineType.lower() not in {"", RADIUS}:  # no other class of machine registers itself yet
             return Plain({"network_devices": [], "totalCount": 0})
@@ -43,7 +43,7 @@ def operations(service: Devices, gate: Gate, clock: Clock) -> Operations:
 
     @devices.post("/network_device/DeleteDevice", roles=OPERATORS)
     async def delete_device(body: DeleteDevice, caller: Caller) -> Done:
-        """Remove devices from the inventory; one that still forwards requests registers again."""
+        """Remove devices from the inventory. A device that sends another request registers again."""
         deleted = await service.delete(
             body.domainId,
             device_ids=body.deviceId,
@@ -54,7 +54,7 @@ def operations(service: Devices, gate: Gate, clock: Clock) -> Operations:
 
     @devices.post("/network_device/ListStations", roles=READERS)
     async def list_stations(body: ListStations, caller: Caller) -> StationList:
-        """The stations behind a domain's devices: Calling-Station-Id, its last user, first and last seen."""
+        """List the stations behind a domain's devices: Calling-Station-Id, its last user, first and last seen."""
         page = body.page()
         rows, total = await service.stations(
             body.domainId, body.deviceId, body.search, offset=page.offset, limit=page.size
@@ -74,7 +74,7 @@ def operations(service: Devices, gate: Gate, clock: Clock) -> Operations:
 
     @devices.post("/network_device/DeviceHistory", roles=READERS)
     async def device_history(body: DeviceHistory, caller: Caller) -> HistoryList:
-        """When devices were registered and deleted, newest first."""
+        """List the registrations and deletions of devices, newest first."""
         page = body.page()
         rows, total = await service.history(body.domainId, body.deviceId, offset=page.offset, limit=page.size)
         history = [
@@ -95,7 +95,7 @@ def operations(service: Devices, gate: Gate, clock: Clock) -> Operations:
 
 
 def _query(body: ListDevices) -> DeviceQuery:
-    """What is asked for. Invalid: `invalid filterBy`."""
+    """Return the query of a body. Invalid: `invalid filterBy`."""
     page = body.page()
     filter_by, value = (body.filter.filterBy, body.filter.value) if body.filter else ("", "")
     column = filter_column(filter_by)

@@ -1,7 +1,6 @@
 """The rules of the inventory."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -15,7 +14,7 @@ from sallyport.inventory.devices import repo
 from sallyport.inventory.devices.device import MAX_DELETED, DeviceQuery, DeviceRow, Forwarder, HistoryRow, StationRow
 from sallyport.inventory.devices.sightings import Changes, Refused, Registered, Sightings, write_counts
 from sallyport.metrics import InventoryMetrics
-from sallyport.store import audit
+from sallyport.store import audit, counters
 from sallyport.store.model import Store, Tx
 from sallyport.store.turns import in_slices
 from sallyport.web.paging import SHORT
@@ -45,8 +44,8 @@ class Devices:
         metrics.watch(lambda: self._counts)
 
     async def page(self, query: DeviceQuery) -> tuple[list[DeviceRow], int]:
-        """Return one page of a domain's devices and how many match in all. Counts that are not written yet are added;
-        a search or a filter finds what is written, so that it is written first."""
+        """Return one page of a domain's devices and the number of all matches. Counts in memory are added; a search or
+        a filter compares what is stored, so that they are written first."""
         if query.search or query.column:
             await self._flush_or_log()
         look = self._store.search if query.search or query.column or query.limit > SHORT else self._store.read_now
@@ -69,7 +68,7 @@ class Devices:
         return row
 
     def _is_writing(self, rows: Sequence[DeviceRow]) -> bool:
-        """Whether some of the rows may or may not have what is being written."""
+        """Return whether some of the rows are being written, so that they may be old or new."""
         ids = {device.id for device, _, _ in self._writing.devices}
         return bool(ids) and any(row.id in ids for row in rows)
 
@@ -81,25 +80,25 @@ class Devices:
     async def stations(
         self, domain_id: int, device_id: int, search: str, *, offset: int, limit: int
     ) -> tuple[list[StationRow], int]:
-        """One page of stations and how many match."""
+        """Return one page of stations and the number of all matches."""
         await self._flush_or_log()
         return await self._store.search(
             lambda tx: repo.stations(tx, domain_id, device_id, search, offset=offset, limit=limit)
         )
 
     async def history(self, domain_id: int, device_id: int, *, offset: int, limit: int) -> tuple[list[HistoryRow], int]:
-        """One page of the history and how much there is."""
+        """Return one page of the history and the number of its entries."""
         return await self._store.search(lambda tx: repo.history(tx, domain_id, device_id, offset=offset, limit=limit))
 
     async def forwarders(self, limit: int) -> list[Forwarder]:
-        """The addresses that devices of all domains were seen from, with their products."""
+        """Return the source addresses of devices of all domains, with their products."""
         return await self._store.search(lambda tx: repo.forwarders(tx, limit))
 
     async def delete(
         self, domain_id: int, *, device_ids: list[int], addresses: tuple[str, str] | None, actor: str
     ) -> int:
-        """Remove devices; how many. Their next request registers them again. NotFound: nothing is changed if one does
-        not exist. Conflict: too many have the addresses.
+        """Remove devices; return their number. Their next request registers them again. NotFound: one does not exist,
+        and nothing is removed. Conflict: too many have the addresses.
 
         A stop in the middle leaves all devices, with fewer stations; see `in_slices`.
         """
@@ -146,7 +145,7 @@ class Devices:
         return len(deleted)
 
     async def flush(self) -> None:
-        """Write what was counted since the last flush. A device that another node deleted comes back. StoreError."""
+        """Write the counts since the last flush. A device that another node deleted registers again. StoreError."""
         async with self._changing:
             for changes in self.sightings.take_changes():
                 self._writing, self._written = changes, trio.Event()
@@ -160,7 +159,7 @@ class Devices:
                     self._written.set()
 
     def count_written(self, sightings: list[Registered | Refused]) -> None:
-        """Tell metrics and log about devices that got their row, and about sightings that got none."""
+        """Count and log devices that got their row, and sightings without a row."""
         for each in sightings:
             if isinstance(each, Refused):
                 self._refuse(each)
@@ -177,7 +176,7 @@ class Devices:
             )
 
     def _refuse(self, refused: Refused) -> None:
-        """Count a sighting without a row; the log hears of a tenant's limit once an hour."""
+        """Count a sighting without a row, and log the tenant's limit once an hour."""
         self._metrics.refused.cell(refused.limit).count += 1
         if refused.device.id is None:
             self.sightings.set_aside(refused.device, refused.station)
@@ -201,18 +200,8 @@ class Devices:
             await self.flush()
             changes = self._store.changes
             if changes != self._counted:
-                self._counts = await self._store.read(_count_all)
+                totals = await self._store.read(lambda tx: counters.totals(tx, repo.COUNTER))
+                self._counts = {(str(domain_id),): float(total) for domain_id, total in totals.items()}
                 self._counted = changes
         except StoreError as error:
             log.warning("device_counts_not_written", error=str(error))
-
-
-@dataclass(frozen=True, slots=True)
-class _Count:
-    domain_id: int
-    value: int
-
-
-def _count_all(tx: Tx) -> dict[tuple[str, ...], float]:
-    rows = tx.all(_Count, "select domain_id, value from counters where name = :name", name=repo.COUNTER)
-    return {(str(row.domain_id),): float(row.value) for row in rows}

@@ -1,8 +1,8 @@
-"""Who is talking right now: devices and stations in memory, between a packet and its row.
+"""Active devices and stations in memory, and the writes of their rows.
 
-Looking a known device up costs a dictionary access; its product and medium are worked out when it is new, when its
-RADIUS client changes, and once a minute. What has been counted goes to the store with the next flush. The memory is
-bounded, with a share for each tenant: a device that made room is found again in the store.
+The look-up of a known device costs a dictionary access. Its product and medium are determined when it is new, when its
+RADIUS client changes, and once a minute. Counts go to the store with the next flush. The memory is bounded, with a
+share for each tenant; an evicted device is found again in the store.
 """
 
 import json
@@ -25,16 +25,16 @@ LOOK_AGAIN_US = 60 * SECOND
 MAX_DEVICES = 65_536
 MAX_STATIONS = 131_072
 DEVICES, STATIONS = 16, 64
-"""Of a transaction: the decisions that wait for the store get their turn between two."""
+"""Rows of one transaction: decisions that wait for the store run between two of them."""
 
 DeviceKey = tuple[int, str, bytes | None, bytes | None, bytes | None]
 Identity = tuple[int, str, str, str]
-"""What tells the rows of devices apart: domain, ip_address, client_ip, nas_identifier."""
+"""The key of a device's row: domain, ip_address, client_ip, nas_identifier."""
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Devices and stations with the number of requests, and the posture, that the store does not know yet."""
+    """Devices and stations with their requests and postures that are not written yet."""
 
     devices: list[tuple[Device, int, Posture]]
     stations: list[tuple[Station, int]]
@@ -42,7 +42,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """A device that got its row: whether it had been there before."""
+    """A device that got its row. again: it was deleted before."""
 
     device: Device
     again: bool
@@ -67,7 +67,7 @@ class Sightings:
         self._changed_stations: dict[Station, None] = {}
 
     def device(self, request: Request, source: str, client: Client, domain_id: int, at: int) -> Device:
-        """Note a request whose sender is proven. at: microseconds. A new device has no id yet."""
+        """Count an authentic request and return its device; a new device has no id yet. at: microseconds."""
         first = request.first
         key = (domain_id, source, first.get(NAS_IP_ADDRESS), first.get(NAS_IPV6_ADDRESS), first.get(NAS_IDENTIFIER))
         device = self._devices.get(key)
@@ -77,7 +77,7 @@ class Sightings:
             if dropped is not None and dropped.id is None:
                 self._drop(dropped)
         if at > device.look_again_at or device.client is not client:
-            _look(device, request, client, at)
+            _find_product(device, request, client, at)
         port_type = first.get(NAS_PORT_TYPE)
         if port_type is not None and port_type != device.port_type:
             device.port_type = port_type
@@ -89,7 +89,7 @@ class Sightings:
         return device
 
     def station(self, device: Device, name: str, user: str, at: int) -> Station:
-        """Note the station behind a device, with the user of its last login."""
+        """Count a login of a station and return it."""
         station = self._stations.get((device, name))
         if station is None:
             station = Station(device, name, user, at)
@@ -104,19 +104,18 @@ class Sightings:
         return station
 
     def touch(self, device: Device) -> None:
-        """Something was learned of a device beside a request of it: the next flush keeps it, unless it was deleted."""
+        """Include a device whose posture has changed in the next flush, unless it was deleted."""
         if not device.gone:
             self._note(device)
 
     def changed(self, identity: Identity) -> Sequence[Device]:
-        """Return the devices of a row of which something is not written yet."""
+        """Return the devices in memory with changes of a row that are not written yet."""
         return self._changed_devices.get(identity, ())
 
     def take_changes(self) -> Iterator[Changes]:
-        """Yield what has been counted up to the call, in parts that take about as long to write.
+        """Yield the changes up to the call, in parts that take about the same time to write.
 
-        A part is taken when it is yielded. What has no row yet is counted on until the transaction that gives it one
-        is through.
+        A part is taken when it is yielded. A device or a station without a row keeps its counts until it has one.
         """
         devices = [each for same in self._changed_devices.values() for each in same if each.id is not None]
         stations = [each for each in self._changed_stations if each.device.id is not None]
@@ -150,7 +149,7 @@ class Sightings:
                 del self._changed_devices[identity]
 
     def put_back(self, changes: Changes) -> None:
-        """Count again what could not be written."""
+        """Add changes that could not be written."""
         for device, requests, taken in changes.devices:
             self._note(device)
             device.requests += requests
@@ -160,7 +159,7 @@ class Sightings:
             station.requests += requests
 
     def set_aside(self, device: Device, station: Station | None) -> None:
-        """Drop what was counted for a device that got no row, and for the station behind it."""
+        """Drop the counts of a device that got no row, and of the station behind it."""
         self._drop(device)
         device.requests = 0
         if station is not None:
@@ -168,7 +167,7 @@ class Sightings:
             station.requests = 0
 
     def forget(self, domain_id: int, device_ids: set[int]) -> None:
-        """Drop devices that were deleted, and what was counted for them: their next request registers them anew."""
+        """Drop deleted devices and their counts: their next request registers them again."""
 
         def is_deleted(device: Device) -> bool:
             return device.domain_id == domain_id and device.id in device_ids
@@ -201,14 +200,14 @@ def _identity(device: Device) -> Identity:
 
 
 def new_device(request: Request, source: str, domain_id: int, at: int) -> Device:
-    """A device as its first request shows it; one that is not proven is shown in an event and never kept."""
+    """Return a device as its first request shows it. A request that is not authentic has one for its event only."""
     nas = request.first.get(NAS_IP_ADDRESS, b"") or request.first.get(NAS_IPV6_ADDRESS, b"")
     client_ip = canonical(str(ip_address(nas))) if len(nas) in {4, 16} else source
     return Device(domain_id, source, client_ip, request.text(NAS_IDENTIFIER), at)
 
 
-def _look(device: Device, request: Request, client: Client, at: int) -> None:
-    """Work out the product: what the client was registered with, else the evidence, else what was known before."""
+def _find_product(device: Device, request: Request, client: Client, at: int) -> None:
+    """Determine the product: that of the registered client, else by the evidence, else the former one."""
     device.look_again_at = at + LOOK_AGAIN_US
     device.client = client
     device.tenant_id = client.tenant_id
@@ -226,12 +225,16 @@ def _look(device: Device, request: Request, client: Client, at: int) -> None:
         device.nas_device_type = identity.nas.product
     if not device.nas_identifier:
         device.device_name = device.device_type
-    evidence = {"forwarder": _shown(identity.forwarder), "nas": _shown(identity.nas), "registered": client.product}
+    evidence = {
+        "forwarder": _evidence(identity.forwarder),
+        "nas": _evidence(identity.nas),
+        "registered": client.product,
+    }
     if any(evidence.values()):
         device.evidence = json.dumps({key: value for key, value in evidence.items() if value}, ensure_ascii=False)
 
 
-def _shown(finding: Finding | None) -> object:
+def _evidence(finding: Finding | None) -> object:
     if finding is None:
         return None
     return {"product": finding.product, "certainty": finding.certainty.value, "evidence": list(finding.evidence)}
@@ -257,8 +260,8 @@ def write_counts(tx: Tx, changes: Changes) -> list[Registered | Refused]:
 
 
 def write_first_sighting(tx: Tx, device: Device, station: Station | None) -> list[Registered | Refused]:
-    """In the transaction of a decision: write the rows of a device and a station that have none. Return what was
-    registered, and what got no row. A station that got none is tried again with each flush."""
+    """Write the missing rows of a device and its station in the transaction of a decision. Return registrations and
+    refusals. A station without a row is tried again with each flush."""
     sightings: list[Registered | Refused] = []
     if device.id is None and repo.register(tx, device):
         sightings.append(Registered(device, again=repo.registrations(tx, device.id or 0) > 1))

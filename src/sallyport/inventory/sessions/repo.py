@@ -1,10 +1,10 @@
 """The SQL of sessions.
 
-A transaction reads the sessions that its records name and writes them back, 64 in a statement. An update names only
-those indexed columns that have changed, since SQLite writes an index anew for each column that is named: what a
-session counts while it lasts touches no index.
+A transaction reads the sessions of its records and writes them back, 64 in a statement. An update names only the
+indexed columns that have changed, since SQLite writes the index of each named column: the counters of a live session
+touch no index.
 
-A page is chosen by ids, newest first; live, stopped and lost sessions stand apart in the indexes and are merged.
+A page is selected by ids, newest first. Live, stopped and lost sessions are separate in the indexes and are merged.
 """
 
 from collections import Counter
@@ -21,7 +21,7 @@ from sallyport.store.model import Tx, Value, without_case
 T = TypeVar("T")
 
 COUNTER = "sessions."
-"""What the kept totals are called, before the state."""
+"""Prefix of the names of the kept totals; the state follows."""
 Key = tuple[int, bytes]
 """A device's id and an Acct-Session-Id."""
 FOREVER = 2**63 - 1
@@ -38,7 +38,7 @@ _STATES = {each.value: each for each in State}
 
 
 def newest(tx: Tx, keys: Collection[Key]) -> dict[Key, Session]:
-    """The sessions that these Acct-Session-Ids name now, those that there are."""
+    """Return the newest sessions with these Acct-Session-Ids that exist."""
     found: dict[Key, Session] = {}
     for part in _blocks(list(keys)):
         parameters: dict[str, Value] = {}
@@ -50,7 +50,8 @@ def newest(tx: Tx, keys: Collection[Key]) -> dict[Key, Session]:
 
 
 def _blocks(items: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Parts of few sizes, so that the statements for them stay prepared: to prepare one takes as long as to run it."""
+    """Yield parts of few different sizes, so that their statements stay prepared: preparing one takes as long as
+    running it."""
     at = 0
     while at < len(items):
         size = min(LONGEST, 1 << (len(items) - at).bit_length() - 1)
@@ -61,14 +62,14 @@ def _blocks(items: Sequence[T]) -> Iterator[Sequence[T]]:
 @cache
 def _select(size: int) -> str:
     keys = ", ".join(f"(:v{number}, :s{number})" for number in range(size))
-    return (  # a join: of `in (values ...)` SQLite makes a walk through all that there is
+    return (  # a join: for `in (values ...)` SQLite scans the table
         f"with named (device, session) as (values {keys}) select {', '.join(_COLUMNS)} from named cross join sessions "
         "where device_id = device and acct_session_id = session and newest = 1"
     )
 
 
 def _session(row: tuple[Value, ...]) -> Session:
-    """A row of _COLUMNS, whose types the schema gives. By place: two of three records read one."""
+    """Return a session from a row of _COLUMNS, by position: two of three records read one."""
     values = cast(tuple[Any, ...], row)
     started, first_seen, updated, stopped, state, cause, records, recent, follows = values[_STARTED:]
     session = Session(*values[:3], started=started, follows=bool(follows))
@@ -102,13 +103,13 @@ def _row(session: Session) -> tuple[Value, ...]:
 
 @cache
 def _update(moved: tuple[str, ...]) -> str:
-    """What an existing row takes over. moved: the indexed columns that have changed."""
+    """Return the conflict clause for an existing row. moved: the indexed columns that have changed."""
     taken = ", ".join(f"{name} = excluded.{name}" for name in (*_UNINDEXED, *moved))
     return f"on conflict (device_id, acct_session_id) where newest = 1 do update set {taken}"
 
 
 def put(tx: Tx, sessions: Iterable[Session]) -> None:
-    """Write sessions that are the newest of their Acct-Session-Ids, and the kept totals."""
+    """Write the newest sessions of their Acct-Session-Ids, and the kept totals."""
     groups: dict[tuple[str, ...], list[tuple[Value, ...]]] = {}
     totals: Counter[tuple[int, State]] = Counter()
     for session in sessions:
@@ -129,7 +130,7 @@ def put(tx: Tx, sessions: Iterable[Session]) -> None:
 
 
 def supersede(tx: Tx, session: Session) -> None:
-    """Write a session whose Acct-Session-Id is another's from now on."""
+    """Write a session whose Acct-Session-Id belongs to another session from now on."""
     put(tx, [session])
     tx.execute(
         "update sessions set newest = 0 where device_id = :device and acct_session_id = :session and newest = 1",
@@ -140,8 +141,8 @@ def supersede(tx: Tx, session: Session) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """A device that has started anew, or is about to go down: what it last told of before that time is over. after: its
-    sessions of higher ids are still to be looked at."""
+    """A device that has restarted or shuts down: sessions without a later record are over. after: sessions with higher
+    ids are not examined yet."""
 
     device_id: int
     domain_id: int
@@ -150,7 +151,7 @@ class Restart:
 
 
 def restart(tx: Tx, begun: Restart) -> None:
-    """End the sessions of a device that has started anew, the first of them at once; `restarts` has the rest."""
+    """End the first sessions of a restarted device at once; `restarts` keeps the rest."""
     after = end_some(tx, begun, AT_ONCE)
     if after:
         tx.execute(
@@ -165,12 +166,12 @@ def restart(tx: Tx, begun: Restart) -> None:
 
 
 def restarts(tx: Tx) -> list[Restart]:
-    """The devices that have started anew and of which sessions are still to end."""
+    """Return the restarted devices with sessions that have not ended yet."""
     return tx.all(Restart, "select device_id, domain_id, at, after from device_restarts order by device_id limit 1000")
 
 
 def end_more(tx: Tx, begun: Restart, limit: int) -> None:
-    """Go on with a restart, unless a later one has taken its place."""
+    """Continue a restart, unless a later one has replaced it."""
     after = end_some(tx, begun, limit)
     same = {"device": begun.device_id, "at": begun.at, "before": begun.after}
     where = "where device_id = :device and at = :at and after = :before"
@@ -181,8 +182,8 @@ def end_more(tx: Tx, begun: Restart, limit: int) -> None:
 
 
 def end_some(tx: Tx, begun: Restart, limit: int) -> int:
-    """End those of the next `limit` live sessions of a device that it told of before it started anew. Return the id of
-    the last; 0: there are no more."""
+    """End those of the next `limit` live sessions of a device without a record since its restart. Return the id of the
+    last examined one; 0: there are no more."""
     found: dict[str, Value] = {"d": begun.domain_id, "device": begun.device_id, "after": begun.after}
     where = "domain_id = :d and device_id = :device and state = 'live' and id > :after"
     ids = tx.all(_id, f"select id from sessions where {where} order by id limit :limit", limit=limit, **found)
@@ -203,11 +204,11 @@ _SILENT = (
     "state = 'live' and updated < :now - :day "
     "and updated < :now - 3 * (updated - first_seen) / (case when records > 2 then records - 1 else 1 end)"
 )
-"""For a day, and for three times as long as lay between its records."""
+"""Without a record for a day, and for three times the interval of its records."""
 
 
 def silent(tx: Tx, domain_id: int, now: int, limit: int) -> list[int]:
-    """The ids of a domain's live sessions of which nothing was heard for long, at most `limit`."""
+    """Return the ids of a domain's silent live sessions, at most `limit`."""
     return tx.all(
         _id,
         f"select id from sessions where domain_id = :d and {_SILENT} order by id limit :limit",
@@ -219,7 +220,7 @@ def silent(tx: Tx, domain_id: int, now: int, limit: int) -> list[int]:
 
 
 def end_silent(tx: Tx, domain_id: int, ids: list[int], now: int) -> int:
-    """End those of them that are silent still, at their last sign of life; how many."""
+    """End those that are still silent, at the time of their last record; return their number."""
     sql = f"update sessions set state = 'lost', stopped = updated where id = :id and {_SILENT}"
     count = sum(tx.execute(sql, id=each, now=now, day=DAY_US) for each in ids)
     _lost(tx, domain_id, count)
@@ -236,21 +237,14 @@ def _id(*, id: int) -> int:
     return id
 
 
-@dataclass(frozen=True, slots=True)
-class _Count:
-    domain_id: int
-    value: int
-
-
 def live(tx: Tx) -> dict[int, int]:
-    """How many live sessions each domain has; 0 where it had some once."""
-    sql = "select domain_id, value from counters where name = :name"
-    return {row.domain_id: row.value for row in tx.all(_Count, sql, name=COUNTER + State.LIVE)}
+    """Return the number of live sessions of each domain; 0 if the last one has ended."""
+    return counters.totals(tx, COUNTER + State.LIVE)
 
 
 @dataclass(frozen=True, slots=True)
 class SessionRow:
-    """A session and its device as the interface shows them. Times in microseconds."""
+    """A session and its device, as lists show them. Times in microseconds."""
 
     id: int
     acct_session_id: bytes
@@ -282,8 +276,8 @@ class SessionRow:
 
 @dataclass(frozen=True, slots=True)
 class SessionQuery:
-    """Which sessions of a domain. live: None for live and past ones. device_id: 0 for all. since, until: when they
-    began. search: a part of user, station, address or Acct-Session-Id. before: only of a lower id."""
+    """Selected sessions of a domain. live: None for live and past ones. device_id: 0 for all. since, until: limits of
+    their begin. search: a part of user, station, address or Acct-Session-Id. before: lower ids only."""
 
     domain_id: int
     live: bool | None = None
@@ -297,8 +291,13 @@ class SessionQuery:
     limit: int = 10
 
     @property
+    def is_whole(self) -> bool:
+        """It selects by state alone, so that the kept totals count the matches."""
+        return not any((self.device_id, self.user_name, self.since, self.until != FOREVER, self.search))
+
+    @property
     def states(self) -> tuple[State, ...]:
-        """Those that are asked for."""
+        """The selected states."""
         return tuple(each for each in State if self.live is None or self.live is (each is State.LIVE))
 
 
@@ -311,16 +310,16 @@ _SEARCHED = (
 
 
 def page(tx: Tx, query: SessionQuery) -> tuple[list[SessionRow], int]:
-    """One page of sessions, newest first, and how many match in all."""
-    ids, parameters = _ids(query)
+    """Return one page of sessions, newest first, and the number of all matches."""
     rows = newest_first(tx, query)
-    if not any((query.device_id, query.user_name, query.since, query.until != FOREVER, query.search)):
+    if query.is_whole:
         return rows, sum(counters.total(tx, query.domain_id, COUNTER + state) for state in query.states)
+    ids, parameters = _ids(query)
     return rows, tx.value(int, f"select count(*) from ({ids}) as found", **parameters) or 0
 
 
 def newest_first(tx: Tx, query: SessionQuery) -> list[SessionRow]:
-    """One page of sessions, newest first. A device that was deleted is shown as its history has it."""
+    """Return one page of sessions, newest first. The fields of a deleted device come from its history."""
     ids, parameters = _ids(query)
     past = "select {} from device_history where domain_id = sessions.domain_id and device_id = sessions.device_id"
     return tx.all(
@@ -337,7 +336,7 @@ def newest_first(tx: Tx, query: SessionQuery) -> list[SessionRow]:
 
 
 def _ids(query: SessionQuery) -> tuple[str, dict[str, Value]]:
-    """SQL that gives the ids of the sessions that are meant."""
+    """Return SQL that selects the matching session ids."""
     parameters: dict[str, Value] = {"d": query.domain_id}
     where = "domain_id = :d"
     if query.before != FOREVER:
@@ -355,7 +354,7 @@ def _ids(query: SessionQuery) -> tuple[str, dict[str, Value]]:
     if query.since or query.until != FOREVER:
         where = f"{where} and started >= :since and started < :until"
         parameters |= {"since": query.since, "until": query.until}
-    if narrow:  # the index of the user or of the time is better than that of the state, which is kept out
+    if narrow:  # the index of the user or of the time is better than the index of the state, which is hidden
         if query.live is not None:
             where = f"{where} and coalesce(state, '') {'=' if query.live else '<>'} '{State.LIVE}'"
         return f"select id from sessions where {where}", parameters

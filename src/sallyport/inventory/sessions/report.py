@@ -1,8 +1,7 @@
-"""What one Accounting-Request tells of a session: octets in, plain values out (RFC 2866, 2869, 3162, 4818, 6911).
+"""The content of one Accounting-Request: octets in, plain values out (RFC 2866, 2869, 3162, 4818, 6911).
 
-Nothing in a packet is an error here. A value whose length is none of its type is taken as absent, a time that cannot
-be is not believed, and a number that the store could not hold is the largest that it can: the record itself is kept
-octet by octet, whatever this makes of it.
+Nothing in a packet is an error here. A value with a wrong length counts as absent, an impossible time is ignored, and a
+number that the store cannot hold becomes the largest possible one. The record itself is stored octet by octet.
 """
 
 import socket
@@ -45,7 +44,7 @@ from sallyport.store.model import Value
 
 
 class Status(IntEnum):
-    """Acct-Status-Type (RFC 2866 section 5.1), as far as it is about sessions."""
+    """Acct-Status-Type (RFC 2866 section 5.1), the values that concern sessions."""
 
     START = 1
     STOP = 2
@@ -54,7 +53,7 @@ class Status(IntEnum):
     OFF = 8
 
 
-# Names of their own: before Python 3.12, to look a member up in its enumeration takes half a microsecond.
+# Module constants: before Python 3.12, the look-up of a member in its enumeration takes half a microsecond.
 START, STOP, INTERIM, ON, OFF = Status
 OF_SESSION: Final = frozenset({START, STOP, INTERIM})
 OF_DEVICE: Final = frozenset({ON, OFF})
@@ -63,7 +62,7 @@ EARLIEST_US: Final = 86_400 * SECOND  # how far an Event-Timestamp may lie befor
 LATEST_US: Final = 300 * SECOND  # and how far after it: clocks differ
 MOST: Final = 2**63 - 1
 PASSING: Final = frozenset({ACCT_DELAY_TIME, EVENT_TIMESTAMP, PROXY_STATE, MESSAGE_AUTHENTICATOR})
-"""What differs when the same record is sent again, or by another way."""
+"""Attributes that differ when the same record is sent again, or through another proxy."""
 INTEGERS: Final = (
     ACCT_STATUS_TYPE, ACCT_DELAY_TIME, EVENT_TIMESTAMP, ACCT_SESSION_TIME, ACCT_TERMINATE_CAUSE,
     ACCT_INPUT_OCTETS, ACCT_INPUT_GIGAWORDS, ACCT_OUTPUT_OCTETS, ACCT_OUTPUT_GIGAWORDS,
@@ -74,18 +73,18 @@ FACTS: Final = (
     "user_name", "station", "called_station", "class", "multi_session_id", "nas_port", "nas_port_id", "nas_port_type",
     "framed_ip", "framed_ipv6", "framed_ipv6_prefix", "delegated_ipv6_prefix",
 )  # fmt: skip
-"""What a session is and does not count, in the order of `Report.facts`."""
+"""Columns of a session that are no counters, in the order of `Report.facts`."""
 USER, STATION, MULTI_SESSION = (FACTS.index(name) for name in ("user_name", "station", "multi_session_id"))
 COUNTS: Final = ("session_time", "input_octets", "output_octets", "input_packets", "output_packets")
-"""What only grows, in the order of `Report.counts`; session_time in seconds."""
+"""Columns that only grow, in the order of `Report.counts`; session_time in seconds."""
 
 
 class Report:
     """One record.
 
-    status: 0 where it is absent or malformed. at: when it happened, begun: when its session began at the latest, both
-    in microseconds. session_id: empty where it belongs to no session. tells_time: it has an Acct-Session-Time.
-    user, station: empty where they are not told. cause: of its end. digest: the same for a record that is sent again.
+    status: 0 if absent or malformed. at: time of the event; begun: latest possible begin of the session; both in
+    microseconds. session_id: empty for a record without a session. tells_time: it has an Acct-Session-Time. user,
+    station: empty if absent. cause: Acct-Terminate-Cause. digest: equal for a record that is sent again.
     """
 
     __slots__ = (
@@ -119,8 +118,8 @@ class Report:
 
 
 def _happened(delay_s: int, stamp_s: int | None, received: int) -> int:
-    """When a record's event was, in microseconds: Event-Timestamp (RFC 2869 section 5.3) where it can be true, else
-    the time of its receipt less Acct-Delay-Time (RFC 2866 section 5.2)."""
+    """Return the time of a record's event in microseconds: Event-Timestamp (RFC 2869 section 5.3) if it is plausible,
+    else the time of receipt minus Acct-Delay-Time (RFC 2866 section 5.2)."""
     sent = received - (delay_s * SECOND if delay_s <= LONGEST_DELAY_S else 0)
     if stamp_s is not None and sent - EARLIEST_US <= stamp_s * SECOND <= sent + LATEST_US:
         return min(stamp_s * SECOND, received)
@@ -128,7 +127,7 @@ def _happened(delay_s: int, stamp_s: int | None, received: int) -> int:
 
 
 def _facts(first: Mapping[int, bytes], port: int | None, port_type: int | None) -> tuple[Value, ...]:
-    """All but user and station."""
+    """Return the facts after user and station."""
     get = first.get
     return (
         _text(get(CALLED_STATION_ID)),
@@ -149,7 +148,7 @@ def _text(value: bytes | None) -> str | None:
 
 
 def _octets(count: int, rounds: int) -> int:
-    """A counter of octets with how often it went round 2^32 (RFC 2869 sections 5.1 and 5.2)."""
+    """Return a counter of octets. rounds: its overflows of 2^32 (RFC 2869 sections 5.1 and 5.2)."""
     octets = rounds << 32 | count
     return octets if octets < MOST else MOST
 
@@ -163,7 +162,7 @@ def _address_v6(value: bytes | None) -> str | None:
 
 
 def _prefix(value: bytes | None) -> str | None:
-    """A prefix with its length (RFC 3162 section 2.3): a reserved octet, the length, as many octets as needed."""
+    """Return a prefix with its length (RFC 3162 section 2.3): a reserved octet, the length, the needed octets."""
     if value is None or not 2 <= len(value) <= 18 or value[1] > 128:
         return None
     return f"{socket.inet_ntop(socket.AF_INET6, value[2:].ljust(16, bytes(1)))}/{value[1]}"

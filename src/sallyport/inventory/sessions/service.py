@@ -1,4 +1,4 @@
-"""The rules of sessions: what a transaction of records writes, who reads them, and when a silent one is over."""
+"""The rules of sessions: writing the records of a transaction, reading pages, ending silent sessions."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
@@ -19,6 +19,7 @@ from sallyport.store.model import Store, Tx
 
 COUNT_S = 5.0
 SILENT_S = 600.0
+SHORT_READ = 100  # rows that are read on the event loop
 CHUNK = 500  # sessions that end in one transaction
 _LABELS: Final[dict[int, str]] = {
     Status.START: "start",
@@ -32,7 +33,7 @@ log = structlog.get_logger()
 
 
 class Record(NamedTuple):
-    """One record of a transaction: what it tells, and of which device. device_id: 0 for a device without a row."""
+    """One record of a transaction. device_id: 0 for a device without a row."""
 
     domain_id: int
     device_id: int
@@ -40,24 +41,24 @@ class Record(NamedTuple):
 
     @property
     def key(self) -> Key:
-        """What it calls its session."""
+        """Key of its session."""
         return self.device_id, self.report.session_id
 
     @property
     def has_session(self) -> bool:
-        """Whether it is of a session: these are known by their device and Acct-Session-Id."""
+        """The record belongs to a session, which has a device and an Acct-Session-Id."""
         return self.device_id > 0 and bool(self.report.session_id)
 
     @property
     def ends_all(self) -> bool:
-        """Whether its device starts anew (RFC 2866 section 5.1: Accounting-On, Accounting-Off)."""
+        """The device restarts or shuts down (RFC 2866 section 5.1: Accounting-On, Accounting-Off)."""
         return self.report.status in OF_DEVICE
 
 
 def write_records(tx: Tx, records: Iterable[Record]) -> list[bool]:
-    """In the transaction of accounting records: what they change in their sessions.
+    """Write the changes of sessions in the transaction of the accounting records.
 
-    Tells of each whether it is to be kept: False for one that its session has taken in before.
+    Return for each record whether to keep it: False for a retransmission that its session has counted before.
     """
     fresh: list[bool] = []
     for ends_all, group in groupby(records, key=lambda record: record.ends_all):
@@ -109,20 +110,22 @@ class Sessions:
         metrics.watch(lambda: {(str(domain_id),): float(count) for domain_id, count in tuple(self._live.items())})
 
     async def page(self, query: SessionQuery) -> tuple[list[SessionRow], int]:
-        """One page of a domain's sessions, newest first, and how many match in all."""
-        return await self._store.search(lambda tx: repo.page(tx, query))
+        """Return one page of a domain's sessions, newest first, and the number of all matches."""
+        is_short = query.is_whole and query.offset + query.limit <= SHORT_READ
+        read = self._store.read_now if is_short else self._store.search
+        return await read(lambda tx: repo.page(tx, query))
 
     async def newest(self, query: SessionQuery) -> list[SessionRow]:
         """`page` without the total."""
         return await self._store.search(lambda tx: repo.newest_first(tx, query))
 
     def count_records(self, statuses: Mapping[int, int]) -> None:
-        """Tell the metrics of records that were kept. statuses: how many of each Acct-Status-Type."""
+        """Count records that were kept. statuses: their number by Acct-Status-Type."""
         for status, count in statuses.items():
             self._metrics.records.cell(_LABELS.get(status, "other")).count += count
 
     async def end_silent(self) -> int:
-        """End the live sessions of which nothing was heard for long; how many. StoreError."""
+        """End silent live sessions; return their number. StoreError."""
         now, ended = self._clock(), 0
         for domain_id, count in (await self._store.read(repo.live)).items():
             while count and (
@@ -132,7 +135,7 @@ class Sessions:
         return ended
 
     async def end_restarted(self) -> None:
-        """End the sessions of devices that have started anew, as far as the record itself has not. StoreError."""
+        """End the remaining sessions of restarted devices. StoreError."""
         while found := await self._store.read(repo.restarts):
             for each in found:
                 await self._store.write(partial(repo.end_more, begun=each, limit=CHUNK))

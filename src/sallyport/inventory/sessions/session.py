@@ -1,4 +1,4 @@
-"""What a record changes in its session. Pure, and so made that the order in which records arrive does not matter."""
+"""The change of a session by a record: pure, and the same in any order of arrival."""
 
 from enum import StrEnum
 from typing import Final, NamedTuple
@@ -10,13 +10,13 @@ from sallyport.store.model import Value
 NAS_REBOOT: Final = 11  # Acct-Terminate-Cause, RFC 2866 section 5.10
 DIGEST: Final = 8
 REMEMBERED: Final = 16  # records that a session knows again
-# A record that is repeated without Acct-Delay-Time looks as new as it arrives; so long after the end of a session it
-# is taken for a repetition of what belongs to that session.
+# A record that is repeated without Acct-Delay-Time looks new when it arrives. For this time after the end of a
+# session it counts as a repetition of that session's records.
 REPEATS_US: Final = 300 * SECOND
 
 
 class State(StrEnum):
-    """live: it goes on. stopped: its device said so. lost: its device restarted, or fell silent."""
+    """State of a session. stopped: its device reported the end. lost: its device restarted or fell silent."""
 
     LIVE = "live"
     STOPPED = "stopped"
@@ -27,7 +27,7 @@ LIVE, STOPPED, LOST = State
 
 
 class Stored(NamedTuple):
-    """What the store has of a session in its indexes: columns by their names."""
+    """The indexed columns of a session."""
 
     state: State
     user_name: Value
@@ -42,9 +42,9 @@ _NO_COUNTS: Final = (0,) * len(COUNTS)
 class Session:
     """A session in memory, between two transactions of its row. Times in microseconds.
 
-    facts, counts: in the order of report.FACTS and COUNTS. started: by what its records show; first_seen, updated: the
-    first and last event that was told. records: how many different ones. recent: their last digests. follows: another
-    of the same Acct-Session-Id was before it. stored: None where it has no row yet.
+    facts, counts: in the order of report.FACTS and COUNTS. started: begin by its records; first_seen, updated: times of
+    its first and last event. records: number of different records. recent: their last digests. follows: an earlier
+    session had the same Acct-Session-Id. stored: None without a row.
     """
 
     __slots__ = (
@@ -55,7 +55,7 @@ class Session:
     def __init__(
         self, domain_id: int, device_id: int, acct_session_id: bytes, *, started: int, follows: bool = False
     ) -> None:
-        """One of which no record was taken in yet."""
+        """Begin without a record."""
         self.domain_id = domain_id
         self.device_id = device_id
         self.acct_session_id = acct_session_id
@@ -74,11 +74,11 @@ class Session:
 
     @property
     def indexed(self) -> Stored:
-        """What the store's indexes are made of."""
+        """The values of the indexed columns."""
         return Stored(self.state, self.facts[USER], self.started, self.stopped)
 
     def is_over_for(self, report: Report) -> bool:
-        """Whether a record is of another session, which got the same Acct-Session-Id after this one."""
+        """Return whether a record belongs to a later session with the same Acct-Session-Id."""
         repeated = self._knows(report)
         if report.status == START and not repeated:
             if self._differs(report, MULTI_SESSION):
@@ -91,13 +91,13 @@ class Session:
         return report.begun > self.stopped + REPEATS_US
 
     def take_in(self, report: Report) -> bool:
-        """Add what a record tells. False: it was taken in before."""
+        """Apply a record. False: it was applied before."""
         if self._knows(report):
-            if self.state is LIVE:  # an idle session may have nothing new to tell
+            if self.state is LIVE:  # the records of an idle session may be equal
                 self.updated = max(self.updated, report.at)
             return False
         if self.follows and report.at < self.started - SECOND:
-            return True  # a late one of the session before it
+            return True  # a late record of the session before
         self.recent = self.recent[-DIGEST * (REMEMBERED - 1) :] + report.digest
         self.records += 1
         newer, older = (report.facts, self.facts) if report.at >= self.updated else (self.facts, report.facts)
@@ -116,12 +116,12 @@ class Session:
         return True
 
     def give_up(self) -> None:
-        """Another session took its name: it ended unseen, if it had not before."""
+        """End a live session whose Acct-Session-Id another session has now."""
         if self.state is LIVE:
             self.state, self.stopped = LOST, self.updated
 
     def _stop(self, report: Report) -> None:
-        """The last of several ends counts, and any of them more than a device's silence."""
+        """Apply an end: the last of several counts, and a reported end replaces a lost session's."""
         if self.state is not STOPPED or self.stopped is None or report.at >= self.stopped:
             self.state, self.stopped, self.cause = STOPPED, report.at, report.cause
 
@@ -133,6 +133,6 @@ class Session:
         return at >= 0
 
     def _differs(self, report: Report, fact: int) -> bool:
-        """Whether both tell this fact, and not the same."""
+        """Return whether both have this fact, with different values."""
         known, told = self.facts[fact], report.facts[fact]
         return known is not None and told is not None and known != told
