@@ -1,8 +1,8 @@
-"""What decides on a login beside its two factors, for each domain.
+"""The policies of a domain that decide on a login beside its two factors.
 
     rules     login rules: allow, block, or require a second factor; reply attributes
-    bypass    stations that are let in by their MAC address
+    bypass    stations that are admitted by their MAC address
     lockouts  users and stations that are refused after too many failures
 
-`login` asks them, and passes itself as an `attempt.Attempt`.
+`login` calls them, and passes each login as an `attempt.Attempt`.
 """

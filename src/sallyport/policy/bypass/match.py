@@ -1,9 +1,8 @@
 """Requests that ask for MAC authentication bypass, and the notations of a MAC address.
 
-A NAS that has seen no supplicant asks in the station's name: User-Name and Calling-Station-Id are the same address,
-and the password is that address once more, or nothing. Products differ in how they write it, and in Service-Type: Cisco
-sends Call-Check (RFC 2865 section 5.6), others Framed or none. Some ask by EAP-MD5, with the address as identity and as
-password.
+A NAS that has found no supplicant asks in the station's name: User-Name and Calling-Station-Id are the same address,
+and the password is that address again, or absent. Products differ in the notation, and in Service-Type: Cisco sends
+Call-Check (RFC 2865 section 5.6), others Framed or none. Some use EAP-MD5, with the address as identity and password.
 """
 
 from typing import Final
@@ -51,7 +50,8 @@ def asking(login: Attempt) -> str:
 
 
 def asking_by_eap(login: Attempt) -> str:
-    """The station that a request asks for by EAP, where its address is to be the password too (EAP-MD5); else empty."""
+    """Return the station that a request asks for by EAP, as 12 hex digits; empty if it asks for none. Its address has
+    to be the password too (EAP-MD5)."""
     return _station(login) if login.method == Method.EAP and login.request.signed else ""
 
 

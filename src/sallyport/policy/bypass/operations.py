@@ -11,25 +11,25 @@ from sallyport.web.scope import ADMINS, READERS, Caller, Gate
 
 
 def operations(service: Bypass, gate: Gate) -> Operations:
-    """The operations of this slice. The list says who gets in, so changing it is the admin's."""
+    """Return the operations. The list decides on access, so only an admin changes it."""
     bypass = Operations("Login rules", gate)
 
     @bypass.post("/ad/ListBypassStations", roles=READERS)
     async def list_bypass_stations(body: ListBypassStations, caller: Caller) -> Plain[StationList]:
-        """The stations of a domain that are let in by their MAC address."""
+        """List the stations of a domain that are admitted by their MAC address."""
         page = body.page()
         rows, total = await service.page(body.domainId, body.search, offset=page.offset, limit=page.size)
         return Plain({"stations": [entry(row) for row in rows], "totalCount": total})
 
     @bypass.post("/ad/AddBypassStation", roles=ADMINS)
     async def add_bypass_station(body: AddBypassStation, caller: Caller) -> Done:
-        """Let stations in by their MAC address (MAC authentication bypass). It holds for the next request."""
+        """Admit stations by their MAC address (MAC authentication bypass), from the next request on."""
         added = await service.add(body.domainId, body.station, body.name)
         return Done(message=f"{added} station(s) added")
 
     @bypass.post("/ad/DeleteBypassStation", roles=ADMINS)
     async def delete_bypass_station(body: DeleteBypassStation, caller: Caller) -> Done:
-        """Take stations off the list, all or none; their sessions end where the domain says so."""
+        """Take stations off the list, all or none. Their sessions end if the domain disconnects on revocation."""
         removed = await service.delete(body.domainId, body.station)
         return Done(message=f"{removed} station(s) deleted")
 

@@ -1,7 +1,7 @@
 """The SQL of the stations of MAC authentication bypass. station: 12 hex digits in lower case.
 
-A list is written by one statement: the thread of the store gives the interpreter up for each, and while other threads
-compute it took 0.6 s to write 1,000 of them. The logins of all tenants waited for that transaction.
+One statement writes a list. The store's thread gives up the interpreter for each statement: while other threads
+computed, 1,000 statements took 0.6 s, and the logins of all tenants waited for that transaction.
 """
 
 import json
@@ -30,7 +30,7 @@ class StationRow:
 
 @dataclass(frozen=True, slots=True)
 class _Extent:
-    """A number of rows and the highest id, which no later row has again: they tell whether anything has changed."""
+    """The number of rows and the highest id, which no later row gets again: equal extents mean equal rows."""
 
     count: int
     last: int
@@ -44,18 +44,18 @@ class _Member:
 
 @dataclass(slots=True)
 class Known:
-    """What was read before, so that a change elsewhere does not read a hundred thousand rows again."""
+    """The rows of the last load, so that an unrelated change does not read a hundred thousand rows again."""
 
     extent: _Extent | None = None
     lists: Lists = field(default_factory=dict)
 
     def forget(self) -> None:
-        """The store was replaced as a whole."""
+        """Read all rows again: the store was replaced."""
         self.extent = None
 
 
 def load(tx: Tx, known: Known) -> Lists:
-    """The lists of all domains."""
+    """Return the lists of all domains."""
     extent = tx.one(_Extent, "select count(*) as count, coalesce(max(id), 0) as last from bypass_stations")
     if extent == known.extent:
         return known.lists
@@ -67,7 +67,7 @@ def load(tx: Tx, known: Known) -> Lists:
 
 
 def add(tx: Tx, domain_id: int, stations: Sequence[str], name: str, at: int) -> None:
-    """Put stations on a list; one that is there gets the name, unless it is empty. Conflict: they are too many."""
+    """Put stations on a list. A listed station gets the name, unless it is empty. Conflict: too many stations."""
     tx.execute(
         "insert into bypass_stations (domain_id, station, name, added_at) "
         "select :domain, value, :name, :at from json_each(:stations) where true "
@@ -78,7 +78,7 @@ def add(tx: Tx, domain_id: int, stations: Sequence[str], name: str, at: int) -> 
         at=at,
     )
     if _count(tx, domain_id) > MAX_STATIONS:
-        raise Conflict(f"a domain has at most {MAX_STATIONS} stations that are let in by their MAC address")
+        raise Conflict(f"a domain has at most {MAX_STATIONS} stations that are admitted by their MAC address")
 
 
 def delete(tx: Tx, domain_id: int, stations: Sequence[str]) -> None:
@@ -91,7 +91,7 @@ def delete(tx: Tx, domain_id: int, stations: Sequence[str]) -> None:
 
 
 def page(tx: Tx, domain_id: int, search: str, key: str, *, offset: int, limit: int) -> tuple[list[StationRow], int]:
-    """One page of a list, ordered by id, and how many there are. search: a part of the name, without case; key: of the
+    """Return one page of a list, ordered by id, and the total. search: part of the name, without case; key: part of the
     address."""
     where = "from bypass_stations where domain_id = :domain"
     if search:

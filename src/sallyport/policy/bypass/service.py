@@ -1,4 +1,4 @@
-"""Which stations are let in by their MAC address."""
+"""The lists of stations that are admitted by their MAC address."""
 
 from collections.abc import Sequence
 
@@ -16,8 +16,8 @@ from sallyport.store.snapshot import Configuration
 
 
 class Bypass:
-    """The lists of all domains; reading never waits, changing returns once it holds. revocations: told of each station
-    that is taken off."""
+    """The lists of all domains. Reading never waits; a change applies when it returns. revocations: ends the sessions
+    of stations that are taken off a list."""
 
     def __init__(
         self, configuration: Configuration, clock: Clock = now_us, *, revocations: Revocations | None = None
@@ -37,7 +37,8 @@ class Bypass:
         return stations is not None and asking(login) in stations
 
     def admits_by_eap(self, login: Attempt, domain_id: int) -> str:
-        """The station on the domain's list, as 12 hex digits, that a login asks for by EAP; empty: none."""
+        """Return the station on the domain's list, as 12 hex digits, that a login asks for by EAP; empty if there is
+        none."""
         stations = self._lists.value.get(domain_id)
         station = asking_by_eap(login) if stations else ""
         return station if stations and station in stations else ""
@@ -47,7 +48,8 @@ class Bypass:
         return station in self._lists.value.get(domain_id, ())
 
     async def add(self, domain_id: int, stations: Sequence[str], name: str = "") -> int:
-        """Put stations (12 hex digits) on a domain's list; how many. One that is there gets the name. Conflict."""
+        """Put stations (12 hex digits) on a domain's list, and return their number. A listed one gets the name.
+        Conflict."""
         wanted, at = list(dict.fromkeys(stations)), self._clock()
 
         def work(tx: Tx) -> int:
@@ -58,27 +60,27 @@ class Bypass:
         return await self._configuration.change(work)
 
     async def delete(self, domain_id: int, stations: Sequence[str]) -> int:
-        """Take stations off, all or none; how many. NotFound."""
+        """Take stations off, all or none, and return their number. NotFound."""
         wanted, at = list(dict.fromkeys(stations)), self._clock()
 
         def work(tx: Tx) -> int:
             repo.delete(tx, domain_id, wanted)
             self._record(tx, "bypass.delete", domain_id, wanted, "", at)
             names = [name for station in wanted for name in spellings(station)]
-            self._revocations.revoke(tx, domain_id, names, "the station is not let in by its address any more")
+            self._revocations.revoke(tx, domain_id, names, "the station is no longer admitted by its address")
             return len(wanted)
 
         return await self._configuration.change(work)
 
     async def page(self, domain_id: int, search: str, *, offset: int, limit: int) -> tuple[list[StationRow], int]:
-        """One page of a domain's list, and how many there are."""
+        """Return one page of a domain's list, and the total."""
         text, key = search.strip(), station_key(search).translate(_MARKS)
         return await self._configuration.store.search(
             lambda tx: repo.page(tx, domain_id, text, key, offset=offset, limit=limit)
         )
 
     def _record(self, tx: Tx, action: str, domain_id: int, stations: Sequence[str], name: str, at: int) -> None:
-        told: JSON = [written(station) for station in stations]
+        changed: JSON = [written(station) for station in stations]
         audit.record(
             tx,
             action,
@@ -86,7 +88,7 @@ class Bypass:
             tenant_id=audit.tenant_of(tx, domain_id),
             domain_id=domain_id,
             target=f"{len(stations)} station(s)",
-            changes={"stations": [None, told], **({"name": [None, name]} if name else {})},
+            changes={"stations": [None, changed], **({"name": [None, name]} if name else {})},
         )
 
 

@@ -33,8 +33,8 @@ class Failure(Enum):
 
 @dataclass(slots=True)
 class Lock:
-    """One that is locked out. at: of the failure that did it. holds: False until the store has agreed to it; where it
-    does not, the lock is over at once, and the next failure asks again."""
+    """A lock. at: time of the failure that led to it. holds: False until the store has confirmed it; if it does not,
+    the lock is over at once, and the next failure asks again."""
 
     at: int
     until: int
@@ -49,10 +49,9 @@ class _Failure(NamedTuple):
 
 
 class Failures:
-    """The names of one sort. limit: so many failures within the window lock a name, for `lock_us`.
+    """The failures of one kind of names. limit: number of failures within the window that lock a name for `lock_us`.
 
-    Both tables are bounded, with a share for each tenant: the name of the tenant with the most that failed, or was
-    locked, longest ago makes room.
+    Both tables are bounded, with a share for each tenant: the oldest name of the largest tenant is evicted first.
     """
 
     def __init__(self, limit: int, lock_us: int, *, max_names: int = MAX_NAMES) -> None:
@@ -62,12 +61,12 @@ class Failures:
         self.locks = BoundedMap[Key, Lock](max_names)
 
     def __len__(self) -> int:
-        """How many names are remembered."""
+        """Return the number of names in memory."""
         return len(self._failed) + len(self.locks)
 
     @property
     def locked(self) -> int:
-        """How many are locked out."""
+        """Return the number of locked names."""
         return sum(lock.holds for lock in self.locks.values())
 
     def is_locked(self, key: Key, now: int) -> bool:
@@ -76,15 +75,14 @@ class Failures:
         return lock is not None and lock.holds and now < lock.until
 
     def knows(self, key: Key, now: int) -> bool:
-        """Whether a name is locked out now, or the store is being asked about it."""
+        """Whether a name is locked out now, or the store is about to confirm it."""
         lock = self.locks.get(key)
         return lock is not None and now < lock.until
 
     def fail(self, key: Key, tenant_id: int, at: int, proof: bytes = b"", *, of_code: bool = False) -> int:
-        """Count a failure: how many there are within the window, this one among them; 0 where it is none.
+        """Count a failure and return the number within the window, including this one; 0 for a repeated guess.
 
-        proof: tells this guess from others. One that was counted already within the window is the same again. of_code:
-        it was the second factor's.
+        proof: identifies the guess; the same proof within the window is the same guess. of_code: the code was wrong.
         """
         before = self._failed.get(key) or ()
         if proof and any(each.proof == proof for each in before):
@@ -95,26 +93,26 @@ class Failures:
         return len(failures)
 
     def lock(self, key: Key, tenant_id: int, at: int, now: int, failures: int, *, holds: bool = True) -> Lock:
-        """Lock a name out. at: of the failure that did it."""
+        """Lock a name out. at: time of the failure that led to it."""
         lock = Lock(at, now + self._lock_us, failures, holds)
         self.restore(key, tenant_id, lock)
         return lock
 
     def restore(self, key: Key, tenant_id: int, lock: Lock) -> None:
-        """A lock that the store has."""
+        """Add a lock of the store."""
         self.locks.put(key, lock, tenant_id)
 
     def forgive(self, key: Key, *, codes: bool) -> None:
-        """A success: what was counted is forgotten. codes: wrong codes too: the second factor was a success as well."""
+        """Reset the count after a success. codes: also for wrong codes, since the second factor was approved."""
         self._keep(key, lambda failure: failure.of_code and not codes)
 
     def unlock(self, key: Key) -> None:
-        """An admin says so: as if nothing had been."""
+        """Remove the lock and the count of a name."""
         self._failed.pop(key)
         self.locks.pop(key)
 
     def take_back(self, key: Key, at: int) -> None:
-        """A failure that could not be recorded, so that nobody was answered, was none; nor was its lock."""
+        """Remove a failure that could not be recorded, so that no reply was sent, and its lock."""
         self._keep(key, lambda failure: failure.at != at)
         lock = self.locks.get(key)
         if lock is not None and lock.at == at:
@@ -129,7 +127,7 @@ class Failures:
             self._failed.pop(key)
 
     def sweep(self, now: int) -> int:
-        """Forget what is over; how many locks have ended. The oldest are first."""
+        """Remove expired failures and locks, oldest first; return the number of expired locks."""
         self._failed.pop_oldest_while(lambda failures: failures[-1].at <= now - WINDOW_US)
         return len(self.locks.pop_oldest_while(lambda lock: lock.until <= now))
 

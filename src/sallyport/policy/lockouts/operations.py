@@ -15,14 +15,14 @@ def operations(service: Lockouts, gate: Gate) -> Operations:
 
     @lockouts.post("/ad/ListLockouts", roles=READERS)
     async def list_lockouts(body: ListLockouts, caller: Caller) -> Plain[LockoutList]:
-        """The users and stations of a domain that are locked out now, after too many failures."""
+        """List the users and stations of a domain that are locked out now, after too many failures."""
         page = body.page()
         rows, total = await service.page(body.domainId, offset=page.offset, limit=page.size)
         return Plain({"lockouts": [entry(row) for row in rows], "totalCount": total})
 
     @lockouts.post("/ad/Unlock", roles=OPERATORS)
     async def unlock(body: Unlock, caller: Caller) -> Done:
-        """Let a user or a station that is locked out in again; its failures count from the beginning."""
+        """Unlock a user or a station. Its failures count from 0 again."""
         was_locked = await service.unlock(body.domainId, *body.named)
         return Done(message="unlocked" if was_locked else "was not locked out")
 

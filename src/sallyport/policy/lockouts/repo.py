@@ -30,7 +30,7 @@ _COLUMNS = ", ".join(LockoutRow.__dataclass_fields__)
 
 
 def write(tx: Tx, row: LockoutRow) -> None:
-    """Keep a lock-out, in the place of one that is over."""
+    """Store a lock, in the place of an expired one."""
     tx.execute(
         f"insert into lockouts ({_COLUMNS}) values (:d, :kind, :key, :name, :since, :until, :failures) "
         "on conflict (domain_id, kind, name_key) do update set name = excluded.name, since = excluded.since, "
@@ -46,7 +46,7 @@ def write(tx: Tx, row: LockoutRow) -> None:
 
 
 def of_kind(tx: Tx, domain_id: int, kind: Kind, now: int) -> list[LockoutRow]:
-    """A domain's users or stations that are locked out."""
+    """Return a domain's locked users or stations."""
     return tx.all(
         LockoutRow,
         f"select {_COLUMNS} from lockouts where domain_id = :d and kind = :kind and until > :now",
@@ -67,12 +67,12 @@ def delete(tx: Tx, row: LockoutRow) -> None:
 
 
 def purge(tx: Tx, now: int) -> int:
-    """Delete those that are over."""
+    """Delete expired locks."""
     return tx.execute("delete from lockouts where until <= :now", now=now)
 
 
 def load(tx: Tx, now: int) -> list[OwnedRow]:
-    """All that hold, those that end first first."""
+    """Return the locks that hold, those that end first first."""
     owners = "(select id as domain_id, tenant_id from domains) as owners using (domain_id)"
     return tx.all(
         OwnedRow,
@@ -82,7 +82,7 @@ def load(tx: Tx, now: int) -> list[OwnedRow]:
 
 
 def page(tx: Tx, domain_id: int, now: int, *, offset: int, limit: int) -> tuple[list[LockoutRow], int]:
-    """One page of those of a domain that hold, ordered by id, and how many there are."""
+    """Return one page of a domain's locks that hold, ordered by id, and the total."""
     where = "from lockouts where domain_id = :d and until > :now"
     rows = tx.all(
         LockoutRow,
@@ -96,7 +96,7 @@ def page(tx: Tx, domain_id: int, now: int, *, offset: int, limit: int) -> tuple[
 
 
 def has_other_station(tx: Tx, domain_id: int, device_id: int, station: str) -> bool:
-    """Whether a device was seen with another station than this one, which is named as it was sent."""
+    """Whether a device was seen with another station than this one, named as it was sent."""
     found = tx.value(
         int,
         "select 1 from stations where domain_id = :d and device_id = :device and station <> :station limit 1",

@@ -1,4 +1,4 @@
-"""The rules of lock-outs: what a failure comes to, who is refused, and who is let back in."""
+"""The rules of lock-outs: the effect of a failure, the refusal of locked names, and unlocking."""
 
 from collections.abc import Callable
 from functools import partial
@@ -33,10 +33,10 @@ log = structlog.get_logger()
 
 
 class Lockouts:
-    """Who is locked out. `load` must have run; `run` forgets what is over.
+    """The lock-outs of all domains. `load` must have run; `run` removes expired ones.
 
-    limit: failures within five minutes that lock; 0: nobody is locked out. some: whether the login path has to ask:
-    somebody has failed lately, or is locked out.
+    limit: failures within five minutes that lock; 0: none do. some: whether the login path has to ask, because there
+    was a failure lately or a name is locked out.
     """
 
     def __init__(
@@ -125,10 +125,9 @@ class Lockouts:
             _keep_too(login, partial(self._write_station, login=login, domain=domain, row=row, lock=lock))
 
     def _proof(self, login: Attempt, failure: Failure) -> bytes:
-        """What tells a guess from the same one again: a device that repeats itself under a new authenticator, or a
-        captured packet, is worth no more than the first. The same code again is another guess, since codes change; so
-        is another response under the same authenticator, which who has the RADIUS secret may use as often as he likes.
-        """
+        """Return octets that identify a guess. A repeated password under a new authenticator, or a captured packet, is
+        the same guess. A repeated code is another guess, since codes change. Another response under the same
+        authenticator is another guess too: an attacker with the RADIUS secret may send any number."""
         request = login.request
         if login.method == Method.PAP:
             again = request.authenticator if failure is Failure.CODE else b""
@@ -138,7 +137,7 @@ class Lockouts:
         return blake2b(guess, key=self._key, digest_size=16).digest()
 
     def _write_station(self, tx: Tx, login: Attempt, domain: Domain, row: LockoutRow, lock: Lock) -> None:
-        """In the event's transaction: the store knows whether the NAS tells stations apart."""
+        """Write a station's lock in the event's transaction, if the store has another station of the same NAS."""
         device = login.device
         if device.id is not None and repo.has_other_station(tx, device.domain_id, device.id, row.name):
             self._write(tx, domain, row)
@@ -160,7 +159,8 @@ class Lockouts:
         self._metrics.locked(row.kind)
 
     def take_back(self, login: Attempt) -> None:
-        """A login could not be recorded and gets no answer: its device will ask again, and it counts then."""
+        """Remove the failure of a login that could not be recorded and gets no reply: it counts when the device
+        retries."""
         if login.domain is not None and self.some:
             user, station = _user_key(login.domain.id, login.principal), station_of(login, login.domain.id)
             self._users.take_back(user, login.at)
@@ -171,13 +171,13 @@ class Lockouts:
     # --- for admins -------------------------------------------------------------------------------------------
 
     async def page(self, domain_id: int, *, offset: int, limit: int) -> tuple[list[LockoutRow], int]:
-        """One page of a domain's lock-outs, ordered by id, and how many there are. StoreError."""
+        """Return one page of a domain's lock-outs, ordered by id, and the total. StoreError."""
         now = self._clock()
         return await self._store.read(lambda tx: repo.page(tx, domain_id, now, offset=offset, limit=limit))
 
     async def unlock(self, domain_id: int, kind: Kind, name: str) -> bool:
-        """Let a user or a station in again, with nothing counted. name: a station's may be written in any way. False:
-        it was not locked out. StoreError."""
+        """Remove the lock and the count of a user or a station. name: of a station in any notation. Return False if it
+        was not locked out. StoreError."""
         now, same = self._clock(), fold_name if kind is Kind.USER else station_key
         wanted = same(name.strip())
 
@@ -199,7 +199,7 @@ class Lockouts:
         for row in found:
             for names in (self._users, self._strangers, self._stations):
                 names.unlock(_key(row))
-        if kind is Kind.USER:  # also who has not failed so often yet
+        if kind is Kind.USER:  # a user below the limit too
             self._users.unlock((domain_id, wanted))
             self._strangers.unlock((domain_id, wanted))
         return bool(found)
@@ -207,7 +207,7 @@ class Lockouts:
     # --- over time --------------------------------------------------------------------------------------------
 
     async def load(self) -> None:
-        """Know the lock-outs of the store, and nothing else. StoreError."""
+        """Replace the locks in memory by those of the store. StoreError."""
         rows = await self._store.read(lambda tx: repo.load(tx, self._clock())) if self._limit else []
         for names in (self._users, self._strangers, self._stations, self._shared):
             names.clear()
@@ -217,11 +217,11 @@ class Lockouts:
         self.some = bool(rows)
 
     async def run(self) -> None:
-        """Forget what is over, until cancelled."""
+        """Remove expired locks, until cancelled."""
         await every(SWEEP_S, self.sweep, failure="lockout_purge_failed")
 
     async def sweep(self) -> None:
-        """Forget what is over, in memory and in the store. StoreError."""
+        """Remove expired failures and locks, in memory and in the store. StoreError."""
         now = self._clock()
         tables = (self._users, self._strangers, self._stations)
         ended = sum(names.sweep(now) for names in tables)
@@ -243,12 +243,12 @@ def _key(row: LockoutRow) -> Key:
 
 
 def _is_authentic(login: Attempt) -> bool:
-    """Whether the login's sender is known; a right PAP password shows that it was hidden under the secret."""
+    """Whether the sender of a login is known. A right PAP password shows that it was hidden with the secret."""
     return login.request.signed or (login.proven and login.method == Method.PAP)
 
 
 def _keep_too(login: Attempt, work: Callable[[Tx], None]) -> None:
-    """Write something more in the transaction of a login's event."""
+    """Add a write to the transaction of a login's event."""
     before = login.keep
 
     def both(tx: Tx) -> None:

@@ -1,4 +1,4 @@
-"""Which station a request comes from, and which of them many users share."""
+"""The station that a request comes from, and the stations that many users share."""
 
 import ipaddress
 from typing import Final
@@ -18,21 +18,21 @@ from sallyport.radius.attributes import (
 from sallyport.radius.packet import Request, as_text
 
 SHARED_BY: Final = 3
-"""A station by which so many users have got in is not one person's."""
+"""Users of a station that is not one person's."""
 MAC_LENGTH: Final = 17
 RECENT_US: Final = 3600 * SECOND
 MAX_STATIONS: Final = 65_536
 
 
 def station_of(login: Attempt, domain_id: int) -> tuple[int, bytes] | None:
-    """The station that a login names; None for none. As a NAS writes it: it does so always in the same way."""
+    """Return the station of a login, as its NAS always writes it; None if the request names none."""
     octets = login.request.first.get(CALLING_STATION_ID)
     return (domain_id, octets.lower()) if octets else None
 
 
 def is_nas(login: Attempt) -> bool:
-    """Whether the station that a login names is nobody, or the NAS itself: what a gateway without telephone sends is
-    left open (RFC 2865 section 5.31)."""
+    """Whether the station of a login is absent, or is the NAS itself: RFC 2865 section 5.31 does not say what a gateway
+    without telephone sends."""
     request = login.request
     station = station_key(_text(request, CALLING_STATION_ID))
     addresses = (request.first.get(kind, b"") for kind in (NAS_IP_ADDRESS, NAS_IPV6_ADDRESS))
@@ -47,14 +47,14 @@ def _text(request: Request, kind: int) -> str:
 
 
 class SharedStations:
-    """Who got in by which station within the last hour, as far as `Lockouts` watches. Bounded, with a share
-    for each tenant."""
+    """The users of each station within the last hour, while `Lockouts` watches. Bounded, with a share for
+    each tenant."""
 
     def __init__(self, *, max_stations: int = MAX_STATIONS) -> None:
-        self._users = BoundedMap[Key, dict[str, int]](max_stations)  # who, and when
+        self._users = BoundedMap[Key, dict[str, int]](max_stations)  # time by user
 
     def note(self, station: Key, tenant_id: int, user: str, at: int) -> None:
-        """A user has got in by a station."""
+        """Note that a user has logged in by a station."""
         users = self._users.get(station) or {}
         users.pop(user, None)
         if len(users) >= SHARED_BY:
@@ -63,7 +63,7 @@ class SharedStations:
         self._users.put(station, users, tenant_id)
 
     def is_shared(self, station: Key, now: int) -> bool:
-        """Whether several users have got in by it lately."""
+        """Whether several users have logged in by a station lately."""
         users = self._users.get(station) or {}
         return sum(at > now - RECENT_US for at in users.values()) >= SHARED_BY
 

@@ -39,7 +39,7 @@ def _lower(value: object) -> object:
 
 
 def _entries(value: object) -> object:
-    """An empty text stands for an empty list, any other single value for a list of one."""
+    """Return an empty list for an empty text, and a list of one for another single value."""
     if isinstance(value, str) and not value.strip():
         return []
     return value if isinstance(value, list) or value is None else [value]

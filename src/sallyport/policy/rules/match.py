@@ -1,11 +1,11 @@
 """The rules of a domain against the facts of a login, without I/O.
 
-What a scope compares is prepared once: names without case, stations and networks in one form, each as a set. A
-condition is a function of the facts that returns True, False, or None: it cannot be judged. What follows from None is
-told in the package's docstring.
+The values that a scope compares are prepared once: names without case, stations and networks in one form, each as a
+set. A condition is a function of the facts that returns True, False, or None if it cannot be judged; the package's
+docstring has the consequences of None.
 
 A domain may have 1,000 rules with 1,000 entries each, and a user as many groups. So what many rules compare is looked
-up once for a login: its groups, units and addresses give the rules that name them, as the bits of an integer.
+up once for each login: its groups, units and addresses give the rules that name them, as the bits of an integer.
 """
 
 import re
@@ -38,14 +38,13 @@ _STRICTNESS: Final = {Action.ALLOW: 0, Action.MFA_REQUIRED: 1, Action.BLOCK: 2}
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What rules look at in a login that passed its first factor.
+    """The facts that rules see of a login that passed its first factor.
 
-    user: without its realm; kind: whose name it is; names: all names of somebody whom a directory knows by several,
-    without case. groups, ous: of the user, without case; None where they could not be read.
-    client: the RADIUS client's name; source: the address of the sender; nas: the NAS-IP-Address or its like, else the
-    source. product, nas_product: of the sender and of the NAS, `Unknown` or empty where nobody knows; medium: likewise.
-    station: Calling-Station-Id, empty where it is absent. service_type: None where it is absent. at: microseconds since
-    1970, UTC.
+    user: without a realm; kind: of the account; names: all names of a user that a directory knows by several, without
+    case. groups, ous: of the user, without case; None if they could not be read. client: the RADIUS client's name;
+    source: the sender's address; nas: NAS-IP-Address or NAS-IPv6-Address, else the source. product, nas_product: of the
+    sender and of the NAS, `Unknown` or empty if not known; medium: likewise. station: Calling-Station-Id, empty if
+    absent. service_type: None if absent. at: microseconds since 1970, UTC.
     """
 
     user: str
@@ -65,7 +64,7 @@ class Facts:
 
 
 class DomainRules:
-    """The enabled rules of a domain, in their order. groups: all that they name, without case."""
+    """The enabled rules of a domain, in their order. groups: all groups that they name, without case."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._index = index = _Index()
@@ -81,23 +80,23 @@ class DomainRules:
         self._all = tuple(ordered)
 
     def match(self, facts: Facts) -> Rule | None:
-        """The rule that decides; None where no rule matches. Never waits and never raises.
+        """Return the rule that decides; None if no rule matches. Never waits and never raises.
 
-        Where it only may match, because something is not known of the login, it comes without reply attributes.
+        A rule that only may match, because a fact is missing, comes without reply attributes.
         """
         seen = _Seen(facts, self._index)
         if not seen.user:
             return _first(self._all, seen)
         own = self._of_user.get(seen.user)
-        if facts.names and self._of_user:  # what counts for one of somebody's names counts for all
+        if facts.names and self._of_user:  # a rule for one name of a user applies to all of them
             each_name = (self._of_user.get(name, ()) for name in facts.names)
             own = sorted({*(own or ()), *chain.from_iterable(each_name)}, key=lambda each: each.rule.place)
         return _first((*own, *self._others) if own else self._others, seen)
 
 
 class _Index:
-    """The rules of a domain, as bits, by what they name: groups and units without case, networks of the sender and of
-    the NAS by version and number of host bits, and then by number."""
+    """The rules of a domain, as bits, by the names in them: groups and units without case, networks of the sender and
+    of the NAS by version and number of host bits, and then by number."""
 
     __slots__ = ("groups", "nas", "ous", "sender")
 
@@ -113,7 +112,7 @@ Key = TypeVar("Key", str, int)
 
 
 def _add(rules: dict[Key, int], key: Key, bit: int) -> None:
-    rules[key] = rules[key] | bit if key in rules else bit  # the same integer for all that one rule alone names
+    rules[key] = rules[key] | bit if key in rules else bit  # one shared integer for the names of a single rule
 
 
 def _add_network(networks: _Networks, network: Network, bit: int) -> None:
@@ -122,7 +121,7 @@ def _add_network(networks: _Networks, network: Network, bit: int) -> None:
 
 
 def _naming(rules: dict[str, int], names: Names | None) -> int | None:
-    """The rules that name one of a user's groups or units; None if these are not known."""
+    """Return the rules that name one of a user's groups or units; None if these are not known."""
     if names is None:
         return None
     bits = 0
@@ -132,7 +131,7 @@ def _naming(rules: dict[str, int], names: Names | None) -> int | None:
 
 
 def _holding(networks: _Networks, address: tuple[int, int] | None) -> int:
-    """The rules with a network that holds an address."""
+    """Return the rules with a network that contains an address."""
     bits = 0
     if address is not None:
         version, number = address
@@ -195,20 +194,21 @@ class _Seen:
 
 
 def kind_of(user: str) -> Kind:
-    """Whose name this is: a Windows computer logs in as `host/NAME.DOMAIN` or by its account `NAME$`."""
+    """Return the kind of account of a name. A Windows computer logs in as `host/NAME.DOMAIN` or by its
+    account `NAME$`."""
     name = fold_name(user)
     return Kind.MACHINE if name.endswith("$") or name.startswith("host/") else Kind.USER
 
 
 def station_key(station: str) -> str:
-    """A station in the form that is compared: a MAC address as 12 hex digits however it was written, other text
-    without case."""
+    """Return a station in the form that is compared: a MAC address of any notation as 12 hex digits, other text without
+    case."""
     text = station.strip().casefold()
     return re.sub("[-:. ]", "", text) if _MAC.fullmatch(text) else text
 
 
 class _Prepared:
-    """A rule and its conditions, the cheap ones first. bare: the rule where it only may match."""
+    """A rule and its conditions, cheap ones first. bare: the rule without reply attributes."""
 
     __slots__ = ("bare", "conditions", "rule", "users")
 
@@ -219,7 +219,7 @@ class _Prepared:
         self.conditions = tuple(_conditions(rule.definition, self.users, bit, index))
 
     def matches(self, seen: _Seen) -> bool | None:
-        """None: it may match."""
+        """Whether the rule matches; None: it may match."""
         sure: bool | None = True
         for condition in self.conditions:
             holds = condition(seen)
@@ -231,7 +231,7 @@ class _Prepared:
 
 
 def _first(rules: Sequence[_Prepared], seen: _Seen) -> Rule | None:
-    """The first that surely matches, or a stricter one before it that may."""
+    """Return the first rule that surely matches, or a stricter one before it that may."""
     least: Rule | None = None
     for each in rules:
         matches = each.matches(seen)
@@ -248,7 +248,7 @@ def _first(rules: Sequence[_Prepared], seen: _Seen) -> Rule | None:
 
 
 def _conditions(kept: Definition, users: Names, bit: int, index: _Index) -> Iterable[Condition]:
-    """The conditions of a rule; what is looked up goes into the index under its bit."""
+    """Yield the conditions of a rule, and add the names that are looked up to the index under its bit."""
     if users:
         yield _user(users)
     if kept.kinds:
@@ -316,9 +316,9 @@ def network_of(entry: str) -> Network | None:
 
 
 def _client(entries: Sequence[str], exempts: bool, bit: int, index: _Index) -> Condition:
-    """By name or address of the sender, or by the address of the NAS that the request names.
+    """Match the sender by name or address, or the NAS that the request names by address.
 
-    A rule that allows takes a range for the sender alone: a gateway outside that gives its inside address as
+    A rule that allows applies a range to the sender alone: a gateway outside that gives its inside address as
     NAS-IP-Address would be exempt together with the machines inside.
     """
     names = folded(tuple(entry for entry in entries if network_of(entry) is None))
@@ -350,7 +350,7 @@ def _address(text: str) -> tuple[int, int] | None:
 
 
 def _time(window: Window) -> Condition:
-    """A zone that this machine does not know cannot be judged."""
+    """Match a time of day. A zone that this machine does not know cannot be judged."""
     try:
         zone = zoneinfo.ZoneInfo(window.timezone)
     except (ValueError, OSError, zoneinfo.ZoneInfoNotFoundError):

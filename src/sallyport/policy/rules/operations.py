@@ -16,12 +16,12 @@ from sallyport.web.scope import ADMINS, READERS, Caller, Gate
 
 
 def operations(service: LoginRules, gate: Gate) -> Operations:
-    """The operations of this slice. Rules decide who gets in, so changing them is the admin's."""
+    """Return the operations. Rules decide on access, so only an admin changes them."""
     rules = Operations("Login rules", gate)
 
     @rules.post("/ad/ListLoginRules", roles=READERS)
     async def list_login_rules(body: ListLoginRules, caller: Caller) -> Plain[RuleList]:
-        """The login rules of a domain, ordered by id; `position` is the order in which they are read."""
+        """List the login rules of a domain, ordered by id; `position` is the order in which they are read."""
         own, page = service.all_of(body.domainId), body.page()
         positions = {rule.id: place for place, rule in enumerate(sorted(own, key=lambda rule: rule.place), 1)}
         needle = body.search.casefold()
@@ -31,15 +31,15 @@ def operations(service: LoginRules, gate: Gate) -> Operations:
 
     @rules.post("/ad/AddLoginRule", roles=ADMINS)
     async def add_login_rule(body: AddLoginRule, caller: Caller) -> RuleAdded:
-        """Allow, block, or ask for a second factor, by who logs in, from where and when. It holds for the next login.
+        """Add a rule that allows logins, blocks them, or requires a second factor. It applies to the next login.
 
-        Every scope that is given must hold, by any of its entries; what a login does not tell is no exemption.
+        Each scope that is given must match, by one of its entries. A login that lacks a fact is not exempt.
         """
         return RuleAdded(message="rule added", ruleId=await service.add(body.domainId, body))
 
     @rules.post("/ad/UpdateLoginRule", roles=ADMINS)
     async def update_login_rule(body: UpdateLoginRule, caller: Caller) -> Done:
-        """Change a login rule. What is absent keeps its value, an empty list or text clears it."""
+        """Change a login rule. An absent field keeps its value, an empty list or text clears it."""
         await service.update(body.domainId, body.ruleId, body)
         return Done(message="rule updated")
 

@@ -1,5 +1,5 @@
-"""The SQL of login rules. A rule is kept as its definition in JSON, beside what lists and people look for, and with
-its reply attributes in octets, so that a changed dictionary does not change what a rule sends."""
+"""The SQL of login rules. A row has the definition as JSON, the columns that are searched and sorted, and the reply
+attributes in octets, so that a changed dictionary does not change the replies of a rule."""
 
 import json
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ class _Row:
 
 @dataclass(frozen=True, slots=True)
 class OfDomain:
-    """A domain's rules: all of them ordered by id, and the enabled ones ready to match; None where there is none."""
+    """The rules of a domain: all of them ordered by id, and the enabled ones ready to match; None if there are none."""
 
     rules: tuple[Rule, ...]
     enabled: DomainRules | None
@@ -34,15 +34,15 @@ class OfDomain:
 
 @dataclass(slots=True)
 class Known:
-    """What was read before: a reload prepares only the rules and domains that have changed."""
+    """The rows of the last load: a reload prepares only changed rules and domains."""
 
     rules: dict[int, tuple[_Row, Rule]] = field(default_factory=dict)
     domains: dict[int, OfDomain] = field(default_factory=dict)
 
 
 def load(tx: Tx, known: Known) -> Mapping[int, OfDomain]:
-    """The rules of all domains that have some."""
-    # Two reloads may overlap in two threads: each works on what is its own, and leaves its findings at the end.
+    """Return the rules of all domains that have rules."""
+    # Two reloads may overlap in two threads: each works on its own objects and stores them at the end.
     before, old_domains = known.rules, known.domains
     read: dict[int, tuple[_Row, Rule]] = {}
     rules: dict[int, list[Rule]] = {}

@@ -1,4 +1,4 @@
-"""The rules about login rules: what may be kept, and who has which."""
+"""The login rules of all domains, and their changes."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,7 +16,7 @@ from sallyport.store.snapshot import Configuration
 
 
 class LoginRules:
-    """The login rules of all domains; reading never waits, changing returns once it holds."""
+    """The login rules of all domains. Reading never waits; a change applies when it returns."""
 
     def __init__(self, configuration: Configuration, dictionary: Dictionary, clock: Clock = now_us) -> None:
         self.translation = Translation(dictionary)
@@ -27,17 +27,18 @@ class LoginRules:
         self._table = configuration.hold(lambda tx: repo.load(tx, known), empty)
 
     def of(self, domain_id: int) -> DomainRules | None:
-        """A domain's enabled rules as they are now; None where it has none."""
+        """Return a domain's enabled rules; None if it has none."""
         own = self._table.value.get(domain_id)
         return None if own is None else own.enabled
 
     def all_of(self, domain_id: int) -> Sequence[Rule]:
-        """A domain's rules, also those that are not enabled, ordered by id."""
+        """Return a domain's rules, disabled ones too, ordered by id."""
         own = self._table.value.get(domain_id)
         return () if own is None else own.rules
 
     async def add(self, domain_id: int, fields: Given) -> int:
-        """The new rule's id; it needs a name and an action. Invalid names what cannot be kept; Conflict: too much."""
+        """Add a rule, which needs a name and an action, and return its id. Invalid: names the field. Conflict: too
+        many."""
         definition = Definition("", UNMATCHED).changed(self._kept(fields))
         attributes = self.translation.replies(definition.vlan, definition.reply_attributes)
         at = self._clock()
@@ -50,7 +51,7 @@ class LoginRules:
         return await self._configuration.change(work)
 
     async def update(self, domain_id: int, rule_id: int, fields: Given) -> None:
-        """Change what is given; the rest stays. NotFound: the domain has no such rule. Invalid, Conflict."""
+        """Change the given fields. NotFound: the domain has no such rule. Invalid, Conflict."""
         changes, at = self._kept(fields), self._clock()
 
         def work(tx: Tx) -> None:
@@ -66,7 +67,7 @@ class LoginRules:
         await self._configuration.change(work)
 
     async def delete(self, domain_id: int, rule_ids: Sequence[int]) -> int:
-        """Remove rules, all or none; how many. NotFound."""
+        """Delete rules, all or none, and return their number. NotFound."""
         at, wanted = self._clock(), list(dict.fromkeys(rule_ids))
 
         def work(tx: Tx) -> int:

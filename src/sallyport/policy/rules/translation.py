@@ -1,7 +1,7 @@
-"""What bodies name in a rule, as numbers and octets, by the RADIUS dictionary.
+"""Translation of the names in a rule's body into numbers and octets, by the RADIUS dictionary.
 
-A refusal names the field, and among reply attributes the entry by its place and the attribute by its name in the
-dictionary; it repeats nothing that was submitted.
+A refusal names the field, and among reply attributes the entry by its number and the attribute by its name in the
+dictionary; it repeats no submitted value.
 """
 
 import re
@@ -73,18 +73,18 @@ class Translation:
         self._port_type = dictionary.attribute("NAS-Port-Type")
 
     def service_types(self, entries: Sequence[str]) -> list[int]:
-        """Numbers and names as numbers, each once. Invalid."""
+        """Return numbers and names as numbers, each once. Invalid."""
         numbers = [_number(self._service_type, entry) for entry in entries]
         if None in numbers:
             raise _invalid("serviceTypes", numbers.index(None), "a number or a name of Service-Type")
         return list(dict.fromkeys(number for number in numbers if number is not None))
 
     def service_type_name(self, number: int) -> str:
-        """Its name, else the number."""
+        """Return the name of a Service-Type, or its number as text."""
         return self._service_type.value_name(number) or str(number)
 
     def media(self, entries: Sequence[str]) -> list[str]:
-        """Media in the inventory's words; a number or a name of NAS-Port-Type is the medium that it stands for."""
+        """Return media as the inventory names them. A number or a name of NAS-Port-Type gives its medium. Invalid."""
         known = {medium.casefold(): medium for medium in MEDIA.values()}
         media = []
         for place, entry in enumerate(entries):
@@ -96,7 +96,7 @@ class Translation:
         return list(dict.fromkeys(media))
 
     def replies(self, vlan: str, entries: Sequence[Reply]) -> bytes:
-        """The reply attributes of a rule in octets, those of its VLAN first (RFC 3580 section 3.31). Invalid."""
+        """Return the reply attributes of a rule in octets, those of its VLAN first (RFC 3580 section 3.31). Invalid."""
         octets = b"".join(self._vlan(vlan)) if vlan else b""
         for place, entry in enumerate(entries):
             octets += self._reply(place, entry, with_vlan=bool(vlan))
@@ -112,7 +112,7 @@ class Translation:
                 push_attribute(self._dictionary.attribute(name).number, self._dictionary.encode(name, value))
                 for name, value in zip(_VLAN, ("VLAN", "IEEE-802", vlan), strict=True)
             ]
-        except DictionaryError:  # a dictionary of an admin's own may have named it anew
+        except DictionaryError:  # an admin's own dictionary may have renamed it
             raise invalid_field("vlan", "the dictionary does not take it") from None
 
     def _reply(self, place: int, entry: Reply, *, with_vlan: bool) -> bytes:
@@ -133,7 +133,7 @@ class Translation:
         return push_attribute(attribute.number, value)
 
     def _attribute(self, place: int, entry: Reply) -> Attribute:
-        """What the dictionary says of an entry's attribute, whether it is written by its name or as Attr-N."""
+        """Return the dictionary's definition of an entry's attribute, written by its name or as Attr-N."""
         try:
             found = self._dictionary.attribute(_TAG.sub("", entry.name))
         except DictionaryError as error:
@@ -147,14 +147,14 @@ class Translation:
 
 
 def check_clients(entries: Sequence[str]) -> None:
-    """An entry that looks like an address and is none would be taken for a name that nobody has. Invalid."""
+    """Refuse an entry that looks like an address and is none: it would pass for the name of a client. Invalid."""
     for place, entry in enumerate(entries):
         if network_of(entry) is None and _LIKE_ADDRESS.fullmatch(entry):
             raise _invalid("clients", place, "a name, an address, or a network such as 192.0.2.0/24")
 
 
 def _wanted(attribute: Attribute, name: str) -> str:
-    """What an attribute takes, for who gave it something else."""
+    """Return a description of the values that an attribute takes."""
     if _TAG.search(name):
         if not attribute.has_tag:
             return f"{attribute.name} takes no tag"
@@ -165,7 +165,8 @@ def _wanted(attribute: Attribute, name: str) -> str:
 
 
 def _number(attribute: Attribute, entry: str) -> int | None:
-    """The number of a numeral or of a value's name. FreeRADIUS calls some `Login-User` that the RFC calls `Login`."""
+    """Return the number of a numeral or of a value's name. FreeRADIUS calls some `Login-User` that the RFC calls
+    `Login`."""
     if _NUMERAL.fullmatch(entry):
         return int(entry) if int(entry) < 1 << 32 else None
     name = entry.replace(" ", "-")
