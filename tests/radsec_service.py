@@ -30,8 +30,7 @@ def running_secure_service(directory: Path, made: Path) -> Iterator[SecureServic
     shutil.copytree(made / "certs", service.data_dir / "certs")
     try:
         service.start()
-        client = {"name": "proxy", "address": "192.0.2.200", "tls_name": PROXY}
-        service.call("client.add", org=1, tenant=1, domains=[], clients=[client])
+        service.add_client("proxy", "192.0.2.200", tlsName=PROXY)
         service.call("user.add", name="ann", domain="default", password=b"hello".hex())
         yield service
         service.stop()

@@ -22,6 +22,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -221,6 +222,33 @@ class RunningService:
         """The domains of organization 1, tenant 1, as GetAllDomains lists them, by name."""
         listed = self.run("/ad/GetAllDomains", {"orgId": 1, "tenantId": 1, "pageSize": 100})["domains"]
         return {each["domainName"]: each for each in listed}
+
+    def add_client(
+        self,
+        name: str,
+        address: str,
+        secret: str | bytes | None = None,
+        *domains: str,
+        org: int = 1,
+        tenant: int = 1,
+        **fields: object,
+    ) -> None:
+        """Add a RADIUS client. domains: names or ids, the default first. fields: of AddClient."""
+        given = {"hex": (secret.encode() if isinstance(secret, str) else secret).hex()} if secret else None
+        body = {"orgId": org, "tenantId": tenant, "name": name, "address": address, "secret": given, **fields}
+        named = {"domains": domains} if domains else {}
+        self._control({"path": "/network_device/AddClient", "body": body, **named})
+
+    def clients(self) -> dict[str, Any]:
+        """The RADIUS clients of organization 1, tenant 1, as ListClients gives them, by name."""
+        found: dict[str, Any] = {}
+        for page in count(1):
+            body = {"orgId": 1, "tenantId": 1, "pageId": page, "pageSize": 1000}
+            answer = self.run("/network_device/ListClients", body)
+            found |= {each["name"]: each for each in answer["clients"]}
+            if page * 1000 >= answer["totalCount"]:
+                break
+        return found
 
     def set_mode(self, domain: str, mode: str, **fields: object) -> None:
         """Switch a domain. fields: of updateDomainEnforcement."""

@@ -14,9 +14,7 @@ SCOPE = {"orgId": 1, "tenantId": 1, "domainId": 1}
 
 def enforce(service: RunningService, hook: Hook, fallback: str) -> None:
     """Ann, whose second factor is asked by the hook."""
-    service.call("client.add", org=1, tenant=1, domains=[], clients=[
-        {"name": "here", "address": "127.0.0.1", "secret": SECRET.encode().hex()}
-    ])  # fmt: skip
+    service.add_client("here", "127.0.0.1", SECRET)
     service.call("user.add", name="ann", domain="default", password=b"hello".hex())
     service.post("/ad/SetMFAProvider", {**SCOPE, "provider": "webhook", **hook.fields})
     mode = {"enforcementMode": "enforce", "fallbackAction": fallback}

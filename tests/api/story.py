@@ -78,8 +78,7 @@ class Caller:
     def happens(self, path: str) -> None:
         """What has to happen outside of the API before an operation has something to act on."""
         if path == "/network_device/ListClients":  # the story's own client is not of this machine
-            here = {"name": "here", "address": "127.0.0.1", "secret": SECRET.encode().hex(), "coa_port": 0}
-            self.service.call("client.add", org=1, tenant=1, domains=[], clients=[here])
+            self.service.add_client("here", "127.0.0.1", SECRET, coaPort=0)
         elif path == "/network_device/DeleteDevice":
             self.log_in("ann", PASSWORD)
             self.account()

@@ -40,7 +40,7 @@ def test_an_added_client_may_speak_at_once(world: World, tenant: Tenant) -> None
     answer = tenant.ask(ADD, name="nps", address=address, secret=SECRET, domainId=tenant.domain)
     client_id = answer.pop("clientId")
     assert isinstance(client_id, int)
-    assert answer == {"code": 200, "status": "Success", "message": "client added", "secret": SECRET}
+    assert answer == {"code": 200, "status": "Success", "message": "client added", "secret": SECRET, "warnings": []}
     assert logs_in(tenant, address)
 
 
@@ -252,7 +252,7 @@ def test_secrets_are_shown_once(world: World, tenant: Tenant) -> None:
         str(tenant.ask(UPDATE, clientId=client, secret=secret)),
         str(tenant.refused(ADD, name="n", address=world.address(), secret=secret)),
         str(tenant.refused(UPDATE, clientId="x", secret=secret)),
-        str(world.service.call("client.list")),
+        str(world.service.clients()),
         world.http.get("/metrics").text,
         world.service.log(),
     ]

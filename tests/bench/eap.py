@@ -193,8 +193,7 @@ def _sallyport(directory: Path, certificates: Path) -> Iterator[Running]:
     with running_service(directory, fresh=True) as service:
         service.ok("cert", "init", "--host", "radius.example.com")
         shutil.copytree(service.data_dir / "certs", certificates)
-        client = {"name": "bench", "address": "127.0.0.1", "secret": SECRET.encode().hex()}
-        service.call("client.add", org=1, tenant=1, domains=[], clients=[client])
+        service.add_client("bench", "127.0.0.1", SECRET)
         service.call("user.add", name=USER, domain="default", password=PASSWORD.encode().hex())
         yield Running("Sallyport", service.ports.auth, service.process_id, None)
 

@@ -129,8 +129,7 @@ def _radsecproxy(home: int, directory: Path) -> Iterator[Running]:
 def _sallyport(home: int, directory: Path) -> Iterator[Running]:
     settings = {"SALLYPORT_LOG_LOGINS": "false"}  # as FreeRADIUS has it by default
     with running_service(directory, settings, fresh=True) as service:
-        client = {"name": "bench", "address": "127.0.0.1", "secret": SECRET.encode().hex()}
-        service.call("client.add", org=1, tenant=1, domains=[], clients=[client])
+        service.add_client("bench", "127.0.0.1", SECRET)
         server = {"host": "127.0.0.1", "port": home, "secret": SECRET}
         service.post("/ad/SetFirstFactor", {**ONE, "firstFactor": "radius", "radius": {"servers": [server]}})
         yield Running(

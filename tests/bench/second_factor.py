@@ -145,8 +145,7 @@ def _provider(directory: Path) -> Iterator[str]:
 def _sallyport(name: str, directory: Path, url: str, users: int) -> Iterator[Running]:
     """Sallyport with a domain that enforces."""
     with running_service(directory, fresh=True) as service:
-        client = {"name": "bench", "address": "127.0.0.1", "secret": SECRET.encode().hex()}
-        service.call("client.add", org=1, tenant=1, domains=[], clients=[client])
+        service.add_client("bench", "127.0.0.1", SECRET)
 
         def add(number: int) -> None:
             service.call("user.add", name=f"user{number}", domain="default", password=f"pass{number}".encode().hex())

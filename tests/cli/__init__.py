@@ -45,6 +45,4 @@ def add_client(service: RunningService, name: str, address: str, *domains: str, 
     """A RADIUS client of the first tenant, with the secret of the tests unless given."""
     scope = {"org": more.pop("org", 1), "tenant": more.pop("tenant", 1)}
     service.call("tenant.add", **scope)
-    secret = str(more.pop("secret", SECRET)).encode().hex()
-    clients = [{"name": name, "address": address, "secret": secret, **more}]
-    service.call("client.add", clients=clients, domains=list(domains), **scope)
+    service.add_client(name, address, more.pop("secret", SECRET), *domains, **scope, **more)

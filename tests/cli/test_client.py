@@ -90,7 +90,7 @@ def test_unlatch_lets_unsigned_requests_in_again(service: Service) -> None:
     assert answers(service, SECRET, "127.1.0.9", signed=False)
     assert answers(service, SECRET, "127.1.0.9", signed=True)
     assert not answers(service, SECRET, "127.1.0.9", signed=False, within=0.5)
-    assert listed(service, "latch")["signature_required"] is True
+    assert listed(service, "latch")["signatureRequired"] is True
     assert "auto, required" in service.ok("client", "list")
     service.ok("client", "unlatch", "latch", *TENANT)
     assert answers(service, SECRET, "127.1.0.9", signed=False)
@@ -103,7 +103,7 @@ def test_the_first_domain_is_the_default(service: Service) -> None:
     service.ok("client", "add", "ordered", "--address", "127.1.0.10", "--secret", SECRET, *TENANT, *named)
     for domain in ("first", "second"):
         add_user(service, domain, "ann", f"in {domain}")
-    assert listed(service, "ordered")["domains"] == [int(first), int(second)]
+    assert listed(service, "ordered")["domainIds"] == [int(first), int(second)]
     with closing(RadiusClient(service.ports.auth, SECRET, source="127.1.0.10")) as client:
         assert client.login("ann", "in first") == ACCESS_ACCEPT
         assert client.login("ann@second.example", "in second") == ACCESS_ACCEPT
@@ -115,7 +115,7 @@ def test_settings_are_kept(service: Service) -> None:
     said = ("--product", "Cisco ISE", "--require-message-authenticator", "yes", "--limit-proxy-state", "no")
     service.ok("client", "add", "ise", "--address", "2001:db8::7", *TENANT, *said, "--password-verified")
     row = listed(service, "ise")
-    kept = ("product", "require_message_authenticator", "limit_proxy_state", "password_verified", "address", "org")
+    kept = ("product", "requireMessageAuthenticator", "limitProxyState", "passwordVerified", "address", "org")
     assert [row[name] for name in kept] == ["Cisco ISE", "yes", "no", True, "2001:db8::7", 1]
 
 
@@ -135,7 +135,7 @@ def test_settings_are_kept(service: Service) -> None:
 )
 def test_what_cannot_be_is_refused(service: Service, arguments: tuple[str, ...], status: int) -> None:
     """A taken name or address, another tenant's range, no address: told, and nothing is on standard output."""
-    if not any(row["name"] == "clash" for row in service.call("client.list")):
+    if "clash" not in service.clients():
         add_client(service, "clash", "127.1.1.1")
     refused = service.cli("client", "add", *arguments)
     assert (refused.returncode, refused.stdout) == (status, "")
@@ -191,7 +191,7 @@ def test_only_who_asked_can_be_taken_over(service: Service) -> None:
 def test_a_wrong_secret_is_named(service: Service, signed: bool) -> None:
     """The client whose secret is another one on its device: by the signature, or by a password that nobody types."""
     name, address = f"forgetful-{signed}", f"127.66.1.{int(signed) + 1}"
-    add_client(service, name, address, require_message_authenticator="no")
+    add_client(service, name, address, requireMessageAuthenticator="no")
     knock(service, address, "quite another secret", signed=signed)
     row = unknown(service, address)
     assert (row["verdict"], row["client"]) == ("wrong secret", name)

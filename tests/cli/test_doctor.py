@@ -68,7 +68,7 @@ def test_weak_clients_are_named_and_no_secret_is(service: Service) -> None:
     add_client(service, "known", "127.9.0.1", secret="testing123")
     add_client(service, "short", "127.9.0.2", secret="fifteen-octets!")
     add_client(service, "range", "127.9.0.0/24")
-    add_client(service, "loose", "127.10.0.1", require_message_authenticator="no", limit_proxy_state="no")
+    add_client(service, "loose", "127.10.0.1", requireMessageAuthenticator="no", limitProxyState="no")
     told = {text for level, text in of_check(service, "clients") if level == "warning"}
     for part in (
         "known (127.9.0.1): the secret is one that everybody knows",

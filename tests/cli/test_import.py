@@ -26,7 +26,7 @@ def conf(service: RunningService, *clients: tuple[str, str, str], more: str = ""
 
 def names(service: RunningService) -> dict[str, str]:
     """The clients that are there, with their addresses."""
-    return {row["name"]: row["address"] for row in service.call("client.list")}
+    return {name: str(each["address"]) for name, each in service.clients().items()}
 
 
 def plan(service: RunningService, path: Path, *options: str) -> dict[str, tuple[str, str]]:
@@ -77,9 +77,10 @@ def test_a_thousand_at_once(service: Service) -> None:
     )
     assert len({target for target, _ in told}) == 1000
     assert not any(GOOD in changes for _, changes in told)
-    rows = [{"name": name, "address": "nowhere", "secret": ""} for name, *_ in clients[:100]]
-    with pytest.raises(AssertionError, match=r"client\.add: invalid address; clients\.0\.address: an IP address"):
-        service.call("client.add", org=1, tenant=1, clients=rows)
+    settings = {"require_message_authenticator": "auto", "limit_proxy_state": "auto"}
+    rows = [{"name": name, "address": "nowhere", "secret": "", **settings} for name, *_ in clients[:100]]
+    with pytest.raises(AssertionError, match=r"invalid address; clients\.0\.address: an IP address"):
+        service.call("client.import", org=1, tenant=1, clients=rows)
 
 
 def test_what_the_file_does_not_say_stays(service: Service) -> None:
@@ -90,10 +91,10 @@ def test_what_the_file_does_not_say_stays(service: Service) -> None:
         client.login("nobody", "x")
 
     def row() -> dict[str, object]:
-        return next(each for each in service.call("client.list") if each["name"] == "ise")
+        return dict(service.clients()["ise"])
 
     before = row()
-    assert before["signature_required"] is True
+    assert before["signatureRequired"] is True
     service.ok("client", "import", str(conf(service, ("ise", "127.3.0.20", BETTER))), *TENANT)
     assert row() == before
 

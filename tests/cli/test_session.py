@@ -61,7 +61,7 @@ def test_a_device_is_asked(service: Service, domain: str) -> None:
     """To end a session, all of a user's, or to change one: its answer is printed, and a no is a failure."""
     address = "127.8.3.2"
     with thread_nas(lambda request, _: [answer(request, request[0] + 1, secret=SECRET.encode())], address) as nas:
-        add_client(service, "wlc", address, "lobby", coa_port=nas.port)
+        add_client(service, "wlc", address, "lobby", coaPort=nas.port)
         with RadiusClient(service.ports.acct, SECRET, source=address) as client:
             body = octets(START, b"t1", USER_NAME="tom", NAS_IDENTIFIER="wlc-1")
             assert client.exchange(encode_request(ACCOUNTING_REQUEST, 1, client.secret, body))[0]

@@ -23,8 +23,7 @@ _stations = count(1)
 
 def populate(service: RunningService, *users: str, address: str = "127.0.0.1", secret: str = SECRET) -> None:
     """A client, users of the first domain, which enforces."""
-    client = {"name": "devices", "address": address, "secret": secret.encode().hex()}
-    service.call("client.add", org=1, tenant=1, domains=[], clients=[client])
+    service.add_client("devices", address, secret)
     for user in users:
         service.call("user.add", name=user, domain="default", password=PASSWORD.encode().hex())
     service.set_mode("default", "enforce")

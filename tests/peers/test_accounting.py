@@ -20,8 +20,7 @@ pytestmark = [pytest.mark.peer, needs("radclient")]
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     """A service that knows radclient."""
     with running_service(tmp_path_factory.mktemp("service")) as service:
-        client = {"name": "radclient", "address": "127.0.0.1", "secret": SECRET.encode().hex()}
-        service.call("client.add", org=1, tenant=1, domains=[], clients=[client])
+        service.add_client("radclient", "127.0.0.1", SECRET)
         yield service
 
 

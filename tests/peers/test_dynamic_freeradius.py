@@ -96,8 +96,7 @@ def nas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nas]:
     (directory / "radiusd.conf").write_text(RADIUSD.format(directory=directory, port=port, secret=SECRET))
     output = directory / "output"
     with running_service(tmp_path_factory.mktemp("service")) as service, output.open("wb") as log:
-        client = {"name": "radiusd", "address": "127.0.0.1", "secret": SECRET.encode().hex(), "coa_port": port}
-        service.call("client.add", org=1, tenant=1, domains=["default"], clients=[client])
+        service.add_client("radiusd", "127.0.0.1", SECRET, "default", coaPort=port)
         process = subprocess.Popen([find("freeradius"), "-X", "-d", str(directory)], stdout=log, stderr=log)
         try:
             eventually(lambda: "Ready to process requests" in output.read_text(errors="replace"), output)

@@ -95,8 +95,7 @@ def behind(machine: Machine, directory: Path) -> Iterator[RunningService]:
     service = RunningService(directory, wrapper=machine.wrapper)
     service.start()
     try:
-        client = {"name": "switch", "address": "127.0.0.1", "secret": SECRET.encode().hex(), "coa_port": DYNAMIC}
-        service.call("client.add", org=1, tenant=1, domains=["default"], clients=[client])
+        service.add_client("switch", "127.0.0.1", SECRET, "default", coaPort=DYNAMIC)
         service.call("user.add", domain="default", name="ann", password=PASSWORD.encode().hex())
         fields = {"radius": {"servers": [{"host": "127.0.0.1", "port": HOME, "secret": HOME_SECRET}]}}
         service.run("/ad/SetFirstFactor", {"firstFactor": "radius", **fields}, domain="default")

@@ -23,8 +23,7 @@ class Site:
         self.service = service
         service.ok("cert", "init", "--host", "radius.example.com")
         service.ok("cert", "issue", "ann")
-        client = {"name": "nas", "address": "127.0.0.1", "secret": SECRET.encode().hex()}
-        service.call("client.add", org=1, tenant=1, domains=[], clients=[client])
+        service.add_client("nas", "127.0.0.1", SECRET)
         service.call("user.add", name="ann", domain="default", password=PASSWORD.encode().hex())
         self.certificates = service.data_dir / "certs"
 

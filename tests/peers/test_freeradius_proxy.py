@@ -149,8 +149,7 @@ class Proxy:
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     """A service whose one client is the proxy."""
     with running_service(tmp_path_factory.mktemp("service")) as service:
-        client = {"name": "proxy", "address": PROXY, "secret": HOME_SECRET.encode().hex()}
-        service.call("client.add", org=1, tenant=1, domains=[], clients=[client])
+        service.add_client("proxy", PROXY, HOME_SECRET)
         service.call("user.add", name="bob", domain="default", password=PASSWORD.encode().hex())
         yield service
 

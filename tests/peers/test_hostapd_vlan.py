@@ -52,8 +52,7 @@ def service(machine: Machine, made: Path, tmp_path: Path) -> Iterator[RunningSer
     shutil.copytree(made / "certs", service.data_dir / "certs")
     service.start()
     try:
-        client = {"name": "switch", "address": "127.0.0.1", "secret": SECRET.encode().hex(), "coa_port": DYNAMIC}
-        service.call("client.add", org=1, tenant=1, domains=["default"], clients=[client])
+        service.add_client("switch", "127.0.0.1", SECRET, "default", coaPort=DYNAMIC)
         for name in ("ann", "host/pc1.corp.example"):
             service.call("user.add", domain="default", name=name, password=PASSWORD.encode().hex())
         for kind, vlan in (("user", "20"), ("machine", "30")):

@@ -132,8 +132,7 @@ def vpn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vpn]:
         Machine(directory, {}, resolver="127.0.0.1") as machine,
         running_service(tmp_path_factory.mktemp("service"), PORTS, wrapper=machine.wrapper) as service,
     ):
-        client = {"name": "vpn", "address": "127.0.0.1", "secret": SECRET.encode().hex()}
-        service.call("client.add", org=1, tenant=1, domains=[], clients=[client])
+        service.add_client("vpn", "127.0.0.1", SECRET)
         for user in ("ann", "bob", "pia"):
             service.call("user.add", name=user, domain="default", password=PASSWORD.encode().hex())
         vpn = Vpn(machine, service)

@@ -55,8 +55,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
         "SALLYPORT_RADIUS_ACCT_BIND": f"127.0.0.1:{port + 1}",
     }
     with running_service(tmp_path_factory.mktemp("service"), binds) as service:
-        client = {"name": "linux", "address": "127.0.0.1", "secret": SECRET.encode().hex()}
-        service.call("client.add", org=1, tenant=1, domains=[], clients=[client])
+        service.add_client("linux", "127.0.0.1", SECRET)
         service.call("user.add", name="bob", domain="default", password=PASSWORD.encode().hex())
         yield service
 

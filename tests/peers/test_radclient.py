@@ -30,9 +30,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
 
 def populate(service: RunningService, address: str) -> None:
     """A RADIUS client and users."""
-    client = {"name": "radclient", "address": address, "secret": SECRET.encode().hex()}
-    lax = {"require_message_authenticator": "no", "limit_proxy_state": "no"}
-    service.call("client.add", org=1, tenant=1, domains=[], clients=[client | lax])
+    service.add_client("radclient", address, SECRET, requireMessageAuthenticator="no", limitProxyState="no")
     service.add_domain("corp", realms=["corp.example"])
     service.call("user.add", name="carl", domain="corp", password=b"hello".hex())
     for name, password in USERS.items():

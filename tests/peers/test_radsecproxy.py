@@ -170,9 +170,8 @@ def test_a_proxy_behind_us(made: Path, tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "front").mkdir()
     with running_service(tmp_path / "home") as home, running_service(tmp_path / "front") as front:
-        client = {"name": "proxy", "address": "127.0.0.1", "secret": SECRET.encode().hex()}
         for service in (home, front):
-            service.call("client.add", org=1, tenant=1, domains=[], clients=[client])
+            service.add_client("proxy", "127.0.0.1", SECRET)
         home.call("user.add", name="ann", domain="default", password=b"hello".hex())
         front.ok(
             "domain", "first-factor", "default", "radius", "--radius-server", f"127.0.0.1:{tls}", "--radius-tls",

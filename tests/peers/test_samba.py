@@ -92,10 +92,8 @@ def office(corp: Corp, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Off
 
 
 def _configure(service: RunningService, corp: Corp) -> None:
-    own = {"org": 1, "tenant": 1}
     service.add_domain(DOMAIN, realms=[NT_DOMAIN])
-    client = {"name": "devices", "address": "127.0.0.1", "secret": SECRET.hex()}
-    service.call("client.add", domains=[DOMAIN], clients=[client], **own)
+    service.add_client("devices", "127.0.0.1", SECRET, DOMAIN)
     directory = {
         "servers": [f"ldaps://{DC_NAME}"],
         "baseDN": BASE,

@@ -164,8 +164,7 @@ def vpn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vpn]:
     ):
         with gateway.inside():
             home = beside.enter_context(freeradius_home(directories[3], post_auth=OTHER_KEYS_FOR_EVE))
-        client = {"name": "gateway", "address": "127.0.0.1", "secret": SECRET.encode().hex()}
-        service.call("client.add", org=1, tenant=1, domains=[], clients=[client])
+        service.add_client("gateway", "127.0.0.1", SECRET)
         fields = {"radius": {"servers": [home.fields]}}
         service.run("/ad/SetFirstFactor", {"firstFactor": "radius", **fields}, domain="default")
         connect(gateway, GATEWAY, station, STATION)

@@ -43,8 +43,7 @@ def passing_on(directory: Path, home: Home, **fields: object) -> Iterator[Runnin
     own = directory / "service"
     own.mkdir()
     with running_service(own, {"SALLYPORT_REJECT_DELAY_S": "0"}) as service:
-        client = {"name": "devices", "address": "127.0.0.1", "secret": SECRET.encode().hex()}
-        service.call("client.add", org=1, tenant=1, domains=[], clients=[client])
+        service.add_client("devices", "127.0.0.1", SECRET)
         set_first(service, home, **fields)
         yield service
 
@@ -161,8 +160,7 @@ def test_unsigned_answers(tmp_path: Path) -> None:
 def test_freeradius_on_both_sides(tmp_path: Path, home: Home) -> None:
     """A proxy before us, a home server behind us: verdicts and attributes pass, and each gets its Proxy-State."""
     with passing_on(tmp_path, home) as service:
-        client = {"name": "proxy", "address": PROXY, "secret": HOME_SECRET.encode().hex()}
-        service.call("client.add", org=1, tenant=1, domains=[], clients=[client])
+        service.add_client("proxy", PROXY, HOME_SECRET)
         raddb = tmp_path / "raddb"
         raddb.mkdir()
         with freeradius(raddb, service) as proxy:

@@ -60,8 +60,7 @@ def service(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Itera
     service = RunningService(tmp_path_factory.mktemp("service"), wrapper=machine.wrapper)
     service.start()
     try:
-        client = {"name": "devices", "address": "127.0.0.1", "secret": SECRET.encode().hex()}
-        service.call("client.add", org=1, tenant=1, domains=[], clients=[client])
+        service.add_client("devices", "127.0.0.1", SECRET)
         server = {"host": "127.0.0.1", "port": PORT, "secret": HOME_SECRET}
         fields = {"radius": {"servers": [server]}}
         service.run("/ad/SetFirstFactor", {"firstFactor": "radius", **fields}, domain="default")

@@ -51,8 +51,7 @@ def tell_the_story(service: RunningService) -> None:
 
 def forget_the_secret(service: RunningService, prometheus: Prometheus) -> None:
     """A client whose device has another secret."""
-    client = {"name": "forgetful", "address": "127.77.0.1", "secret": b"the right secret".hex()}
-    service.call("client.add", org=1, tenant=1, domains=[], clients=[client])
+    service.add_client("forgetful", "127.77.0.1", b"the right secret")
     prometheus.wait_for("sallyport_client_requests_total{client='forgetful', outcome='bad_message_authenticator'} == 0")
     with service.radius("the wrong secret", source="127.77.0.1") as device:
         for _ in range(12):
@@ -62,8 +61,7 @@ def forget_the_secret(service: RunningService, prometheus: Prometheus) -> None:
 def pass_on(service: RunningService) -> None:
     """A domain whose logins go to a server that is not there."""
     domain = service.add_domain("far", realms=["far"])
-    client = {"name": "far", "address": "127.77.0.2", "secret": b"the right secret".hex()}
-    service.call("client.add", org=1, tenant=1, domains=["far"], clients=[client])
+    service.add_client("far", "127.77.0.2", b"the right secret", "far")
     servers = [{"host": "127.0.0.1", "port": 9, "secret": "upstream secret"}]
     body = {"orgId": 1, "tenantId": 1, "domainId": domain, "firstFactor": "radius"}
     service.post("/ad/SetFirstFactor", {**body, "radius": {"servers": servers, "responseWindowSeconds": 1}})

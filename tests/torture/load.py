@@ -47,8 +47,7 @@ SOCKETS = 40
 
 def populate(service: RunningService) -> None:
     """One RADIUS client, which is a range and so never has to sign, and some users."""
-    client = {"name": "loopback", "address": NETWORK, "secret": SECRET.hex()}
-    service.call("client.add", org=1, tenant=1, domains=[], clients=[client])
+    service.add_client("loopback", NETWORK, SECRET)
     for number in range(USERS):
         service.call("user.add", name=f"user{number}", domain="default", password=_password(number).hex())
 

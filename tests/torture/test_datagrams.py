@@ -40,14 +40,11 @@ Datagram = tuple[str, bool, bytes]
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[RunningService]:
     """A service that knows three senders; one of them need not sign."""
-    clients = [
-        {"name": name, "address": address, "secret": SECRET.hex(), "require_message_authenticator": required}
-        for name, address, required in (("a", SIGNING, "yes"), ("b", UNSIGNED, "no"), ("c", ODD, "yes"))
-    ]
     # What is altered behind a packet's end, or before it is signed, is authentic, and thousands of that fail.
     settings = {"SALLYPORT_REJECT_DELAY_S": "0", "SALLYPORT_LOCKOUT_FAILURES": "0"}
     with running_service(tmp_path, settings) as service:
-        service.call("client.add", org=1, tenant=1, domains=[], clients=clients)
+        for name, address, required in (("a", SIGNING, "yes"), ("b", UNSIGNED, "no"), ("c", ODD, "yes")):
+            service.add_client(name, address, SECRET, requireMessageAuthenticator=required)
         service.call("user.add", name="ann", domain="default", password=b"hello".hex())
         yield service
 

@@ -37,8 +37,7 @@ def service(tmp_path: Path, hook: Hook) -> Iterator[RunningService]:
     settings = {"SALLYPORT_MAX_WAITING_REQUESTS": str(PLACES), "SALLYPORT_REJECT_DELAY_S": "0"}
     with running_service(tmp_path, settings) as service:
         for address in (FLOODER, QUIET, f"{SPOOFED}/31"):
-            client = {"name": address, "address": address, "secret": SECRET.encode().hex()}
-            service.call("client.add", org=1, tenant=1, domains=[], clients=[client])
+            service.add_client(address, address, SECRET)
         for name in ("ann", "bob", *(f"user{number}" for number in range(2 * PLACES))):
             service.call("user.add", name=name, domain="default", password=PASSWORD.encode().hex())
         service.set_mode("default", "enforce")

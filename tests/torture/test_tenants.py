@@ -37,8 +37,7 @@ def attack(service: RunningService) -> Attack:
 def probe(service: RunningService, attack: Attack) -> Probe:
     """The probe of another tenant, with a domain, a RADIUS client and a user."""
     service.ok("domain", "add", "quiet", "--org", "2", "--tenant", "1")
-    client = {"name": "quiet", "address": SOURCE, "secret": SECRET.encode().hex()}
-    service.call("client.add", org=2, tenant=1, domains=["quiet"], clients=[client])
+    service.add_client("quiet", SOURCE, SECRET, "quiet", org=2)
     service.call("user.add", name="ann", domain="quiet", password=PASSWORD.encode().hex())
     return Probe(service, SECRET, source=SOURCE, user="ann", password=PASSWORD)
 

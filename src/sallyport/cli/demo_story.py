@@ -96,9 +96,8 @@ class Story:
         self._seed = str(line.row("user.totp", name="alice", domain=DOMAIN)["seed"])
         line.row("user.totp.confirm", name="alice", domain=DOMAIN, code=TOTP(self._seed).now())
         wanted = [(sender.name, sender.source) for sender in SENDERS] + [("this-machine", "127.0.0.1")]
-        clients: list[JSON] = [{"name": name, "address": address} for name, address in wanted]
-        made = line.rows("client.add", clients=clients, domains=[DOMAIN], **self._scope)
-        secrets = [str(each["secret"]) for each in made]
+        bodies: list[Row] = [{"orgId": ORG, "tenantId": TENANT, "name": name, "address": each} for name, each in wanted]
+        secrets = [str(line.run("/network_device/AddClient", body, domains=[DOMAIN])["secret"]) for body in bodies]
         self._own_secret = secrets.pop()
         self._senders = [
             replace(sender, secret=secret.encode()) for sender, secret in zip(SENDERS, secrets, strict=True)

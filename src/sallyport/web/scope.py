@@ -110,6 +110,10 @@ class DomainOwners(Protocol):
         """The tenant's internal id, or None where nobody has such a domain."""
 
 
+ItemT = TypeVar("ItemT")
+ValueT = TypeVar("ValueT")
+
+
 def _whole(value: object) -> object:
     if isinstance(value, bool):
         raise unfit("a whole number")
@@ -124,8 +128,9 @@ def _flag(value: object) -> object:
     return found
 
 
-def _plain(value: str) -> str:
-    if any(unicodedata.category(character) == "Cc" for character in value):
+def plain(value: ValueT) -> ValueT:
+    """Refuse text with control characters."""
+    if isinstance(value, str) and any(unicodedata.category(character) == "Cc" for character in value):
         raise unfit("text without control characters")
     return value
 
@@ -171,7 +176,6 @@ def few_members(values: dict[str, object]) -> dict[str, object]:
     return values
 
 
-ItemT = TypeVar("ItemT")
 MOST_OF_MANY = 10_000
 """Entries of an array. Not a max_length, which would replace the smaller one of a field (`= Field(max_length=200)`)."""
 
@@ -181,17 +185,17 @@ Id = Annotated[int, Field(ge=-(2**63), le=2**63 - 1), BeforeValidator(_whole)]
 """An identifier: a whole number that the store can hold."""
 Flag = Annotated[bool, BeforeValidator(_flag)]
 """true, yes, 1 or false, no, 0 in any case, as text, number or boolean."""
-PlainText = Annotated[str, AfterValidator(_plain)]
+PlainText = Annotated[str, AfterValidator(plain)]
 """Text without NUL or any other control character; nothing is stripped. Give it a length with Field(max_length=)."""
-Text = Annotated[str, Field(max_length=255), AfterValidator(_plain)]
+Text = Annotated[str, Field(max_length=255), AfterValidator(plain)]
 """A short value, which may be empty."""
 AddressOrText = Annotated[Text, AfterValidator(canonical)]
 """A short value, which may be empty. An IP address takes its canonical form."""
-Name = Annotated[str, Field(min_length=1, max_length=255), AfterValidator(_plain), AfterValidator(_not_blank)]
+Name = Annotated[str, Field(min_length=1, max_length=255), AfterValidator(plain), AfterValidator(_not_blank)]
 """A name."""
 NameOrNone = Annotated[Text, AfterValidator(_not_blank)]
 """A name, or nothing."""
-LongText = Annotated[str, Field(max_length=4096), AfterValidator(_plain)]
+LongText = Annotated[str, Field(max_length=4096), AfterValidator(plain)]
 """A description, a URL, a path."""
 Members = Annotated[dict[str, object], AfterValidator(few_members)]
 """An object whose members another model judges."""

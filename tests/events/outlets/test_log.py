@@ -23,9 +23,7 @@ def logins(service: RunningService, count: int) -> list[dict[str, object]]:
 
 def log_in(service: RunningService) -> None:
     """Ann, from a station, with a right and a wrong password."""
-    service.call("client.add", org=1, tenant=1, domains=[], clients=[
-        {"name": "here", "address": "127.0.0.1", "secret": SECRET.encode().hex()}
-    ])  # fmt: skip
+    service.add_client("here", "127.0.0.1", SECRET)
     service.call("user.add", name="ann", domain="default", password=b"hello".hex())
     with service.radius(SECRET) as client:
         for password in ("hello", "wrong"):

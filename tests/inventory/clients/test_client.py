@@ -6,10 +6,10 @@ from typing import ClassVar
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import TypeAdapter, ValidationError
+from pydantic import SecretBytes, TypeAdapter, ValidationError
 
 from sallyport.base.addresses import Network
-from sallyport.inventory.clients.bodies import AnySignatures, Fingerprint, NetworkText, Product, SecretText, TlsName
+from sallyport.inventory.clients.bodies import AnySignatures, ClientSecret, Fingerprint, NetworkText, Product, TlsName
 from sallyport.inventory.clients.client import _MEMO, Client, ClientTable
 from sallyport.inventory.clients.issued import Issued
 
@@ -215,12 +215,13 @@ def test_products_are_spelled_as_they_are_found(text: str, product: str) -> None
 
 
 def test_secrets_have_up_to_128_octets() -> None:
-    """Octets in UTF-8, not characters; no control characters. An empty one is no secret."""
-    adapter: TypeAdapter[str] = TypeAdapter(SecretText)
-    assert adapter.validate_python("ü" * 64) == "ü" * 64
-    for text in ("ü" * 65, "x" * 129, "a\nb"):
+    """Octets, not characters; text is UTF-8 without control characters, and octets in hex may be any."""
+    adapter: TypeAdapter[SecretBytes] = TypeAdapter(ClientSecret)
+    assert adapter.validate_python("ü" * 64).get_secret_value() == ("ü" * 64).encode()
+    assert adapter.validate_python({"hex": "fc0a"}).get_secret_value() == b"\xfc\n"
+    for value in ("ü" * 65, "x" * 129, "a\nb", {"hex": "00" * 129}, {"hex": "no"}, {}, ["61"], True):
         with pytest.raises(ValidationError):
-            adapter.validate_python(text)
+            adapter.validate_python(value)
 
 
 @pytest.mark.parametrize(

@@ -144,7 +144,7 @@ def _of_realms(issued: Mapping[str, Issued], examination: Examination, now: date
     """Users whose certificates let them in nowhere (`login.identity.principal`); a RADIUS client's is none of them."""
     if len(examination.domains) < 2:
         return
-    peers = {each["tls_name"] for each in examination.rows("client.list")}
+    peers = {each["tlsName"] for each in examination.clients}
     for name, each in issued.items():
         is_users = "@" not in name and name.lower() not in peers and not host_names(each.certificate)
         if is_users and each.state(now) == "valid":

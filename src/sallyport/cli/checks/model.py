@@ -65,6 +65,11 @@ class Examination:
         """The domains of the installation, as GetAllDomains gives them."""
         return list(self.line.listed_everywhere("/ad/GetAllDomains", "domains", size=100))
 
+    @cached_property
+    def clients(self) -> list[Row]:
+        """The RADIUS clients of the installation, as ListClients gives them."""
+        return list(self.line.listed_everywhere("/network_device/ListClients", "clients"))
+
     def rows(self, command: str) -> list[Row]:
         """What a list command of the service gives; asked once."""
         if command not in self._rows:

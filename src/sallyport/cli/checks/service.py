@@ -13,7 +13,7 @@ LOOKED_AT = 100
 
 def check_clients(examination: Examination) -> Iterator[Finding]:
     """RADIUS clients have a domain, secrets that nobody guesses, and ranges that say what they demand."""
-    clients, domains = examination.rows("client.list"), examination.domains
+    clients, domains = examination.clients, examination.domains
     if not clients:
         yield warning("no RADIUS client: nobody is answered; sallyport client add")
         return
@@ -30,8 +30,8 @@ def check_proxy_state(examination: Examination) -> Iterator[Finding]:
     """No client that has been heard still sends Proxy-State without a signature."""
     undecided = [
         each
-        for each in examination.rows("client.list")
-        if each["limit_proxy_state"] == "auto" and not each["proxy_state_limited"] and not each["signature_required"]
+        for each in examination.clients
+        if each["limitProxyState"] == "auto" and not each["proxyStateLimited"] and not each["signatureRequired"]
     ]
     single = [each for each in undecided if ip_network(str(each["address"])).num_addresses == 1]
     heard = [each for each in single[:LOOKED_AT] if _heard(examination, each)]
@@ -55,7 +55,7 @@ def _heard(examination: Examination, client: Row) -> bool:
 
 def check_domains(examination: Examination) -> Iterator[Finding]:
     """A domain that enforces has somebody to ask, and each domain has RADIUS clients and who checks passwords."""
-    domains, clients = examination.domains, examination.rows("client.list")
+    domains, clients = examination.domains, examination.clients
     enforcing = sum(each["enforcementMode"] == "enforce" for each in domains)
     yield ok(f"{len(domains)} domain(s), {enforcing} in enforce mode")
     for domain in domains:
@@ -82,7 +82,7 @@ def _asking(examination: Examination, domain: Row) -> Iterator[Finding]:
 
 def _vouching(domain: Row, serving: list[Row]) -> Finding:
     """Who is believed in a domain that checks no password of its own."""
-    trusted = sorted(str(client["name"]) for client in serving if client["password_verified"])
+    trusted = sorted(str(client["name"]) for client in serving if client["passwordVerified"])
     if not trusted:
         return warning(f"{domain['domainName']}: its first factor is none, and no client may vouch: nobody can log in")
     return warning(
@@ -91,7 +91,7 @@ def _vouching(domain: Row, serving: list[Row]) -> Finding:
 
 
 def _serves(client: Row, domain: Row) -> bool:
-    own = client["domains"]
+    own = client["domainIds"]
     if isinstance(own, list) and own:
         return domain["domainId"] in own
     return (client["org"], client["tenant"]) == (domain["org"], domain["tenant"])
@@ -117,12 +117,12 @@ def check_senders(examination: Examination) -> Iterator[Finding]:
 def check_silent(examination: Examination) -> Iterator[Finding]:
     """Each RADIUS client has been heard: a device is in the inventory that was seen from its address."""
     addresses = [ip_address(str(each["ip_address"])) for each in examination.rows("device.forwarders")]
-    clients = examination.rows("client.list")
+    clients = examination.clients
     silent = [
         str(each["name"])
         for each in clients
-        if not each["tls_name"]
-        and not each["tls_fingerprint"]
+        if not each["tlsName"]
+        and not each["tlsFingerprint"]
         and not any(address in ip_network(str(each["address"])) for address in addresses)
     ]
     if silent:

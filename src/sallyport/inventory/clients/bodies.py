@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Annotated, Final
 
-from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, SecretBytes
 
 from sallyport.base.addresses import canonical_host, parse_network
 from sallyport.base.model import Model
@@ -13,7 +13,7 @@ from sallyport.inventory.clients.client import MAX_SECRET, Signatures
 from sallyport.radius.dynamic import PORT
 from sallyport.vendors import PRODUCTS
 from sallyport.web.paging import Paged, TotalCount
-from sallyport.web.scope import AddressOrText, Flag, Id, Many, Name, PlainText, Scoped, Text, Whole
+from sallyport.web.scope import AddressOrText, Flag, Id, Many, Name, Octets, Scoped, Text, Whole, plain
 
 _PRODUCTS: Final = {name.casefold(): name for name in PRODUCTS}
 
@@ -38,8 +38,8 @@ def _lower(value: object) -> object:
     return value.casefold() if isinstance(value, str) else value
 
 
-def _secret(value: str) -> str:
-    if len(value.encode()) > MAX_SECRET:
+def _secret(value: SecretBytes) -> SecretBytes:
+    if len(value) > MAX_SECRET:
         raise unfit(f"a secret of up to {MAX_SECRET} octets")
     return value
 
@@ -86,7 +86,9 @@ CoaPort = Annotated[
     Whole, Between(0, 65535), Field(description="UDP port for Disconnect and CoA requests (RFC 5176); 0: none.")
 ]
 AnySignatures = Annotated[Signatures, BeforeValidator(_lower)]
-SecretText = Annotated[PlainText, AfterValidator(_secret), Field(json_schema_extra={"maxLength": MAX_SECRET})]
+ClientSecret = Annotated[
+    Octets, BeforeValidator(plain), AfterValidator(_secret), Field(json_schema_extra={"maxLength": MAX_SECRET})
+]
 ClientId = Annotated[Id, Field(description="Id of the client, as ListClients gives it.")]
 
 
@@ -106,7 +108,7 @@ class AddClient(_ClientFields):
 
     name: Name = Field(description="Name of the client; unique in the tenant.")
     address: NetworkText
-    secret: SecretText | None = Field(default=None, description="Shared secret; empty or absent: one is generated.")
+    secret: ClientSecret | None = Field(default=None, description="Shared secret; empty or absent: one is generated.")
     product: Product = ""
     requireMessageAuthenticator: AnySignatures = Field(
         default=Signatures.AUTO,
@@ -132,7 +134,8 @@ class ClientAdded(Model):
     status: str = Field(default="Success", description="Success.")
     message: str = Field(description="Result in words.")
     clientId: int = Field(description="Id of the new client.")
-    secret: str = Field(description="Shared secret.")
+    secret: str = Field(description="Shared secret; octets that are no UTF-8 are replaced.")
+    warnings: list[str] = Field(description="Weaknesses of the secret, the address and the settings.")
 
 
 class UpdateClient(_ClientFields):
@@ -141,7 +144,7 @@ class UpdateClient(_ClientFields):
     clientId: ClientId
     name: Name | None = Field(default=None, description="New name.")
     address: NetworkText | None = Field(default=None, description="New IP address or network.")
-    secret: SecretText | None = Field(default=None, description="New shared secret; empty: unchanged.")
+    secret: ClientSecret | None = Field(default=None, description="New shared secret; empty: unchanged.")
     product: Product | None = Field(default=None, description="New product; empty: detected from packets.")
     requireMessageAuthenticator: AnySignatures | None = Field(
         default=None, description="Drop requests without Message-Authenticator: yes, no or auto, as AddClient has it."

@@ -6,15 +6,16 @@ from pathlib import Path
 import click
 
 from sallyport.base.addresses import canonical
-from sallyport.base.command import CommandLine, Form, entries
+from sallyport.base.command import CommandLine, Form, entries, named
 from sallyport.base.command import domains as all_domains
 from sallyport.base.errors import StartError
 from sallyport.base.wire import JSON, Row
 from sallyport.inventory.clients import freeradius
 from sallyport.inventory.clients.freeradius import Entries, Entry
 
+LIST = "/network_device/ListClients"
 COLUMNS = (
-    "id",
+    "clientId",
     "name",
     "org",
     "tenant",
@@ -99,23 +100,25 @@ def add(
         line.note(f"{address}: {product or 'product unknown'}, {sender['nas_identifier'] or 'no NAS-Identifier'}")
     elif address is None:
         raise click.UsageError("--address or --from-unknown")
-    fields: Row = {
+    body: Row = {
+        "orgId": org,
+        "tenantId": tenant,
         "name": name,
         "address": address,
-        "secret": None if secret is None else _octets(line, secret),
+        "secret": None if secret is None else {"hex": _octets(line, secret).hex()},
         "product": product,
-        "require_message_authenticator": require_message_authenticator,
-        "limit_proxy_state": limit_proxy_state,
-        "password_verified": password_verified,
-        "coa_port": coa_port,
-        "tls_name": tls_name,
-        "tls_fingerprint": tls_fingerprint,
+        "requireMessageAuthenticator": require_message_authenticator,
+        "limitProxyState": limit_proxy_state,
+        "passwordVerified": password_verified,
+        "coaPort": coa_port,
+        "tlsName": tls_name,
+        "tlsFingerprint": tls_fingerprint,
     }
-    for made in line.rows("client.add", clients=[fields], org=org, tenant=tenant, domains=list(domains)):
-        if made["secret"] is not None:
-            line.print(str(made["secret"]))
-        line.note(f"RADIUS client {name} is added")
-        _warn(line, made["warnings"])
+    made = line.run("/network_device/AddClient", body, domains=domains)
+    if secret is None:
+        line.print(str(made["secret"]))
+    line.note(f"RADIUS client {name} is added")
+    _warn(line, made["warnings"])
 
 
 @client.command("list")
@@ -123,15 +126,15 @@ def add(
 @click.pass_obj
 def list_(line: CommandLine, *, form: Form | None) -> None:
     """List the RADIUS clients of the installation, without their secrets."""
-    rows = line.rows("client.list")
+    rows = list(line.listed_everywhere(LIST, "clients"))
     if form != "json":
         names = {each["domainId"]: each["domainName"] for each in all_domains(line, None)}
         for row in rows:
-            own = row["domains"]
+            own = row["domainIds"]
             row["domains"] = [names.get(each) for each in own] if isinstance(own, list) and own else "all"
-            row["tls"] = row["tls_name"] or str(row["tls_fingerprint"])[:16]
-            row["signatures"] = _setting(row, "require_message_authenticator", "signature_required", "required")
-            row["proxy_state"] = _setting(row, "limit_proxy_state", "proxy_state_limited", "limited")
+            row["tls"] = row["tlsName"] or str(row["tlsFingerprint"])[:16]
+            row["signatures"] = _setting(row, "requireMessageAuthenticator", "signatureRequired", "required")
+            row["proxy_state"] = _setting(row, "limitProxyState", "proxyStateLimited", "limited")
     line.print_rows(rows, COLUMNS, form)
 
 
@@ -150,7 +153,11 @@ def unknown(line: CommandLine, *, form: Form | None) -> None:
 @click.pass_obj
 def remove(line: CommandLine, *, name: str, org: int | None, tenant: int | None) -> None:
     """Remove a RADIUS client; its next packet is not answered."""
-    line.call("client.remove", name=name, **_tenant(org, tenant))
+    scope = _tenant(org, tenant)
+    found = line.listed(LIST, "clients", scope) if scope else line.listed_everywhere(LIST, "clients")
+    client = named(found, "name", name, "RADIUS client")
+    owner = scope or {"orgId": client["org"], "tenantId": client["tenant"]}
+    line.run("/network_device/DeleteClient", {**owner, "clientId": client["clientId"]})
     line.note(f"RADIUS client {name} is removed")
 
 
@@ -161,7 +168,8 @@ def remove(line: CommandLine, *, name: str, org: int | None, tenant: int | None)
 @click.pass_obj
 def unlatch(line: CommandLine, *, name: str, org: int | None, tenant: int | None) -> None:
     """Let a RADIUS client send unsigned packets again, until it sends a signed one (settings `auto`)."""
-    line.call("client.unlatch", name=name, **_tenant(org, tenant))
+    _tenant(org, tenant)
+    line.call("client.unlatch", name=name, org=org, tenant=tenant)
     line.note(f"RADIUS client {name} is unlatched")
 
 
@@ -264,18 +272,19 @@ def _stranger(line: CommandLine, address: str | None) -> Row:
     raise StartError(f"these ask and are no RADIUS client: {names}; say which with --address")
 
 
-def _tenant(org: int | None, tenant: int | None) -> dict[str, JSON]:
+def _tenant(org: int | None, tenant: int | None) -> Row:
+    """Return the fields of a body; none without the options."""
     if (org is None) != (tenant is None):
         raise click.UsageError("--org and --tenant go together")
-    return {"org": org, "tenant": tenant}
+    return {} if org is None else {"orgId": org, "tenantId": tenant}
 
 
-def _octets(line: CommandLine, secret: str) -> str:
-    """The secret's octets in hex, whatever their encoding; - reads them from standard input."""
+def _octets(line: CommandLine, secret: str) -> bytes:
+    """Return the secret in any encoding; - reads it from standard input."""
     octets = line.read_secret("Secret") if secret == "-" else os.fsencode(secret)  # noqa: S105
     if not octets:
         raise click.UsageError("the secret is empty")
-    return octets.hex()
+    return octets
 
 
 def _warn(line: CommandLine, warnings: JSON) -> None:

@@ -1,6 +1,9 @@
 """The HTTP operations of RADIUS clients: /network_device/...Client(s)."""
 
+from pydantic import SecretBytes
+
 from sallyport.base.wire import Row
+from sallyport.inventory.clients import weakness
 from sallyport.inventory.clients.bodies import (
     AddClient,
     ClientAdded,
@@ -33,7 +36,7 @@ def operations(service: Clients, gate: Gate) -> Operations:
             NewClient(
                 name=body.name,
                 network=body.address,
-                secret=None if body.secret is None else body.secret.encode(),
+                secret=_octets(body.secret),
                 domain_ids=tuple(body.domainIds or ()),
                 product=body.product,
                 require_message_authenticator=body.requireMessageAuthenticator,
@@ -45,7 +48,12 @@ def operations(service: Clients, gate: Gate) -> Operations:
             ),
             by=None if caller.is_installation else caller.role,
         )
-        return ClientAdded(message="client added", clientId=client_id, secret=secret.decode())
+        return ClientAdded(
+            message="client added",
+            clientId=client_id,
+            secret=secret.decode(errors="replace"),
+            warnings=weakness.of_client(service.table.by_id[client_id]),
+        )
 
     @clients.post("/network_device/ListClients", roles=READERS)
     async def list_clients(body: ListClients, caller: Caller) -> Plain[ClientList]:
@@ -65,7 +73,7 @@ def operations(service: Clients, gate: Gate) -> Operations:
             caller.tenant_id,
             body.clientId,
             _changes(body),
-            secret=body.secret.encode() if body.secret else None,
+            secret=_octets(body.secret),
             domain_ids=body.domainIds,
             by=None if caller.is_installation else caller.role,
         )
@@ -78,6 +86,10 @@ def operations(service: Clients, gate: Gate) -> Operations:
         return Done(message="client deleted")
 
     return clients
+
+
+def _octets(secret: SecretBytes | None) -> bytes | None:
+    return secret.get_secret_value() if secret else None
 
 
 def _changes(body: UpdateClient) -> dict[str, Value]:

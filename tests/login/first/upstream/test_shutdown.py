@@ -26,8 +26,7 @@ def test_a_login_that_waits_is_answered_before_the_end(tmp_path: Path) -> None:
     with socket.socket(type=socket.SOCK_DGRAM) as home, running_service(tmp_path) as service:
         home.bind(("127.0.0.1", 0))
         home.settimeout(20)
-        client = {"name": "nas", "address": "127.0.0.1", "secret": SECRET.encode().hex()}
-        service.call("client.add", org=1, tenant=1, domains=[], clients=[client])
+        service.add_client("nas", "127.0.0.1", SECRET)
         server = {"host": "127.0.0.1", "port": home.getsockname()[1], "secret": HOME_SECRET}
         body = {"firstFactor": "radius", "radius": {"servers": [server], "statusCheck": False}}
         service.post("/ad/SetFirstFactor", {**ONE, **body})
