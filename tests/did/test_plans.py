@@ -16,7 +16,7 @@ from sallyport.did.wallets import repo as wallets
 from sallyport.did.wallets.model import NewWallet
 from sallyport.store.connections import SqliteTx
 from sallyport.store.counters import PART_BITS
-from sallyport.store.migrate import migrate
+from sallyport.store.migrations import migrate
 from sallyport.store.model import Work
 from sallyport.store.search import Stretch
 from tests.areas import Areas

@@ -20,7 +20,7 @@ from sallyport.endpoints.users import repo as users
 from sallyport.endpoints.users.account import UserChange, UserQuery
 from sallyport.store.connections import SqliteTx
 from sallyport.store.counters import PART_BITS
-from sallyport.store.migrate import migrate
+from sallyport.store.migrations import migrate
 from sallyport.store.model import Tx
 from sallyport.store.vault import Vault
 

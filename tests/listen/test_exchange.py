@@ -8,7 +8,7 @@ from sallyport.base.errors import StoreError
 from sallyport.events.repo import EventQuery, EventRow
 from sallyport.events.service import Events
 from sallyport.listen.exchange import Kind
-from sallyport.listen.undecided import BEGIN_AT_ONCE
+from sallyport.listen.pacing import BEGIN_AT_ONCE
 from sallyport.radius.attributes import push_attribute
 from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.packet import (

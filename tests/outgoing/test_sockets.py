@@ -7,9 +7,8 @@ import pytest
 import trio
 
 from sallyport.base.config import ANYWHERE
-from sallyport.outgoing.egress import Egress
+from sallyport.outgoing.egress import Egress, Sockets
 from sallyport.outgoing.pool import Pool
-from sallyport.outgoing.sockets import Sockets
 from sallyport.outgoing.tls import client_context
 from tests.outgoing.test_pool import OK, answering, request
 

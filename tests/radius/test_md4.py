@@ -2,7 +2,7 @@
 
 import pytest
 
-from sallyport.radius.md4 import md4
+from sallyport.radius.mschap import md4
 
 # RFC 1320 section A.5
 DIGESTS = {

@@ -10,7 +10,7 @@ import pytest
 
 from sallyport.base.text import fold
 from sallyport.store.connections import SqliteTx, open_connection
-from sallyport.store.migrate import migrate
+from sallyport.store.migrations import migrate
 from sallyport.store.model import Tx
 from sallyport.store.search import LONGEST_PHRASE, MOST_COUNTED, ROW_BITS, Entry, Minimum, SearchIndex, Stretch
 from sallyport.store.sqlite import SqliteStore

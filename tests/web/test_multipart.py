@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sallyport.base.errors import Invalid
-from sallyport.web.multipart import Begin, End, FormParser
+from sallyport.web.upload import Begin, End, FormParser
 
 
 def body(*parts: tuple[str, bytes]) -> bytes:

@@ -4,8 +4,7 @@ udp        takes up to 64 datagrams at each wake-up and hands them on by plain f
 radsec     the connections of peers that are known by their certificates
 tls        what a TLS connection is, over a context that asks for a certificate
 exchange   from a datagram to a decided entry in the journal, and from there to the answer
-undecided  logins that have to wait for something become a task each, in turns
-delayed    rejects are held back for a while
+pacing     logins that have to wait become a task each, in turns; rejects are held back for a while
 counts     the metrics of an exchange, with their cells at hand
 senders    a bounded count of those who send and are not known or not proven
 control    the socket of the command line

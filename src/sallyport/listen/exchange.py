@@ -19,10 +19,9 @@ from sallyport.domains.service import Domains
 from sallyport.inventory.clients.client import LIMITED, SIGNED, Client
 from sallyport.inventory.devices.sightings import Sightings
 from sallyport.listen.counts import Counts
-from sallyport.listen.delayed import Delayed
+from sallyport.listen.pacing import AtOnce, Delayed, Undecided
 from sallyport.listen.senders import GARBLED, STRANGERS, UNKNOWN, Senders
 from sallyport.listen.udp import Datagram
-from sallyport.listen.undecided import AtOnce, Undecided
 from sallyport.listen.waiting import Waiting
 from sallyport.login.decision import ROUND, refusal
 from sallyport.login.identity import default_domain

@@ -11,11 +11,13 @@ the store.
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 import socket
 import struct
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 import structlog
 import trio
@@ -24,7 +26,6 @@ from sallyport.base.bounded import BoundedMap
 from sallyport.base.config import EGRESS_DEFAULT, EgressRule
 from sallyport.base.fair import LoopTurns
 from sallyport.outgoing.errors import AddressNotAllowed, ProviderError
-from sallyport.outgoing.sockets import Sockets
 
 _IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 # RFC 6052 section 2.1: a gateway turns these into the IPv4 address of their last 32 bits.
@@ -189,3 +190,58 @@ _RTM_NEWROUTE: Final = 24
 _RTM_GETROUTE: Final = 26
 _RTA_DST: Final = 1
 _RTN_UNICAST: Final = 1
+
+
+MOST: Final = 4096
+_AT_ONCE: Final = 64
+"""Idle connections that are closed together when there is no socket left."""
+
+
+class Idle(Protocol):
+    """A connection that is kept for the next request."""
+
+    def close(self) -> None:
+        """Close its socket."""
+
+
+class Sockets:
+    """The sockets of one tenant's connections, at most `most` open ones.
+
+    A tenant has up to a thousand domains, each with servers and pools. Without a limit for all of them, their
+    connections would take every file descriptor of the service.
+
+    idle: connections that may be closed if there are too many, the oldest first.
+    """
+
+    def __init__(self, most: int = MOST) -> None:
+        self._most = most
+        self._open: set[socket.socket] = set()
+        self.idle: OrderedDict[Idle, None] = OrderedDict()
+
+    def open(self, address: str, kind: socket.SocketKind) -> socket.socket:
+        """Return a new socket for an IP address, which does not block. OSError: too many are open."""
+        while len(self._open) >= self._most:
+            self._make_room()
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        opened = socket.socket(family, kind | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
+        self._open.add(opened)
+        return opened
+
+    async def connect(self, address: str, port: int) -> trio.SocketStream:
+        """Return a TCP stream to an IP address. OSError."""
+        connecting = trio.socket.from_stdlib_socket(self.open(address, socket.SOCK_STREAM))
+        try:
+            await connecting.connect((address, port))
+        except BaseException:
+            connecting.close()
+            raise
+        return trio.SocketStream(connecting)
+
+    def _make_room(self) -> None:
+        self._open = {each for each in self._open if each.fileno() >= 0}
+        if len(self._open) < self._most:
+            return
+        if not self.idle:
+            raise OSError(errno.EMFILE, "too many connections of the tenant")
+        for _ in range(min(_AT_ONCE, len(self.idle))):
+            self.idle.popitem(last=False)[0].close()

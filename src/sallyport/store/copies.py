@@ -16,7 +16,7 @@ from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import SecretError, StoreError
 from sallyport.store import audit
 from sallyport.store.connections import SqliteTx
-from sallyport.store.migrate import migrate
+from sallyport.store.migrations import migrate
 from sallyport.store.model import Tx
 from sallyport.store.sqlite import SqliteStore
 

@@ -21,7 +21,7 @@ from sallyport.base.limits import DEFAULTS
 from sallyport.metrics import StoreMetrics
 from sallyport.store.connections import QuickReader, Readers, SqliteTx, open_connection
 from sallyport.store.directory import Reserve
-from sallyport.store.migrate import migrate
+from sallyport.store.migrations import migrate
 from sallyport.store.model import Done, Tx, Work
 from sallyport.store.writer import Writer
 

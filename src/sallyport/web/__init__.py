@@ -9,7 +9,7 @@
     app         the operations, health, metrics and the description of the API as one application
     operation   how an operation is declared, and the order in which everything is checked
     body        reads a body of one content type, up to a limit
-    upload      reads a form with a file; `multipart` parses it
+    upload      reads a form with a file
     page        pages for people who hold a link instead of a token
     scope       the caller (token to organization, tenant, role) and the claims of a body
     paging      pages of lists

@@ -14,7 +14,7 @@ from sallyport.inventory.devices import repo
 from sallyport.inventory.devices.device import Device, DeviceQuery
 from sallyport.store.connections import SqliteTx
 from sallyport.store.counters import PART_BITS
-from sallyport.store.migrate import migrate
+from sallyport.store.migrations import migrate
 from sallyport.store.model import Tx
 
 OURS, THEIRS = 1, 12

@@ -2,8 +2,7 @@
 
 from sallyport.radius.attributes import STATE, USER_NAME, push_attribute
 from sallyport.radius.authenticator import SharedSecret
-from sallyport.radius.eap.conversation import Conversation
-from sallyport.radius.eap.conversations import Conversations
+from sallyport.radius.eap.conversation import Conversation, Conversations
 from sallyport.radius.eap.methods import Terms, offers
 from sallyport.radius.eap.model import Done, Outcome, Send
 from sallyport.radius.eap.packet import pull_eap_message, push_eap_message

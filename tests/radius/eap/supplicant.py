@@ -8,11 +8,10 @@ from OpenSSL import SSL
 
 from sallyport.radius.attributes import CHAP_CHALLENGE, CHAP_PASSWORD, EAP_MESSAGE, USER_NAME, USER_PASSWORD
 from sallyport.radius.eap import packet as eap
-from sallyport.radius.eap.avp import pull_avps, push_avp
 from sallyport.radius.eap.conversation import Conversation
-from sallyport.radius.eap.framing import Framing
 from sallyport.radius.eap.model import Done, Send
-from sallyport.radius.eap.packet import Packet, decode, encode
+from sallyport.radius.eap.packet import Framing, Packet, decode, encode
+from sallyport.radius.eap.ttls import pull_avps, push_avp
 from sallyport.radius.mschap import (
     MICROSOFT,
     MS_CHAP2_RESPONSE,

@@ -5,8 +5,7 @@ import pytest
 from sallyport.base.errors import PacketError
 from sallyport.radius.eap.conversation import MAX_ROUNDS, Conversation
 from sallyport.radius.eap.methods import Terms, offers
-from sallyport.radius.eap.model import Chap, Check, Done, Next, Password, Send, Step, Verdict, Waiting
-from sallyport.radius.eap.offers import Offer, Offers
+from sallyport.radius.eap.model import Chap, Check, Done, Next, Offer, Offers, Password, Send, Step, Verdict, Waiting
 from sallyport.radius.eap.packet import IDENTITY, MD5, MSCHAPV2, NAK, PEAP, REQUEST, RESPONSE, Packet, decode, encode
 from tests.radius.eap.conftest import PASSWORD, USER
 from tests.radius.eap.supplicant import Md5Side, Supplicant, log_in

@@ -5,8 +5,7 @@ import tracemalloc
 
 import pytest
 
-from sallyport.radius.eap.conversation import Conversation
-from sallyport.radius.eap.conversations import Conversations
+from sallyport.radius.eap.conversation import Conversation, Conversations
 from sallyport.radius.eap.methods import Terms, offers
 from sallyport.radius.eap.model import Send
 from sallyport.radius.eap.packet import IDENTITY, PEAP, RESPONSE, Packet, decode, encode

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sallyport.base.errors import PacketError
-from sallyport.radius.eap.framing import MAX_MESSAGE, Framing
+from sallyport.radius.eap.packet import MAX_MESSAGE, Framing
 
 
 @given(st.binary(max_size=5000), st.integers(64, 2000))

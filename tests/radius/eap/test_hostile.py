@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 from OpenSSL import SSL
 
 from sallyport.base.errors import PacketError
-from sallyport.radius.eap.avp import pull_avps, push_avp
 from sallyport.radius.eap.conversation import Conversation
-from sallyport.radius.eap.framing import MORE
 from sallyport.radius.eap.methods import Terms, offers
 from sallyport.radius.eap.model import Done, Outcome, Send
-from sallyport.radius.eap.packet import IDENTITY, NAK, PEAP, RESPONSE, TLS, TTLS, Packet, decode, encode
+from sallyport.radius.eap.packet import IDENTITY, MORE, NAK, PEAP, RESPONSE, TLS, TTLS, Packet, decode, encode
+from sallyport.radius.eap.ttls import pull_avps, push_avp
 from tests.radius.eap.conftest import USER, Site
 from tests.radius.eap.supplicant import Inside, MsChapSide, Supplicant, TlsSide, in_peap, in_ttls_pap, silent
 from tests.radius.eap.users import EVERYTHING

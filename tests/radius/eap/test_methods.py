@@ -9,9 +9,8 @@ from sallyport.certs.authority import fingerprint
 from sallyport.radius.eap import packet as eap
 from sallyport.radius.eap.conversation import Conversation
 from sallyport.radius.eap.methods import ORDER, Terms, offers
-from sallyport.radius.eap.model import Certificate, Done, Password, Question
-from sallyport.radius.eap.mschapv2 import MsChapV2
-from sallyport.radius.eap.offers import Offer, Offers
+from sallyport.radius.eap.model import Certificate, Done, Offer, Offers, Password, Question
+from sallyport.radius.eap.password_methods import MsChapV2
 from tests.radius.eap.conftest import PASSWORD, USER, Site
 from tests.radius.eap.supplicant import (
     GtcSide,

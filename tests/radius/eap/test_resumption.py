@@ -11,8 +11,7 @@ from sallyport.certs.authority import fingerprint
 from sallyport.radius.eap import packet as eap
 from sallyport.radius.eap.conversation import Conversation
 from sallyport.radius.eap.methods import Terms, offers
-from sallyport.radius.eap.model import Certificate, Done, Failure, Resumed
-from sallyport.radius.eap.offers import Offer, Offers
+from sallyport.radius.eap.model import Certificate, Done, Failure, Offer, Offers, Resumed
 from sallyport.radius.eap.resumption import Holder, Resumptions
 from sallyport.radius.eap.ttls import TtlsPhase
 from sallyport.radius.eap.tunnel import Contexts, Tunnel, watch_state

@@ -13,8 +13,7 @@ from sallyport.base.clock import SECOND, iso
 from sallyport.base.errors import StoreError
 from sallyport.base.limits import HISTORIES
 from sallyport.cli.checks.model import Examination, Finding, ok, problem, warning
-from sallyport.store.migrate import incompatibility
-from sallyport.store.migrations import ALL
+from sallyport.store.migrations import ALL, incompatibility
 
 AHEAD_S = 60
 

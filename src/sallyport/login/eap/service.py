@@ -24,15 +24,16 @@ from sallyport.login.identity import in_full, principal
 from sallyport.login.login import Found, Login, Reason
 from sallyport.mfa.provider import Code
 from sallyport.radius.attributes import CALLING_STATION_ID, FRAMED_MTU, PROXY_STATE, STATE, USER_NAME, push_attribute
-from sallyport.radius.eap.conversation import MAX_NAME, Conversation
-from sallyport.radius.eap.conversations import Conversations
-from sallyport.radius.eap.framing import SMALLEST
+from sallyport.radius.eap.conversation import MAX_NAME, Conversation, Conversations
 from sallyport.radius.eap.methods import Terms, offers
 from sallyport.radius.eap.model import (
+    NO_SERVER,
+    UNCHECKED,
     Certificate,
     Check,
     Done,
     Failure,
+    Offers,
     Outcome,
     Password,
     Question,
@@ -41,8 +42,7 @@ from sallyport.radius.eap.model import (
     Verdict,
     Waiting,
 )
-from sallyport.radius.eap.offers import NO_SERVER, UNCHECKED, Offers
-from sallyport.radius.eap.packet import MD5, pull_eap_message, push_eap_message
+from sallyport.radius.eap.packet import MD5, SMALLEST, pull_eap_message, push_eap_message
 from sallyport.radius.eap.server import FRAGMENT_SIZE, TlsConfiguration, TlsServer
 from sallyport.radius.mschap_reply import push_mppe_keys
 from sallyport.radius.packet import as_text

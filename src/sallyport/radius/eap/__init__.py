@@ -1,14 +1,13 @@
 """EAP as the server speaks it (RFC 3748), sans-io: the client's octets in, what is next out, time as `now=`.
 
-    conversations   all that go on, by State; bounded, and fair among RADIUS clients
-    conversation    one of them: identity, which method, identifiers, repeated responses, rounds
-    methods         which methods can be offered, and why the others cannot; offers: what that comes to
-    md5 gtc mschapv2                the methods without a tunnel (RFC 3748; draft-kamath-pppext-eap-mschapv2)
-    tls ttls peap                   what goes on inside TLS (RFC 5216, 9190; RFC 5281; MS-PEAP version 0; RFC 9427)
-    tunnelled       what those three share: the handshake, its fragments, the keys, the end
-    tunnel          TLS in memory; server: its certificate and contexts; resumption: who a session was begun by
-    framing         messages in fragments (RFC 5216 section 3.1); packet: the codec; avp: attributes inside TTLS
-    certificate     which user a client certificate names; model: the values that go between all of them
+    conversation        one of them: identity, which method, identifiers, repeated responses, rounds; and all, by State
+    methods             which methods can be offered, and why the others cannot
+    password_methods    the methods without a tunnel (RFC 3748; draft-kamath-pppext-eap-mschapv2)
+    tls ttls peap       what goes on inside TLS (RFC 5216, 9190; RFC 5281; MS-PEAP version 0; RFC 9427)
+    tunnelled           what those three share: the handshake, its fragments, the keys, the end
+    tunnel              TLS in memory; server: its certificate and contexts; resumption: who a session was begun by
+    packet              the codec, and messages in fragments
+    certificate         which user a client certificate names; model: the values that go between all of them
 
 Whatever has to be looked up is a question: a method returns `Check`, the caller finds out, in its own time, and gives
 the verdict to `answer`. So no method knows of passwords, directories or second factors, and a conversation that waits

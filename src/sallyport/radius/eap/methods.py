@@ -8,12 +8,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from sallyport.radius.eap.gtc import Gtc
-from sallyport.radius.eap.md5 import Md5
-from sallyport.radius.eap.model import Chap, Method, MsChap, Password, Question
-from sallyport.radius.eap.mschapv2 import MsChapV2
-from sallyport.radius.eap.offers import NO_AUTHORITY, NO_SERVER, UNCHECKED, Offer, Offers
+from sallyport.radius.eap.model import (
+    NO_AUTHORITY,
+    NO_SERVER,
+    UNCHECKED,
+    Chap,
+    Method,
+    MsChap,
+    Offer,
+    Offers,
+    Password,
+    Question,
+)
 from sallyport.radius.eap.packet import GTC, MD5, MSCHAPV2, PEAP, TLS, TTLS
+from sallyport.radius.eap.password_methods import Gtc, Md5, MsChapV2
 from sallyport.radius.eap.peap import PeapPhase
 from sallyport.radius.eap.server import TlsServer
 from sallyport.radius.eap.tls import TlsPhase

@@ -3,12 +3,13 @@
 `user` is a name in octets, as the client sent it: whose it is, is for the caller to say.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from sallyport.radius.eap.certificate import NamedBy
-from sallyport.radius.eap.packet import Packet
+from sallyport.radius.eap.packet import TYPE_NAMES, Packet
 from sallyport.radius.mschap import MsChap2
 from sallyport.radius.mschap_reply import ErrorCode
 
@@ -197,3 +198,29 @@ class Done:
 
 
 Outcome: TypeAlias = Send | Check | Waiting | Done
+
+
+NO_SERVER: Final = "there is no server certificate"
+NO_AUTHORITY: Final = "there is no authority for client certificates"
+UNCHECKED: Final = "the domain's first factor cannot check it"
+OTHER: Final = "not among the methods here"
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A method that can be had. make: begins it for an identity, at a time."""
+
+    kind: int
+    make: Callable[[bytes, float], Method]
+
+
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """What can be had, in order; left_out: why each other method cannot."""
+
+    methods: Sequence[Offer]
+    left_out: Mapping[int, str] = field(default_factory=dict)
+
+    def why(self, kinds: Iterable[int]) -> str:
+        """Why these methods cannot be had; for people."""
+        return ", ".join(f"{TYPE_NAMES.get(kind, f'type {kind}')} ({self.left_out.get(kind, OTHER)})" for kind in kinds)

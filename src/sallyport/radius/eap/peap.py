@@ -8,8 +8,7 @@ from typing import Final
 
 from sallyport.base.errors import PacketError
 from sallyport.radius.eap.conversation import Conversation, failed
-from sallyport.radius.eap.model import Check, Done, Failed, Next, Outcome, Passed, Send, Step, Verdict
-from sallyport.radius.eap.offers import Offers
+from sallyport.radius.eap.model import Check, Done, Failed, Next, Offers, Outcome, Passed, Send, Step, Verdict
 from sallyport.radius.eap.packet import EXTENSIONS, REQUEST, RESPONSE, Packet, encode
 from sallyport.radius.eap.resumption import Holder
 

@@ -1,14 +1,16 @@
-"""What goes on inside TTLS (RFC 5281 section 11): PAP, CHAP, MS-CHAPv2 or EAP, in attributes; the client begins."""
+"""What goes on inside TTLS (RFC 5281 section 11): PAP, CHAP, MS-CHAPv2 or EAP, in attributes
+of Diameter (section 10); the client begins."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from hmac import compare_digest
 from typing import Final
 
 from sallyport.base.errors import PacketError
 from sallyport.radius.attributes import CHAP_CHALLENGE, CHAP_PASSWORD, EAP_MESSAGE, USER_NAME, USER_PASSWORD
-from sallyport.radius.eap.avp import pull_avps, push_avp
 from sallyport.radius.eap.conversation import MAX_NAME, Conversation, failed
 from sallyport.radius.eap.model import (
+    UNCHECKED,
     Chap,
     Check,
     Done,
@@ -16,6 +18,7 @@ from sallyport.radius.eap.model import (
     Failure,
     MsChap,
     Next,
+    Offers,
     Outcome,
     Passed,
     Password,
@@ -24,7 +27,6 @@ from sallyport.radius.eap.model import (
     Step,
     Verdict,
 )
-from sallyport.radius.eap.offers import UNCHECKED, Offers
 from sallyport.radius.eap.resumption import Holder
 from sallyport.radius.eap.tls import PROTECTED_SUCCESS
 from sallyport.radius.eap.tunnel import Tunnel
@@ -36,6 +38,45 @@ from sallyport.radius.mschap import (
     MsChap2,
     authenticator_response,
 )
+
+_VENDOR: Final = 0x80
+_MANDATORY: Final = 0x40
+MOST: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Avp:
+    """One attribute. vendor: 0 for those of RADIUS. mandatory: who does not know it must refuse."""
+
+    vendor: int
+    code: int
+    mandatory: bool
+    value: bytes
+
+
+def pull_avps(octets: bytes) -> Iterator[Avp]:
+    """The attributes in a message. PacketError: one ends before its length, or there are too many."""
+    at, count = 0, 0
+    while at < len(octets):
+        head = octets[at : at + 8]
+        length = int.from_bytes(head[5:8])
+        flags = head[4] if len(head) == 8 else 0
+        start = 12 if flags & _VENDOR else 8
+        count += 1
+        if len(head) < 8 or length < start or at + length > len(octets) or count > MOST:
+            raise PacketError(f"an attribute of length {length} inside TTLS")
+        vendor = int.from_bytes(octets[at + 8 : at + 12]) if flags & _VENDOR else 0
+        yield Avp(vendor, int.from_bytes(head[:4]), bool(flags & _MANDATORY), octets[at + start : at + length])
+        at += length + -length % 4
+
+
+def push_avp(code: int, value: bytes, vendor: int = 0) -> bytes:
+    """One mandatory attribute in octets, padded."""
+    length = (12 if vendor else 8) + len(value)
+    flags = _MANDATORY | (_VENDOR if vendor else 0)
+    head = code.to_bytes(4) + bytes((flags,)) + length.to_bytes(3) + (vendor.to_bytes(4) if vendor else b"")
+    return head + value + bytes(-length % 4)
+
 
 _CHALLENGE: Final = b"ttls challenge"  # RFC 5281 section 11.1
 _VENDOR_MS_CHAP_CHALLENGE: Final = (MICROSOFT, MS_CHAP_CHALLENGE)

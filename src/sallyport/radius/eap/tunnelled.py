@@ -8,9 +8,8 @@ could be refused only.
 
 from typing import Final, Protocol
 
-from sallyport.radius.eap.framing import Framing
 from sallyport.radius.eap.model import Check, Failed, Failure, Next, Passed, Resumed, Step, Verdict
-from sallyport.radius.eap.packet import TLS, TTLS, TYPE_NAMES, Packet
+from sallyport.radius.eap.packet import TLS, TTLS, TYPE_NAMES, Framing, Packet
 from sallyport.radius.eap.resumption import Holder, Resumptions
 from sallyport.radius.eap.tunnel import Tunnel
 

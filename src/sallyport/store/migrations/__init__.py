@@ -1,9 +1,51 @@
-"""The history of the schema: the baseline, then one module for each later step. A released step is never changed."""
+"""The history of the schema: the baseline, then one module for each later step. A released step is never changed.
 
-from sqlite_utils import Migrations
+`migrate` brings a database to the schema of this program (through sqlite-utils), or refuses it.
+"""
 
+import sqlite3
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+
+from sqlite_utils import Database, Migrations
+
+from sallyport.base.errors import SchemaError
 from sallyport.store.migrations import m0001_baseline
 
 BASELINE = "m0001_baseline"
 ALL = Migrations("sallyport")
 ALL(name=BASELINE)(m0001_baseline.apply)
+_TABLES = "select 1 from sqlite_master where type = 'table' and name not in ('_sqlite_migrations', 'sqlite_sequence')"
+
+
+def migrate(connection: sqlite3.Connection, path: Path) -> list[str]:
+    """Apply the pending migrations and return their names.
+
+    Raises SchemaError: the file is no database, or not one that this program can use. The data directory's lock keeps
+    a second process from doing the same at the same time.
+    """
+    try:
+        database = Database(connection, execute_plugins=False)
+        applied = {each.name for each in ALL.applied(database)}
+        if not applied and connection.execute(_TABLES).fetchone() is not None:
+            raise SchemaError(f"{path} is a database of another program")
+        if reason := incompatibility(path, applied):
+            raise SchemaError(reason)
+        pending = [each.name for each in ALL.pending(database)]
+        ALL.apply(database)
+    except sqlite3.DatabaseError as error:
+        raise SchemaError(f"{path}: {error}") from error
+    return pending
+
+
+def incompatibility(path: Path, applied: AbstractSet[str]) -> str:
+    """Return why this program cannot use a database with these migrations. Empty: it can."""
+    newer = applied - {each.name for each in ALL._migrations}
+    if newer and BASELINE in applied:
+        return f"{path} was written by a newer version (it has {', '.join(sorted(newer))})"
+    if newer:
+        return (
+            f"{path} was written before the first release, and its schema cannot be brought up to date: "
+            "choose another data directory, or move the database away"
+        )
+    return ""

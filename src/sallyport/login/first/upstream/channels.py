@@ -6,7 +6,7 @@ from collections import deque
 from random import SystemRandom
 from typing import Final, Generic, TypeVar
 
-from sallyport.outgoing.sockets import Sockets
+from sallyport.outgoing.egress import Sockets
 
 IDENTIFIERS: Final = range(256)
 RECEIVE_BUFFER: Final = 1 << 20

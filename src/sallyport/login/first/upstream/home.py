@@ -11,7 +11,7 @@ import trio
 from sallyport.login.first.upstream.channels import Channel, udp
 from sallyport.login.first.upstream.health import Health, State
 from sallyport.login.first.upstream.link import Link
-from sallyport.outgoing.sockets import Sockets
+from sallyport.outgoing.egress import Sockets
 from sallyport.radius.authenticator import SharedSecret
 
 MAX_CHANNELS: Final = 64

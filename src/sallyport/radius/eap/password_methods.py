@@ -1,15 +1,22 @@
-"""EAP-MSCHAPv2 (draft-kamath-pppext-eap-mschapv2): MS-CHAPv2 of RFC 2759 in four kinds of messages.
+"""EAP methods without a tunnel, which check a password.
+
+EAP-MSCHAPv2 (draft-kamath-pppext-eap-mschapv2): MS-CHAPv2 of RFC 2759 in four kinds of messages.
 
 -> Challenge   <- Response   -> Success or Failure   <- the same, acknowledged; after a Failure that allows another
                                                         try, a Response to the new challenge that it carries
+
+EAP-MD5 (RFC 3748 section 5.4): a CHAP challenge. It makes no keys and proves nothing of the server.
+
+EAP-GTC (RFC 3748 section 5.6): a prompt, and what the user types. It is sent in clear, so it is offered inside a tunnel
+alone. A verdict can ask for more: so a second factor's code is asked for.
 """
 
 from secrets import token_bytes
 from typing import Final
 
 from sallyport.base.errors import PacketError
-from sallyport.radius.eap.model import Check, Failed, Failure, MsChap, Next, Passed, Step, Verdict
-from sallyport.radius.eap.packet import MSCHAPV2, Packet
+from sallyport.radius.eap.model import Chap, Check, Failed, Failure, MsChap, Next, Passed, Password, Step, Verdict
+from sallyport.radius.eap.packet import GTC, MD5, MSCHAPV2, Packet
 from sallyport.radius.mschap import MsChap2, authenticator_response
 from sallyport.radius.mschap_reply import ErrorCode, master_key, start_key
 
@@ -84,3 +91,65 @@ class MsChapV2:
 
     def _message(self, code: int, rest: bytes) -> bytes:
         return bytes((code, self._identifier)) + (4 + len(rest)).to_bytes(2) + rest
+
+
+_SIZE: Final = 16
+
+
+class Md5:
+    """EAP-MD5 of one user. challenge: 16 octets."""
+
+    kind = MD5
+    name = "md5"
+
+    def __init__(self, user: bytes, challenge: bytes | None = None) -> None:
+        self._user = user
+        self._challenge = challenge or token_bytes(_SIZE)
+
+    def begin(self) -> Step:
+        """The challenge."""
+        return Next(bytes((_SIZE,)) + self._challenge)
+
+    def respond(self, packet: Packet) -> Step:
+        """The response: the EAP identifier takes the place of CHAP's."""
+        if packet.data[:1] != bytes((_SIZE,)) or len(packet.data) <= _SIZE:
+            raise PacketError(f"an EAP-MD5 response of {len(packet.data)} octets")
+        value = bytes((packet.identifier,)) + packet.data[1 : _SIZE + 1]
+        return Check(Chap(self._user, value, self._challenge))
+
+    def answer(self, verdict: Verdict) -> Step:
+        """The end."""
+        return Passed(self._user) if verdict.right else Failed(verdict.reason, Failure.REFUSED)
+
+
+PROMPT: Final = "Password: "
+MAX_TYPED: Final = 253
+MAX_STEPS: Final = 5
+
+
+class Gtc:
+    """EAP-GTC of one user."""
+
+    kind = GTC
+    name = "gtc"
+
+    def __init__(self, user: bytes) -> None:
+        self._user = user
+        self._step = 0
+
+    def begin(self) -> Step:
+        """The prompt for the password."""
+        return Next(PROMPT.encode())
+
+    def respond(self, packet: Packet) -> Step:
+        """What was typed."""
+        if len(packet.data) > MAX_TYPED:
+            raise PacketError(f"an EAP-GTC response of {len(packet.data)} octets")
+        return Check(Password(self._user, packet.data, self._step, prompts=self._step < MAX_STEPS))
+
+    def answer(self, verdict: Verdict) -> Step:
+        """The end, or another prompt."""
+        if verdict.prompt and self._step < MAX_STEPS:
+            self._step += 1
+            return Next(verdict.prompt[:MAX_TYPED].encode())
+        return Passed(self._user) if verdict.right else Failed(verdict.reason, Failure.REFUSED)

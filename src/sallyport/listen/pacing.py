@@ -1,15 +1,57 @@
-"""Logins that cannot be decided while their request is taken, and how much of a wake-up goes into taking requests."""
+"""What leaves or begins later: rejects after their delay, and logins that cannot be decided while their request is
+taken; and how much of a wake-up goes into taking requests."""
 
 import math
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Final
 
 import trio
 
 from sallyport.base.fair import FairShares
-from sallyport.login.login import Login
+from sallyport.login.login import Answered, Login
 from sallyport.radius.duplicates import Source
+
+
+class Delayed:
+    """Answers that leave a fixed time after their decision was on disk. release: gets each, with the microsecond it
+    could have left."""
+
+    def __init__(self, seconds: float, release: Callable[[Answered, int], None]) -> None:
+        self._seconds = seconds
+        self._release = release
+        self._held: deque[tuple[float, Answered, int]] = deque()
+        self._some = trio.Event()
+
+    def __len__(self) -> int:
+        """How many are held back."""
+        return len(self._held)
+
+    def hold(self, entry: Answered, now: int) -> None:
+        """Let it go when its time has passed; at once where that is none. now: microseconds."""
+        if self._seconds <= 0:
+            return self._release(entry, now)
+        self._held.append((trio.current_time() + self._seconds, entry, now))
+        return self._some.set()
+
+    async def run(self) -> None:
+        """Let each go when it is due, until cancelled; then those that are left, at once."""
+        try:
+            while True:
+                self._some = trio.Event()
+                if not self._held:
+                    await self._some.wait()
+                await trio.sleep_until(self._held[0][0])
+                self._release_due(trio.current_time())
+        finally:
+            self._release_due(math.inf)
+
+    def _release_due(self, now: float) -> None:
+        while self._held and self._held[0][0] <= now:
+            _, entry, decided_at = self._held.popleft()
+            self._release(entry, decided_at)
+
 
 BEGIN_AT_ONCE: Final = 8
 """Logins of a turn of the event loop that begin to wait for something: each costs a tenth of a millisecond."""
