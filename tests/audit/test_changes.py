@@ -11,7 +11,7 @@ from sallyport.domains.domain import Fallback, Mode
 from sallyport.domains.enforcement import Reverts
 from sallyport.inventory.clients.client import LIMITED, SIGNED
 from sallyport.inventory.clients.plan import Wanted
-from sallyport.inventory.clients.repo import told
+from sallyport.inventory.clients.repo import described
 from sallyport.inventory.clients.service import NewClient
 from sallyport.inventory.devices.sightings import write_first_sighting
 from sallyport.policy.rules.bodies import RuleFields
@@ -162,10 +162,10 @@ async def test_what_is_told_of_a_client_is_what_the_store_has(
     for what in (SIGNED, LIMITED):
         areas.clients.latch(client, what)
     await areas.clients.keep_learned()
-    before = await areas.store.read(lambda tx: told(tx, areas.tenant, client.id))
+    before = await areas.store.read(lambda tx: described(tx, areas.tenant, client.id))
     await since.rows()
     await areas.clients.update(areas.tenant, client.id, changes, domain_ids=[areas.domain, areas.domain])
-    after = await areas.store.read(lambda tx: told(tx, areas.tenant, client.id))
+    after = await areas.store.read(lambda tx: described(tx, areas.tenant, client.id))
     assert await since.told() == [("client.update", f"client {client.id} nps", changed(before, after))]
 
 

@@ -1,1 +1,1 @@
-"""RADIUS clients: who may speak to the listeners, with which secret, for which domains."""
+"""RADIUS clients: the senders that the listeners admit, with their secrets and domains."""

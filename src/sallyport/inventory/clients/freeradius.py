@@ -2,10 +2,10 @@
 
 `freeradius_syntax` reads lines and tokens, `freeradius_tree` makes sections of them, this module knows what a
 `client` section means (FreeRADIUS 3.2, raddb/clients.conf and what the server does with it). A file that is no
-configuration is an error; a client that cannot be imported is set aside with its reason, and the others go on.
+configuration is an error; a client that cannot be imported is set aside with its reason, and the others are imported.
 
-The reader is stricter than the server where the server's reading surprises its admin: it takes `ipaddr = 192.0.2.1/`
-for everybody, `netmask = 255.255.255.0` for a single address and `010.0.0.1` for 8.0.0.1; those are set aside.
+The reader is stricter than the server where the server surprises its admin: FreeRADIUS reads `ipaddr = 192.0.2.1/` as
+all addresses, `netmask = 255.255.255.0` as a single address and `010.0.0.1` as 8.0.0.1; those are set aside.
 A client without signature settings is `auto`, as FreeRADIUS has it since 3.2.5.
 """
 
@@ -71,8 +71,8 @@ _PREFIX: Final = re.compile(r"(?P<address>[^/]+)(?:/(?P<length>[0-9]{1,3}))?")
 class Entry:
     """A client to import.
 
-    addresses: a single address is a /32 or /128. product: what nas_type says the NAS is, None where it says nothing.
-    where: `file:line` of its section. notes: what was ignored, and what deserves a warning.
+    addresses: a single address is a /32 or /128. product: by nas_type, None if that names no product. where:
+    `file:line` of its section. notes: ignored items, and warnings.
     """
 
     name: str
@@ -87,7 +87,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Unusable:
-    """A client that cannot be imported, and why."""
+    """A client that cannot be imported."""
 
     name: str
     where: str
@@ -103,15 +103,15 @@ class Entries(list[Entry]):
 
 
 class _UnusableError(Exception):
-    """Why a client section cannot be imported."""
+    """A client section cannot be imported; the message is the reason."""
 
 
 def read(path: Path, *, environ: Mapping[str, str] = EMPTY) -> Entries:
-    """The clients that a clients.conf (or a radiusd.conf) and the files it includes define.
+    """Return the clients of a clients.conf (or a radiusd.conf) and the files that it includes.
 
-    environ: what `$ENV{NAME}` stands for.
-    Raises ClientsFileError, as `file:line: what`, for what is no configuration, for a reference to nothing in a
-    section's name or an include, and beyond the limits of `freeradius_tree`.
+    environ: the values of `$ENV{NAME}`.
+    ClientsFileError, as `file:line: what`: invalid syntax, an unknown reference in a section's name or an include, or
+    a limit of `freeradius_tree`.
     """
     top = Parser(environ).parse(path)
     entries: list[Entry] = []
@@ -182,7 +182,7 @@ def _addresses(section: Section, notes: list[str]) -> Network:
 
 
 def _network(text: str, kind: str, notes: list[str]) -> Network:
-    """What ipaddr, ipv4addr or ipv6addr mean: an address, a prefix, or all: `*`, and 0.0.0.0 and :: as single ones."""
+    """Return the network of ipaddr, ipv4addr or ipv6addr: an address, a prefix, or all (`*`, 0.0.0.0 or ::)."""
     written, network = _prefix(text, kind)
     if network.version not in {"ipv4addr": (4,), "ipv6addr": (6,)}.get(kind, (4, 6)):
         raise _UnusableError(f"{_decoded(text)!r} is no {kind}")
@@ -239,7 +239,7 @@ def _product(section: Section, notes: list[str]) -> str | None:
 
 
 def _setting(section: Section, top: Section, name: str) -> Setting:
-    """yes, no or auto; where the client says nothing, what the `security` section says for all."""
+    """Return yes, no or auto: the client's own setting, else that of the `security` section."""
     value = _value(section, name)
     if value:
         setting = _SETTINGS.get(value.lower())
@@ -267,10 +267,10 @@ def _note_ignored(section: Section, notes: list[str]) -> None:
 
 
 def findings(entries: Iterable[Entry]) -> list[str]:
-    """What an admin should look at before importing, a line each; no secret is shown.
+    """Return a line for each problem that an admin should examine before the import; no secret is shown.
 
     Weak secrets, names and networks that are used twice, networks within others, ranges that can never latch
-    require_message_authenticator, and very wide ones.
+    require_message_authenticator, and very wide ranges.
     """
     clients = list(entries)
     return [*_weak(clients), *_twice(clients), *_overlaps(clients), *_ranges(clients)]

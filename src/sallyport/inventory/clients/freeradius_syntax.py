@@ -50,24 +50,24 @@ class Line:
 
     @property
     def where(self) -> str:
-        """`file:line`, as it stands in messages."""
+        """`file:line` for messages."""
         return f"{self.file}:{self.number}"
 
     def error(self, what: str) -> ClientsFileError:
-        """The error to raise for what is wrong here."""
+        """Return the error to raise for this line."""
         return ClientsFileError(f"{self.where}: {what}")
 
     def peek(self) -> str:
-        """The next octet that is no white space, or an empty string; the white space is passed."""
+        """Skip white space and return the next octet, or an empty string at the end."""
         self._take(_GAP)
         return self.text[self.at : self.at + 1]
 
     def end(self) -> None:
-        """Pass whatever is left."""
+        """Skip the rest of the line."""
         self.at = len(self.text)
 
     def at_expansion(self) -> bool:
-        """Whether an expansion follows that a policy runs for its own sake."""
+        """Return whether an expansion follows that is a statement of its own."""
         return self.text.startswith(("%{", "`"), self.at)
 
     def pull_token(self, *, name: bool) -> Token:
@@ -86,7 +86,7 @@ class Line:
         return self._take(_WORD)[0]
 
     def pull_value(self) -> Token:
-        """What follows `=`; nothing at all is a value too."""
+        """Return the value after `=`, which may be empty."""
         first = self.peek()
         if first in ("", "#"):
             return Token("end", "")
@@ -95,7 +95,7 @@ class Line:
         return Token("bare", self._take(_WORD if first == "/" else _BARE)[0])
 
     def pull_condition(self) -> None:
-        """Pass the head of an `if` section with its brace: strings and regular expressions may hold braces too."""
+        """Skip the head of an `if` section with its brace: strings and regular expressions may hold braces too."""
         depth = 0
         for found in _CONDITION.finditer(self.text, self.at):
             depth += {"(": 1, ")": -1}.get(found[0], 0)
@@ -128,9 +128,9 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def lines(text: str, file: str) -> Iterator[Line]:
-    """The lines of a file that say something, each with its continuations (a backslash as its last octet).
+    """Yield the lines of a file with content, each with its continuations (a backslash as its last octet).
 
-    A comment that fills its line is not continued. After `"\\` the white space that begins the next line goes.
+    A comment that fills its line is not continued. After `"\\` the next line loses its leading white space.
     Raises ClientsFileError for a line that is too long, or continued at the end of the file.
     """
     held, begun, tight = "", 0, False

@@ -1,10 +1,10 @@
 """The sections and items of a FreeRADIUS 3 configuration, with its includes read and its references replaced.
 
-References are replaced as FreeRADIUS does it: when an item is read, from what stands above it; what is still unknown
-then, once more at the end. So an item that had to wait cannot itself be referred to. An item whose reference leads
-nowhere is kept with its problem, so that one client's mistake does not hide the others.
+References are replaced as FreeRADIUS does it: when an item is read, from the items above it; unknown ones once more at
+the end. So an item with a late reference cannot itself be referred to. An item with an unknown reference is kept with
+its problem, so that one client's mistake does not hide the others.
 
-A file may be hostile: octets, files, statements and depths are bounded, only regular files are opened, and what
+A file may be hostile: octets, files, statements and depths are bounded, only regular files are opened, and a file that
 includes itself is refused (FreeRADIUS crashes).
 """
 
@@ -98,9 +98,9 @@ class Section:
 
 
 class Parser:
-    """Reads one file and what it includes into `top`; for one use.
+    """Reads one file and its includes into `top`; for one use.
 
-    environ: what `$ENV{NAME}` means; a name that is not in it is a problem of the item that uses it.
+    environ: the values of `$ENV{NAME}`; an unknown name is a problem of the item that uses it.
     """
 
     def __init__(self, environ: Mapping[str, str]) -> None:
@@ -294,7 +294,7 @@ class Parser:
 
 
 def _mode(path: Path) -> int:
-    """What is at a path (stat's mode), 0 for nothing that can be looked at."""
+    """Return stat's mode of a path; 0 if it cannot be read."""
     try:
         return path.stat().st_mode
     except (OSError, ValueError):

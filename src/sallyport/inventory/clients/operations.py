@@ -20,7 +20,7 @@ from sallyport.web.scope import ADMINS, OPERATORS, READERS, Caller, Gate
 
 
 def operations(service: Clients, gate: Gate) -> Operations:
-    """The operations of this slice."""
+    """Declare the operations of RADIUS clients."""
     clients = Operations("RADIUS clients", gate)
 
     @clients.post("/network_device/AddClient", roles=ADMINS)
@@ -57,7 +57,7 @@ def operations(service: Clients, gate: Gate) -> Operations:
 
     @clients.post("/network_device/ListClients", roles=READERS)
     async def list_clients(body: ListClients, caller: Caller) -> Plain[ClientList]:
-        """The RADIUS clients of the tenant, ordered by id, without their secrets."""
+        """List the RADIUS clients of the tenant, ordered by id, without their secrets."""
         found, page = service.of_tenant(caller.tenant_id, body.search), body.page()
         entries = [_entry(client) for client in found[page.offset : page.offset + page.size]]
         return Plain({"clients": entries, "totalCount": len(found)})

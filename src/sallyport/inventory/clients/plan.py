@@ -1,7 +1,7 @@
-"""An import, step by step, before anything is changed: what each wanted client would do to those that are there.
+"""The plan of an import: the effect of each imported client on the existing ones, before anything is changed.
 
-A client is recognised by its name within the tenant. What the import does not say (the product where the file names
-none, the domains where the command names none) keeps its value.
+A client is recognized by its name within the tenant. A field that the import lacks (a product that the file does not
+name, domains that the command does not name) keeps its value.
 """
 
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ _NAME: TypeAdapter[str] = TypeAdapter(Name)
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A client to import. network: with its prefix length. product, domain_ids: None keeps what is there."""
+    """A client to import. network: with its prefix length. product, domain_ids: None: unchanged."""
 
     name: str
     network: str
@@ -32,7 +32,7 @@ class Wanted:
     domain_ids: tuple[int, ...] | None
 
     def columns(self) -> dict[str, Value]:
-        """What it says, by the columns of the store; neither secret nor domains are columns."""
+        """Return the values by columns of the store, without secret and domains."""
         columns: dict[str, Value] = {
             "name": self.name,
             "network": self.network,
@@ -43,7 +43,7 @@ class Wanted:
 
 
 class Action(StrEnum):
-    """What a step does."""
+    """Effect of a step."""
 
     NEW = "new"
     CHANGED = "changed"
@@ -53,9 +53,9 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What happens to one wanted client. client_id: of the one that is changed. columns: only what differs.
+    """Effect on one imported client. client_id: of the existing one. columns: values that differ.
 
-    secret, domain_ids: None where they stay. reason: why it is refused.
+    secret, domain_ids: None: unchanged. reason: of a refusal.
     """
 
     wanted: Wanted
@@ -67,14 +67,14 @@ class Step:
     reason: str = ""
 
     def changes(self) -> list[str]:
-        """The names of what differs, for people."""
+        """Return the names of the fields that differ, for people."""
         names = [name.replace("network", "address") for name in self.columns or {}]
         names += ["secret"] if self.secret is not None else []
         return names + (["domains"] if self.domain_ids is not None else [])
 
 
 def plan(wanted: Iterable[Wanted], tenant_id: int, table: ClientTable) -> list[Step]:
-    """A step for each wanted client, in their order."""
+    """Return a step for each imported client, in their order."""
     own = [client for client in table.by_id.values() if client.tenant_id == tenant_id]
     present = Present(
         by_name={fold(client.name): client for client in own},
@@ -94,7 +94,7 @@ def plan(wanted: Iterable[Wanted], tenant_id: int, table: ClientTable) -> list[S
 
 @dataclass(frozen=True, slots=True)
 class Present:
-    """The clients that are there: the tenant's own by name and network, and the ranges of others."""
+    """The existing clients: the tenant's own by name and network, and the ranges of others."""
 
     by_name: dict[str, Client]
     by_network: dict[str, Client]
@@ -110,7 +110,7 @@ def _twice(wanted: Wanted, names: dict[str, Wanted], networks: dict[str, Wanted]
 
 
 def _refusal(wanted: Wanted, present: Present) -> str:
-    """Why a client cannot be imported; empty where it can."""
+    """Return why a client cannot be imported; empty if it can."""
     try:
         _NAME.validate_python(wanted.name)
     except ValidationError:

@@ -36,7 +36,7 @@ class _Row:
 
 @dataclass(frozen=True, slots=True)
 class NewRow:
-    """A client that is about to be added. settings: by column. changes: as the audit trail keeps them."""
+    """A client to add. settings: by column. changes: in the form of the audit trail."""
 
     network: Network
     settings: Mapping[str, str | int]
@@ -47,7 +47,7 @@ class NewRow:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What becomes of a client. columns: their new values. secret, domain_ids: None where they stay."""
+    """A change of a client. columns: new values by column. secret, domain_ids: None: unchanged."""
 
     client_id: int
     columns: Mapping[str, Value]
@@ -57,8 +57,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """What became of a client. name: as it was. fields: what differs without its secret, [before, after], spelled as
-    the interface does."""
+    """The result of a change. name: the former one. fields: [before, after] by the API's names, without the secret."""
 
     name: str
     fields: dict[str, JSON]
@@ -83,7 +82,7 @@ _COLUMNS = (
 )
 
 
-SPELLED: Final = {
+API_NAMES: Final = {
     "name": "name",
     "network": "address",
     "product": "product",
@@ -94,21 +93,21 @@ SPELLED: Final = {
     "tls_fingerprint": "tlsFingerprint",
     "coa_port": "coaPort",
 }
-"""The interface's spelling of each column."""
-_ADDED: Final = ("tenant_id", "created_at", "name_key", "all_domains", *SPELLED)
+"""The API's name of each column."""
+_ADDED: Final = ("tenant_id", "created_at", "name_key", "all_domains", *API_NAMES)
 LEARNED: Final = {SIGNED: "signatureLearned", LIMITED: "proxyStateLimitLearned"}
-"""What a client has learned, in the audit trail."""
+"""The learned settings in the audit trail."""
 
 
 class Opened:
-    """Opens sealed secrets once: a reload of thousands of clients costs no decryption of what has not changed."""
+    """A cache of opened secrets: a reload of thousands of clients decrypts only the changed ones."""
 
     def __init__(self, vault: Vault) -> None:
         self._vault = vault
         self._clear: dict[tuple[int, bytes], bytes] = {}
 
     def secrets(self, rows: list[_Row]) -> list[bytes]:
-        """The clients' secrets; those of no row are forgotten. SecretError."""
+        """Return the clients' secrets, and drop the others. SecretError."""
         known, self._clear = self._clear, {}
         for row in rows:
             key = (row.id, row.secret)
@@ -122,7 +121,7 @@ def _identity(client_id: int) -> str:
 
 
 def load(tx: Tx, opened: Opened) -> ClientTable:
-    """All RADIUS clients of the installation. SecretError: the master key is not the one they were sealed under."""
+    """Return all RADIUS clients of the installation. SecretError: they were sealed under another master key."""
     domains = _domains(tx, 0, tx.value(int, "select max(id) from radius_clients") or 0)
     rows = tx.all(_Row, f"select {_COLUMNS} from radius_clients order by id")
     clients = (
@@ -150,7 +149,7 @@ def load(tx: Tx, opened: Opened) -> ClientTable:
 
 
 def foreign_ranges(tx: Tx, tenant_id: int) -> Ranges:
-    """The networks of all other tenants."""
+    """Return the networks of all other tenants."""
     return Ranges(tx.all(_network, "select network from radius_clients where tenant_id <> :t", t=tenant_id))
 
 
@@ -164,13 +163,13 @@ def _network(*, network: str) -> Network:
 
 
 def add_all(tx: Tx, vault: Vault, tenant_id: int, clients: Sequence[NewRow], at: int) -> list[int]:
-    """New clients; their ids. Conflict: a name, a network or a certificate is taken.
+    """Insert clients; return their ids. Conflict: a name, a network or a certificate is taken.
 
-    In few statements, since nobody else's answer is written meanwhile. A secret is sealed under the id of its row, so
-    that it comes second.
+    It takes few statements, since no other answer is written meanwhile. A secret is sealed under the id of its row, so
+    that it is written second.
     """
     rows = [
-        (tenant_id, at, fold(str(each.settings["name"])), int(not each.domain_ids), *map(each.settings.get, SPELLED))
+        (tenant_id, at, fold(str(each.settings["name"])), int(not each.domain_ids), *map(each.settings.get, API_NAMES))
         for each in clients
     ]
     last = tx.value(int, "select max(id) from radius_clients") or 0
@@ -188,7 +187,7 @@ def add_all(tx: Tx, vault: Vault, tenant_id: int, clients: Sequence[NewRow], at:
 
 
 def _ids(tx: Tx, tenant_id: int, clients: Sequence[NewRow], last: int) -> list[int]:
-    """The ids of clients that were added after that one. Conflict: one was not."""
+    """Return the ids of clients that were inserted after the id `last`. Conflict: one was not inserted."""
     added = tx.all(_Added, "select id, name, network from radius_clients where id > :last", last=last)
     known, ids = {(each.name, each.network): each.id for each in added}, list[int]()
     for each in clients:
@@ -199,12 +198,12 @@ def _ids(tx: Tx, tenant_id: int, clients: Sequence[NewRow], last: int) -> list[i
     return ids
 
 
-def told(tx: Tx, tenant_id: int, client_id: int) -> dict[str, JSON]:
-    """What a tenant's client is now, without its secret, spelled as the interface does. NotFound."""
+def described(tx: Tx, tenant_id: int, client_id: int) -> dict[str, JSON]:
+    """Return a tenant's client by the API's names, without its secret. NotFound."""
     row = _find(tx, tenant_id, [client_id])[client_id]
     return {
-        **spelled(
-            {column: getattr(row, column) for column in SPELLED},
+        **api_fields(
+            {column: getattr(row, column) for column in API_NAMES},
             _domains(tx, client_id, client_id).get(client_id, ()),
         ),
         LEARNED[SIGNED]: row.signed_since is not None,
@@ -212,22 +211,22 @@ def told(tx: Tx, tenant_id: int, client_id: int) -> dict[str, JSON]:
     }
 
 
-def spelled(settings: Mapping[str, str | int], domain_ids: Sequence[int]) -> dict[str, JSON]:
-    """A client's settings, spelled as the interface does; it has learned nothing. domain_ids: in their order."""
+def api_fields(settings: Mapping[str, str | int], domain_ids: Sequence[int]) -> dict[str, JSON]:
+    """Return settings of a new client by the API's names. domain_ids: in their order."""
     return {
-        **{spelling: _spelled(column, settings[column]) for column, spelling in SPELLED.items()},
+        **{name: _json(column, settings[column]) for column, name in API_NAMES.items()},
         "domainIds": list[JSON](dict.fromkeys(domain_ids)),
         LEARNED[SIGNED]: False,
         LEARNED[LIMITED]: False,
     }
 
 
-def _spelled(column: str, value: Value) -> JSON:
+def _json(column: str, value: Value) -> JSON:
     return bool(value) if column == "password_verified" else cast(JSON, value)
 
 
 def _find(tx: Tx, tenant_id: int, client_ids: Collection[int]) -> dict[int, _Row]:
-    """A tenant's clients, read in one go however many they are. NotFound: one of them."""
+    """Return a tenant's clients, by one query. NotFound: one of them."""
     sql = f"select {_COLUMNS} from radius_clients where id between :first and :last"
     found = tx.all(_Row, sql, first=min(client_ids, default=0), last=max(client_ids, default=0))
     rows = {row.id: row for row in found if row.tenant_id == tenant_id}
@@ -237,7 +236,7 @@ def _find(tx: Tx, tenant_id: int, client_ids: Collection[int]) -> dict[int, _Row
 
 
 def _domains(tx: Tx, first: int, last: int) -> dict[int, list[int]]:
-    """The domains of the clients whose ids are in a range, in their order; none of those that have all."""
+    """Return the domains of the clients in a range of ids, in their order; clients with all domains are absent."""
     domains: dict[int, list[int]] = {}
     for each in tx.all(
         _DomainOf,
@@ -251,15 +250,15 @@ def _domains(tx: Tx, first: int, last: int) -> dict[int, list[int]]:
 
 
 def _add_domains(tx: Tx, domain_ids: Iterable[tuple[int, Sequence[int]]]) -> None:
-    """Domains of clients that have none yet, by the clients' ids: the first is the default, none means all."""
+    """Insert the domains of clients without domains, by the clients' ids: the first is the default, none means all."""
     places = [(client_id, *place) for client_id, ids in domain_ids for place in enumerate(dict.fromkeys(ids))]
     tx.insert("radius_client_domains", ("client_id", "position", "domain_id"), places)
 
 
 def update_all(tx: Tx, vault: Vault, tenant_id: int, changes: Sequence[Change]) -> list[Changed]:
-    """Change a tenant's clients; what became of each. NotFound, Conflict.
+    """Change a tenant's clients; return the result of each. NotFound, Conflict.
 
-    With little work for each, since nobody else's answer is written meanwhile.
+    It takes little work for each, since no other answer is written meanwhile.
     """
     rows = _find(tx, tenant_id, [each.client_id for each in changes])
     domains = _domains(tx, min(rows, default=0), max(rows, default=0))
@@ -283,9 +282,9 @@ def update_all(tx: Tx, vault: Vault, tenant_id: int, changes: Sequence[Change]) 
 
 
 def _update(tx: Tx, tenant_id: int, row: _Row, columns: dict[str, Value]) -> dict[str, JSON]:
-    """Set columns of a client; the fields of `Changed`.
+    """Set columns of a client; return the fields of `Changed`.
 
-    Another address or another setting of signatures forgets what was learned under the old one.
+    A new address or a new setting of signatures resets the learned settings.
     """
     if taken := _taken(tx, row.id, tenant_id, columns):
         raise Conflict(taken)
@@ -299,7 +298,7 @@ def _update(tx: Tx, tenant_id: int, row: _Row, columns: dict[str, Value]) -> dic
     tx.execute(f"update radius_clients set {assignments}name_key = :key where id = :id", id=row.id, key=key, **columns)
     forgotten = (what for what in LEARNED if what in columns and getattr(row, what) is not None)
     return {
-        **{SPELLED[c]: [_spelled(c, getattr(row, c)), _spelled(c, columns[c])] for c in SPELLED if c in other},
+        **{API_NAMES[c]: [_json(c, getattr(row, c)), _json(c, columns[c])] for c in API_NAMES if c in other},
         **{LEARNED[what]: [True, False] for what in forgotten},
     }
 
@@ -328,8 +327,8 @@ def delete(tx: Tx, tenant_id: int, client_id: int) -> None:
 
 
 def learn(tx: Tx, client: Client, what: str, at: int | None) -> bool:
-    """Keep since when a client is known to sign (SIGNED), or to need no unsigned Proxy-State (LIMITED); None forgets
-    it. False: the client is gone, or was given another address meanwhile."""
+    """Store since when a client signs (SIGNED), or needs no unsigned Proxy-State (LIMITED); None resets it. False: the
+    client is gone, or has another address."""
     sql = f"update radius_clients set {what} = :at where id = :id and network = :network"
     return tx.execute(sql, at=at, id=client.id, network=str(client.network)) > 0
 

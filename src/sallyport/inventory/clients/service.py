@@ -64,7 +64,7 @@ class NewClient:
 
 
 class Clients:
-    """RADIUS clients of all tenants; finding never waits, changing returns once it holds."""
+    """RADIUS clients of all tenants, in memory; a change applies when its call returns."""
 
     def __init__(
         self,
@@ -84,11 +84,11 @@ class Clients:
 
     @property
     def table(self) -> ClientTable:
-        """All clients, as they are now."""
+        """The present clients."""
         return self._table.value
 
     def find(self, source: Source) -> Client | None:
-        """The client of a datagram's source, or None."""
+        """Return the client of a datagram's source, or None."""
         return self._table.value.find(source[0])
 
     def owner(self, source: Source) -> int:
@@ -101,7 +101,7 @@ class Clients:
         return self.table.issued.by_fingerprint.get(fingerprint)
 
     def of_tenant(self, tenant_id: int, search: str = "") -> list[Client]:
-        """A tenant's clients, ordered by id; those whose name, address or product holds `search`."""
+        """Return a tenant's clients whose name, address or product contains `search`, ordered by id."""
         needle = fold(search)
         return [
             client
@@ -158,13 +158,13 @@ class Clients:
         return [(client_id, row.secret) for client_id, row in added]
 
     def plan(self, tenant_id: int, wanted: Sequence[Wanted]) -> list[Step]:
-        """What an import would do. Forbidden: a foreign domain."""
+        """Return the plan of an import. Forbidden: a foreign domain."""
         for each in wanted:
             self._check_domains(tenant_id, each.domain_ids or ())
         return plan(wanted, tenant_id, self.table)
 
     async def carry_out(self, tenant_id: int, steps: Sequence[Step]) -> None:
-        """Do the steps of a plan, all or none; refused ones are left out. Conflict: something changed meanwhile."""
+        """Apply the steps of a plan, all or none, without refused ones. Conflict: something changed meanwhile."""
         changed = [step for step in steps if step.action is Action.CHANGED]
         changes = [Change(step.client_id, step.columns or {}, step.secret, step.domain_ids) for step in changed]
         moved = [ip_network(step.wanted.network) for step in changed if "network" in (step.columns or {})]
@@ -192,8 +192,8 @@ class Clients:
         self._check_domains(tenant_id, domain_ids or ())
 
         def work(tx: Tx) -> None:
-            former = repo.told(tx, tenant_id, client_id)
-            fields: dict[str, object] = {repo.SPELLED[column]: value for column, value in changes.items()}
+            former = repo.described(tx, tenant_id, client_id)
+            fields: dict[str, object] = {repo.API_NAMES[column]: value for column, value in changes.items()}
             if domain_ids is not None:
                 fields["domainIds"] = list(dict.fromkeys(domain_ids))
             if secret is not None:
@@ -203,7 +203,7 @@ class Clients:
                 raise Forbidden("role not allowed")
             if "address" in changed:
                 _check_ranges(tx, tenant_id, [ip_network(str(changes["network"]))], by)
-            certificate = {column: changes[column] for column in CERTIFICATE if repo.SPELLED[column] in changed}
+            certificate = {column: changes[column] for column in CERTIFICATE if repo.API_NAMES[column] in changed}
             _check_certificate(tx, tenant_id, certificate, by)
             self._update(tx, tenant_id, [Change(client_id, changes, secret, domain_ids)])
 
@@ -222,24 +222,24 @@ class Clients:
         at = self._clock()
 
         def work(tx: Tx) -> None:
-            removed = repo.told(tx, tenant_id, client_id)
+            removed = repo.described(tx, tenant_id, client_id)
             repo.delete(tx, tenant_id, client_id)
             _record(tx, "client.delete", tenant_id, client_id, at, before=removed)
 
         await self._configuration.change(work)
 
     def latch(self, client: Client, what: str) -> None:
-        """Hold a client to what its authentic request has shown, SIGNED or LIMITED, from now on, whatever is reloaded
-        meanwhile; `run` keeps it in the store."""
+        """Require what an authentic request of the client has shown, SIGNED or LIMITED, from now on and across reloads;
+        `run` stores it."""
         client.latch(what)
         self._learned.append((client, what))
 
     async def run(self) -> None:
-        """Keep what was learned, once a second, until cancelled: after a start thousands of clients learn at once."""
+        """Store learned settings once a second, until cancelled: after a start thousands of clients learn at once."""
         await every(KEEP_S, self.keep_learned, failure="radius_client_latches_not_stored")
 
     async def keep_learned(self) -> None:
-        """Write what was learned. Nothing is reloaded, since it holds in memory already. StoreError: later again."""
+        """Store learned settings without a reload, since they apply in memory. StoreError: they are kept for later."""
         if self._learned:
             self._kept = []
         while self._learned:
@@ -254,7 +254,7 @@ class Clients:
                 log.info("radius_client_latched", client=client.name, what=what)
 
     def _carry_over(self, table: ClientTable) -> None:
-        """An admin who has changed a client's address or setting in between has made it forget for good."""
+        """Apply learned settings to a reloaded table, except those that a new address or setting has reset."""
         self._kept = [each for each in self._kept if _learns_still(*each, table)]
         self._learned = [each for each in self._learned if _learns_still(*each, table)]
         for client, what in (*self._kept, *self._learned):
@@ -265,22 +265,22 @@ class Clients:
         self._learned = [each for each in self._learned if each[0].id != client_id]
 
     async def unlatch(self, client: Client) -> None:
-        """Forget that a client signs and limits Proxy-State; it may learn both again. NotFound."""
+        """Reset both learned settings of a client; it may learn them again. NotFound."""
         self._forget_learned(client.id)
         at = self._clock()
 
         def work(tx: Tx) -> None:
-            before = repo.told(tx, client.tenant_id, client.id)
+            before = repo.described(tx, client.tenant_id, client.id)
             for what in (SIGNED, LIMITED):
                 repo.learn(tx, client, what, None)
             repo.remember(tx, client, "unlatched", at)
-            after = repo.told(tx, client.tenant_id, client.id)
+            after = repo.described(tx, client.tenant_id, client.id)
             _record(tx, "client.unlatch", client.tenant_id, client.id, at, before=before, after=after)
 
         await self._configuration.change(work)
 
     def check_key(self, tx: Tx) -> None:
-        """Open every client's secret in a store that is to take the place of this one. SecretError."""
+        """Open every client's secret in a store that replaces this one. SecretError."""
         repo.load(tx, repo.Opened(self._vault))
 
     def _check_domains(self, tenant_id: int, domain_ids: Sequence[int]) -> None:
@@ -289,11 +289,11 @@ class Clients:
 
 
 def _keep(tx: Tx, part: Sequence[tuple[Client, str]], at: int) -> None:
-    """Write what clients have learned."""
+    """Write learned settings."""
     for client, what in part:
         if repo.learn(tx, client, what, at):
             repo.remember(tx, client, what, at)
-            after = repo.told(tx, client.tenant_id, client.id)
+            after = repo.described(tx, client.tenant_id, client.id)
             before = {**after, repo.LEARNED[what]: False}
             _record(tx, "client.latch", client.tenant_id, client.id, at, before=before, after=after)
 
@@ -324,13 +324,12 @@ def _target(client_id: int, name: JSON) -> str:
 
 
 def _rows(clients: Iterable[NewClient]) -> list[NewRow]:
-    """What of new clients can be made before the transaction: nobody else's answer is written in its time, which is
-    long where they are thousands."""
+    """Prepare new clients before the transaction: no other answer is written during one of thousands of clients."""
     rows = []
     for new in clients:
         network = ip_network(new.network)
         settings = _settings(new, network)
-        after: dict[str, JSON] = {**repo.spelled(settings, new.domain_ids), "secret": audit.HIDDEN}
+        after: dict[str, JSON] = {**repo.api_fields(settings, new.domain_ids), "secret": audit.HIDDEN}
         secret = new.secret or new_shared_secret().encode()
         changes = audit.as_kept(audit.changed({}, after))
         rows.append(NewRow(network, settings, secret, new.domain_ids, changes))
@@ -370,17 +369,17 @@ def _check_ranges(tx: Tx, tenant_id: int, networks: Sequence[Network], by: Role 
 def _check_certificate(tx: Tx, tenant_id: int, columns: Mapping[str, Value], by: Role | None) -> None:
     """Refuse a TLS name or fingerprint that a tenant may not have. The messages tell nothing about other tenants."""
     for column, tenant_of in CERTIFICATE.items():
-        value = str(columns.get(column, ""))
+        value, field = str(columns.get(column, "")), repo.API_NAMES[column]
         owner = tenant_of(tx, value)
         if not value or owner == tenant_id:
             continue
         if by is not None and repo.has_others(tx, tenant_id):
             raise Forbidden(
-                f"the installation has several tenants: {repo.SPELLED[column]} must be that of a certificate that the "
+                f"the installation has several tenants: {field} must be that of a certificate that the "
                 "installation has issued for this tenant; its administrator adds others with `sallyport client add`"
             )
         if owner is not None:
-            raise Conflict(f"{repo.SPELLED[column]} is that of a certificate of another tenant: see `cert show`")
+            raise Conflict(f"{field} is that of a certificate of another tenant: see `cert show`")
 
 
 def _new(wanted: Wanted) -> NewClient:

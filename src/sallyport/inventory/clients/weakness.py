@@ -1,6 +1,6 @@
-"""What an admin should know about RADIUS clients before somebody else does; no secret is shown.
+"""Weaknesses of RADIUS clients, as messages that show no secret.
 
-Secrets are judged by their octets, ranges by their width and by what lies in them. Nothing here refuses anything.
+Secrets are judged by their octets, ranges by their width and by the networks within them. Nothing is refused here.
 """
 
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ _FAMOUS: Final = (b"testing123", b"secret", b"sharedsecret", b"radius", b"passwo
 
 
 def of_secret(secret: bytes) -> str:
-    """What is wrong with a secret, in words that do not show it; empty for nothing."""
+    """Return the weakness of a secret, without its octets; empty if there is none."""
     if secret.lower() in _FAMOUS or secret.startswith(b"testing123"):
         return "is one that everybody knows"
     if len(secret) < SHORT_SECRET:
@@ -28,14 +28,14 @@ def of_secret(secret: bytes) -> str:
 
 
 def of_width(network: Network) -> str:
-    """What is wrong with how much a network admits; empty for nothing."""
+    """Return the weakness of a network's width; empty if there is none."""
     if network.prefixlen == 0:
         return "admits every address there is, and leaves other tenants none"
     return "a very wide range" if network.prefixlen <= WIDE[network.version] else ""
 
 
 def of_client(client: Client) -> list[str]:
-    """What is weak about a client, a line each."""
+    """Return a line for each weakness of a client."""
     secret, width = of_secret(client.secret.octets), of_width(client.network)
     found = [f"the secret {secret}"] if secret else []
     if width:
@@ -65,7 +65,7 @@ def of_certificate(client: Client, issued: Issued) -> list[str]:
 
 
 def enclosing(networks: Iterable[Network]) -> dict[Network, list[Network]]:
-    """Each network that is the closest one around others, with those in it, in the order given."""
+    """Return each network that is the closest one around others, with those in it, in the order given."""
     known = dict.fromkeys(networks)
     lengths = sorted({network.prefixlen for network in known}, reverse=True)
     found: dict[Network, list[Network]] = {}
