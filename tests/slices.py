@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar, cast
 
 from sallyport.store.model import Done, Store, Tx, Work
-from sallyport.store.turns import SLICE
+from sallyport.store.slices import SLICE
 
 T = TypeVar("T")
 

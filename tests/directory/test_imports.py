@@ -15,7 +15,7 @@ from sallyport.directory.imports.service import MOST_WAITING
 from sallyport.directory.mapping import FieldMapping
 from sallyport.store.model import Tx
 from sallyport.store.search import Stretch
-from sallyport.store.turns import TURN_S
+from sallyport.store.slices import BATCH_S
 from tests.areas import Areas
 from tests.directory.world import DN, at_work, counts, group, groups_of, imported, members, names, over, person, queue
 
@@ -194,7 +194,7 @@ async def test_turns_are_short(areas: Areas) -> None:
     loop = trio.lowlevel.current_trio_token()
 
     def is_slow(_tx: Tx, _entry: int, _turn: object) -> Counts:
-        time.sleep(TURN_S)
+        time.sleep(BATCH_S)
         return Counts()
 
     def somebody_comes(tx: Tx, entry: int, _turn: object) -> Counts:

@@ -14,7 +14,7 @@ from sallyport.endpoints.service import EndpointUsers
 from sallyport.endpoints.users.account import Removal, UserChange
 from sallyport.endpoints.users.service import Users
 from sallyport.store.model import Store, Tx
-from sallyport.store.turns import SLICE
+from sallyport.store.slices import SLICE
 from sallyport.tenancy.keys.key import NewKey
 from tests.areas import Areas
 from tests.endpoints import trail

@@ -131,7 +131,7 @@ async def test_an_answer_waits_for_one_work_and_not_for_those_behind_it(sqlite: 
 
     def long(tx: Tx) -> None:
         until_others_wait(tx)
-        time.sleep(2 * writer.TURN_S)
+        time.sleep(2 * writer.BATCH_S)
 
     def next_one(tx: Tx, name: str) -> None:
         with closing(sqlite3.connect(sqlite.path)) as other:

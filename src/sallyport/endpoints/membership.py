@@ -14,7 +14,7 @@ from sallyport.base.errors import Invalid, NotFound
 from sallyport.endpoints.user import NO_USER, UserRef
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value
-from sallyport.store.turns import SLICE
+from sallyport.store.slices import SLICE
 
 INSTANCES, GROUPS, USERS = "endpoint_instances", "endpoint_groups", "endpoint_users"
 NOT_FOUND = {INSTANCES: "instance not found", GROUPS: "group not found", USERS: NO_USER}

@@ -17,7 +17,7 @@ from sallyport.store import audit
 from sallyport.store.audit import changed as differing
 from sallyport.store.audit import record_all_in, record_in
 from sallyport.store.model import Store, Tx
-from sallyport.store.turns import Slice, in_slices
+from sallyport.store.slices import Slice, in_slices
 from sallyport.store.vault import Vault
 
 MAX_CACHED = 65_536

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from sallyport.base.errors import Conflict, NotFound
 from sallyport.passwords.model import PasswordPolicy, Policy
 from sallyport.store.model import Tx
-from sallyport.store.turns import delete_slice
+from sallyport.store.slices import delete_slice
 from sallyport.web.paging import Page
 
 NOT_FOUND = "policy not found"

@@ -13,7 +13,7 @@ from sallyport.passwords.engine import Failure, Quality, Rules
 from sallyport.passwords.model import AssignPolicy, PasswordPolicy, Policy, PolicyFields
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx
-from sallyport.store.turns import Slice, in_slices
+from sallyport.store.slices import Slice, in_slices
 from sallyport.web.paging import Page
 
 MAX_ENTRIES = 200

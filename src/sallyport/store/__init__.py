@@ -15,11 +15,12 @@ of it back (disk full, I/O error), all items fail and nobody is answered.
 model        Tx and Store as protocols, which PostgreSQL will meet too
 sqlite       the embedded engine: `connections` opens and reads, `writer` writes
 copies       backup and restore while it runs
-migrate      brings a database to the schema of this program, or refuses one that is newer
+migrations   brings a database to the schema of this program, or refuses one that is newer
 snapshot     small tables held in memory, exact after each change
 audit        the audit trail: what each change writes beside itself
-counters     totals of whole lists, kept so that nobody has to count
+counters     kept totals of whole lists
 search       rows by parts of their texts, and pages of lists
+slices       long writes in short transactions
 vault        sealing of secrets under the master key
 directory    the data directory, its lock and the space kept in reserve
 """

@@ -12,8 +12,8 @@ on the network; then what the service writes by itself, logins among it; then th
 single one may take 200 ms. The last ends with the work that it is in if the service has something to write.
 
 What is submitted while a transaction runs is shown to its work (`Tx.others_wait`), so that it ends early, and becomes
-part of the transaction: an answer waits for one commit and not for two. After TURN_S the transaction ends with the work
-that it is in if an answer waits.
+part of the transaction: an answer waits for one commit and not for two. After BATCH_S the transaction ends with the
+work that it is in if an answer waits.
 """
 
 import math
@@ -47,7 +47,7 @@ from sallyport.store.connections import (
 from sallyport.store.directory import Reserve
 from sallyport.store.items import Item, nobody, runs_of
 from sallyport.store.model import Done, Tx, Work
-from sallyport.store.turns import TURN_S
+from sallyport.store.slices import BATCH_S
 
 T = TypeVar("T")
 
@@ -297,7 +297,7 @@ class Writer:
             tx = SqliteTx(connection, self._first)
             current = self._current(items)
             if len(current) > 1:
-                left = self._each(tx, current, math.inf if current[0].submitted else TURN_S)
+                left = self._each(tx, current, math.inf if current[0].submitted else BATCH_S)
                 items[:] = items[: len(items) - len(left)]
             elif current and not _run(connection, tx, current[0], "rollback"):
                 return None, []

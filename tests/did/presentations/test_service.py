@@ -18,7 +18,7 @@ from sallyport.endpoints.groups.group import NewGroup
 from sallyport.endpoints.instances.instance import NewInstance
 from sallyport.endpoints.membership import Action
 from sallyport.store.model import Store
-from sallyport.store.turns import SLICE
+from sallyport.store.slices import SLICE
 from tests.did.crypto.signers import did, signer
 from tests.did.holders import World
 from tests.did.presentations.requests import refused, requested, shown, still_open, submit

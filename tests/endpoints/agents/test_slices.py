@@ -20,7 +20,7 @@ from sallyport.endpoints.agents.states import States
 from sallyport.endpoints.instances.instance import INACTIVE, InstanceQuery, NewInstance
 from sallyport.endpoints.users.account import UserChange, UserQuery
 from sallyport.store.model import Store, Tx, Work
-from sallyport.store.turns import AT_ONCE
+from sallyport.store.slices import AT_ONCE
 from tests.areas import Areas, SetClock
 from tests.endpoints.agents.hosts import Host
 

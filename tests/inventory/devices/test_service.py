@@ -19,7 +19,7 @@ from sallyport.inventory.devices.sightings import Sightings, write_first_sightin
 from sallyport.metrics import InventoryMetrics
 from sallyport.store.connections import SqliteTx, open_connection
 from sallyport.store.model import Store, Tx, Value
-from sallyport.store.turns import SLICE
+from sallyport.store.slices import SLICE
 from tests.areas import Areas
 from tests.inventory.devices.conftest import Seen
 from tests.slices import OneSlice, Stopped

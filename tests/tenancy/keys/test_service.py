@@ -11,7 +11,7 @@ from sallyport.base.errors import Conflict, Forbidden, Invalid, NotFound, TooMan
 from sallyport.base.ids import new_key, token_hash
 from sallyport.endpoints.instances.instance import NewInstance
 from sallyport.store.search import Stretch
-from sallyport.store.turns import SLICE
+from sallyport.store.slices import SLICE
 from sallyport.tenancy.authentication import BURST
 from sallyport.tenancy.keys import repo
 from sallyport.tenancy.keys.key import ENROLMENT_US, OWN_US, Agent, KeyRecord, NewKey

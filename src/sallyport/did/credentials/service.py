@@ -26,7 +26,7 @@ from sallyport.did.schemas.service import Schemas
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx
 from sallyport.store.search import Stretch
-from sallyport.store.turns import in_slices
+from sallyport.store.slices import in_slices
 from sallyport.store.vault import Vault
 from sallyport.web.scope import Caller, Role
 

@@ -15,7 +15,7 @@ from sallyport.did.peers import Requests, Sessions, Wallets
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx
 from sallyport.store.search import Stretch
-from sallyport.store.turns import in_slices
+from sallyport.store.slices import in_slices
 from sallyport.store.vault import Vault
 
 NO_ISSUER = "issuer not found"

@@ -7,7 +7,7 @@ from sallyport.base.text import fold
 from sallyport.did.credentials.model import Status
 from sallyport.did.held.model import HeldCredential, Holder
 from sallyport.store.model import Tx
-from sallyport.store.turns import delete_slice
+from sallyport.store.slices import delete_slice
 
 _SELECT = (
     "select c.id, c.domain_id, c.issuer_id, c.schema_id, c.name, c.issuer_did, "

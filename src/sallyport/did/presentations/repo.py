@@ -4,7 +4,7 @@ from dataclasses import asdict
 
 from sallyport.did.presentations.model import NewRequest, Request, Status
 from sallyport.store.model import Tx
-from sallyport.store.turns import SLICE
+from sallyport.store.slices import SLICE
 
 KEEP_US = 30 * 86_400 * 1_000_000
 """How long a request is kept once it is over: for the trail of who was asked what."""

@@ -1,6 +1,6 @@
 """Writes what a prepared file says, in transactions so short that logins do not wait for them.
 
-A transaction takes the entries of one turn (`store.turns`); it also keeps how far it has come, so that an import that
+A transaction takes one batch of entries (`store.slices`); it also keeps how far it has come, so that an import that
 was interrupted goes on exactly there. A group with more members than one transaction takes is written in several, and
 so is a change of them; only the last makes it known as it is. So does a unit that gets another name, which everything
 below it gets too, the unit itself at last: until then it is found by its old name, and with it the rest.
@@ -36,7 +36,7 @@ from sallyport.directory.imports import repo
 from sallyport.directory.imports.job import Counts, Moved, Revocations, Run
 from sallyport.directory.imports.lines import Line
 from sallyport.store.model import Store, Tx
-from sallyport.store.turns import AT_ONCE, one_turn
+from sallyport.store.slices import AT_ONCE, one_batch
 
 LINES: Final = 400
 """Read at a time."""
@@ -276,7 +276,7 @@ def _some(tx: Tx, run: Run, entries: Sequence[T], put: _Put[T], position: Callab
     """Write some entries, fewer where somebody waits, and keep what became of them. position: how far so many of them
     go."""
     turn = _Turn()
-    for entry in one_turn(tx, entries):
+    for entry in one_batch(tx, entries):
         done = put(tx, entry, turn)
         if done is None:
             break

@@ -17,7 +17,7 @@ from sallyport.endpoints.groups.group import allows
 from sallyport.endpoints.membership import LISTED, listed
 from sallyport.endpoints.repo import password_identity
 from sallyport.store.model import Tx, Value
-from sallyport.store.turns import SLICE, delete_slice
+from sallyport.store.slices import SLICE, delete_slice
 from sallyport.store.vault import Vault
 
 SSH, PASSWORD = "SSH", "Password"

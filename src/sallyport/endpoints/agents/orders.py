@@ -21,7 +21,7 @@ from sallyport.endpoints.agents.repo import MOST_OPEN, Order
 from sallyport.endpoints.agents.states import States
 from sallyport.store.audit import record_in
 from sallyport.store.model import Store, Tx
-from sallyport.store.turns import in_turns
+from sallyport.store.slices import in_batches
 from sallyport.web.peer import parked
 
 CHECK_S: Final = 0.25
@@ -114,6 +114,6 @@ class Orders:
             for each in orders:
                 repo.end_order(tx, each.instance_id, each.id, "the agent did not come for it within a day", at)
 
-        await in_turns(self._store, overdue, work)
+        await in_batches(self._store, overdue, work)
         for each in overdue:
             self._states.touch(each.instance_id)

@@ -18,7 +18,7 @@ from sallyport.endpoints.agents.states import States
 from sallyport.endpoints.instances.instance import ACTIVE, INACTIVE
 from sallyport.metrics import AgentMetrics
 from sallyport.store.model import Store, Tx
-from sallyport.store.turns import in_turns
+from sallyport.store.slices import in_batches
 
 HEARTBEAT_S: Final = 30
 MISSES: Final = 3
@@ -70,8 +70,8 @@ class Presence:
                 self._fresh.add(instance_id)
         silent = [each for each, seen in self._seen.items() if seen < at - MISSES * HEARTBEAT_S * SECOND]
         heard = [(each, self._seen[each]) for each in self._fresh]
-        await in_turns(self._store, heard, repo.store_seen)
-        await in_turns(self._store, silent, partial(repo.set_status, status=INACTIVE, at=at))
+        await in_batches(self._store, heard, repo.store_seen)
+        await in_batches(self._store, silent, partial(repo.set_status, status=INACTIVE, at=at))
         self._fresh.difference_update(each for each, _ in heard)
         for each in silent:
             await trio.lowlevel.checkpoint()  # each log line takes time

@@ -23,7 +23,7 @@ from sallyport.endpoints.users import repo as accounts
 from sallyport.endpoints.users.account import DISCOVERED, UserChange
 from sallyport.store.audit import record_in
 from sallyport.store.model import Store, Tx
-from sallyport.store.turns import in_turns
+from sallyport.store.slices import in_batches
 
 T = TypeVar("T")
 LONGEST: Final = 32_768
@@ -117,7 +117,7 @@ class Reports:
             repo.found(tx, agent.instance_id)
             work(tx, part)
 
-        await in_turns(self._store, entries, checked)
+        await in_batches(self._store, entries, checked)
 
     async def _drift(self, agent: repo.Agent, found: Sequence[Drift], ending: Sequence[DriftKind], at: int) -> None:
         """Store drift; earlier drift of the kinds `ending` that is not found again has ended."""

@@ -10,7 +10,7 @@ from sallyport.base.wire import JSON
 from sallyport.endpoints.membership import LISTED, listed
 from sallyport.endpoints.users.account import DISCOVERED
 from sallyport.store.model import Tx, Value
-from sallyport.store.turns import SLICE, delete_slice
+from sallyport.store.slices import SLICE, delete_slice
 
 KEPT_REPORTS: Final = 20
 """Reports of a machine."""

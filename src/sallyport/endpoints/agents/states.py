@@ -18,7 +18,7 @@ from sallyport.base.sha512crypt import matches, sha512_crypt
 from sallyport.endpoints.agents import grants, repo, signers
 from sallyport.endpoints.agents.desired import Builder, DesiredState, PolicyRules, Unhashed, fingerprint, hash_identity
 from sallyport.store.model import Store, Tx
-from sallyport.store.turns import in_turns
+from sallyport.store.slices import in_batches
 from sallyport.store.vault import Vault
 from sallyport.web.peer import parked
 
@@ -204,7 +204,7 @@ class States:
             repo.set_version(tx, instance_id, max(last + 1, at), unsettled.digest, at)
 
         if unsettled.changes:
-            await in_turns(self._store, unsettled.changes, change)
+            await in_batches(self._store, unsettled.changes, change)
         elif unsettled.unhashed:
             await self._hash(unsettled.unhashed)
         else:
@@ -216,7 +216,7 @@ class States:
         for each in unhashed:
             hashed = await trio.to_thread.run_sync(_hashed, each, limiter=self._hashing)
             made.append((each, hashed.encode()))
-        await in_turns(self._store, made, self._keep)
+        await in_batches(self._store, made, self._keep)
 
     def _keep(self, tx: Tx, made: Iterator[tuple[Unhashed, bytes]]) -> None:
         for each, hashed in made:

@@ -11,7 +11,7 @@ from sallyport.store import counters
 from sallyport.store.model import Tx, Value
 from sallyport.store.search import SearchIndex, Stretch
 from sallyport.store.search import page as page_of
-from sallyport.store.turns import SLICE
+from sallyport.store.slices import SLICE
 
 COUNTER = "endpoint_groups"
 TAKEN = "the domain has a group of that name"

@@ -29,7 +29,7 @@ from sallyport.store import audit
 from sallyport.store.audit import changed, record_all_in, record_in
 from sallyport.store.model import Store, Tx
 from sallyport.store.search import Stretch
-from sallyport.store.turns import in_slices
+from sallyport.store.slices import in_slices
 
 MAX_SHOWN = 1000
 """Instances in a group's detail."""

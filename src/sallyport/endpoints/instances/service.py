@@ -26,7 +26,7 @@ from sallyport.endpoints.repo import locate
 from sallyport.endpoints.user import NO_USER
 from sallyport.store.audit import changed, record_in
 from sallyport.store.model import Store, Tx
-from sallyport.store.turns import Slice, in_slices
+from sallyport.store.slices import Slice, in_slices
 from sallyport.web.paging import SHORT
 
 

@@ -30,7 +30,7 @@ from sallyport.endpoints.users.account import (
 from sallyport.endpoints.users.peers import Credentials, PasswordPolicies
 from sallyport.store.audit import HIDDEN, changed, record_in
 from sallyport.store.model import Store, Tx, Work
-from sallyport.store.turns import Slice, in_slices
+from sallyport.store.slices import Slice, in_slices
 from sallyport.store.vault import Vault
 
 T = TypeVar("T")

@@ -24,7 +24,7 @@ from sallyport.store.model import Tx, Value, without_case
 from sallyport.store.schema.limits import exceeds
 from sallyport.store.search import SearchIndex, Stretch, whole_page
 from sallyport.store.search import page as page_of
-from sallyport.store.turns import delete_slice
+from sallyport.store.slices import delete_slice
 
 COUNTER = "devices"
 _SEARCH = SearchIndex("devices_search")

@@ -16,7 +16,7 @@ from sallyport.inventory.devices.sightings import Changes, Refused, Registered, 
 from sallyport.metrics import InventoryMetrics
 from sallyport.store import audit, counters
 from sallyport.store.model import Store, Tx
-from sallyport.store.turns import in_slices
+from sallyport.store.slices import in_slices
 from sallyport.web.paging import SHORT
 
 FLUSH_S = 1.0

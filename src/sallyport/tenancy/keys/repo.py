@@ -7,7 +7,7 @@ from sallyport.store import counters
 from sallyport.store.model import Tx
 from sallyport.store.search import Stretch
 from sallyport.store.search import page as page_of
-from sallyport.store.turns import delete_slice
+from sallyport.store.slices import delete_slice
 from sallyport.tenancy.keys.key import KeyRecord, Kind, NewKey
 
 COUNTER = "api_keys"

@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 
 from sallyport.store.model import Store, Tx, Value
 
-TURN_S: Final = 0.005
+BATCH_S: Final = 0.005
 AT_ONCE: Final = 400
 """Entries of one transaction."""
 SLICE: Final = 200
@@ -19,17 +19,17 @@ Slice = Callable[[Tx, T], int]
 """Deletes up to SLICE rows that depend on something, and returns how many."""
 
 
-def one_turn(tx: Tx, entries: Iterable[T]) -> Iterator[T]:
-    """Yield the entries of one transaction: the first, and more until TURN_S has passed, AT_ONCE are written or an
+def one_batch(tx: Tx, entries: Iterable[T]) -> Iterator[T]:
+    """Yield the entries of one transaction: the first, and more until BATCH_S has passed, AT_ONCE are written or an
     answer waits for the transaction."""
-    until = time.perf_counter() + TURN_S
+    until = time.perf_counter() + BATCH_S
     for number, entry in enumerate(entries, 1):
         yield entry
         if number == AT_ONCE or tx.others_wait() or time.perf_counter() > until:
             break
 
 
-async def in_turns(store: Store, entries: Iterable[T], work: Callable[[Tx, Iterator[T]], None]) -> None:
+async def in_batches(store: Store, entries: Iterable[T], work: Callable[[Tx, Iterator[T]], None]) -> None:
     """Write entries in as many transactions as it takes. StoreError.
 
     work: writes those of one transaction. What earlier transactions have written stays when it raises.
@@ -37,7 +37,7 @@ async def in_turns(store: Store, entries: Iterable[T], work: Callable[[Tx, Itera
     left = deque(entries)
 
     def step(tx: Tx) -> None:
-        work(tx, one_turn(tx, _taken(left)))
+        work(tx, one_batch(tx, _taken(left)))
 
     while left:
         await store.write(step)
@@ -55,7 +55,7 @@ async def in_slices(
     """
 
     def step(tx: Tx) -> list[T]:
-        found, until = find(tx), time.perf_counter() + TURN_S
+        found, until = find(tx), time.perf_counter() + BATCH_S
         for delete in slices:
             while delete(tx, found):
                 if tx.others_wait() or time.perf_counter() > until:

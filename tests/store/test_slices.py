@@ -7,7 +7,7 @@ import pytest
 import trio
 
 from sallyport.store.model import Store, Tx
-from sallyport.store.turns import AT_ONCE, SLICE, delete_slice, in_slices, in_turns
+from sallyport.store.slices import AT_ONCE, SLICE, delete_slice, in_batches, in_slices
 from tests.slices import OneSlice, Stopped
 
 
@@ -18,7 +18,7 @@ async def test_each_entry_is_written_once_in_order(store: Store) -> None:
     def work(_tx: Tx, entries: Iterator[int]) -> None:
         written.append(list(entries))
 
-    await in_turns(store, range(3 * AT_ONCE), work)
+    await in_batches(store, range(3 * AT_ONCE), work)
     assert [each for part in written for each in part] == list(range(3 * AT_ONCE))
     assert max(map(len, written)) <= AT_ONCE
 
@@ -34,7 +34,7 @@ async def test_an_entry_that_fails(store: Store) -> None:
             written.append(each)
 
     with pytest.raises(ValueError, match=str(AT_ONCE + 1)):
-        await in_turns(store, range(3 * AT_ONCE), work)
+        await in_batches(store, range(3 * AT_ONCE), work)
     assert written == list(range(AT_ONCE + 1))
 
 
@@ -46,7 +46,7 @@ async def test_other_writes_come_between(store: Store) -> None:
         order.extend("long" for _ in entries)
 
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(in_turns, store, range(3 * AT_ONCE), work)
+        nursery.start_soon(in_batches, store, range(3 * AT_ONCE), work)
         nursery.start_soon(store.write, lambda _tx: order.append("other"))
     assert order.index("other") <= AT_ONCE
 
