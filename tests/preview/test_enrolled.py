@@ -43,12 +43,12 @@ async def test_the_time_is_bounded(autojump_clock: MockClock) -> None:
     domain: Domain = make(1, "corp")
     names = [f"u{number}" for number in range(10)]
     began = trio.current_time()
-    assert factors.worth_asking(domain, second) == 50
+    assert factors.question_limit(domain, second) == 50
     await factors.ask(domain, second, [(name, name) for name in names])
     assert trio.current_time() - began == ASK_S
     assert slow.most == AT_ONCE
     known = [factors.known(domain, second, name) for name in names]
     assert known == [Reason.ASKED, Reason.ASKED, Reason.NOT_ENROLLED, Reason.NOT_ENROLLED, *[None] * 6]
-    assert factors.worth_asking(domain, second) == 0
+    assert factors.question_limit(domain, second) == 0
     await trio.sleep(60)
-    assert factors.worth_asking(domain, second) == 50
+    assert factors.question_limit(domain, second) == 50

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from sallyport.domains.domain import Domain
 from sallyport.domains.impact import Effect
@@ -10,6 +11,7 @@ from sallyport.endpoints.groups.group import NewGroup
 from sallyport.endpoints.membership import Action as AssignmentAction
 from sallyport.login.login import Reason
 from sallyport.login.second.forecast import Standing
+from sallyport.metrics import MfaMetrics
 from sallyport.mfa.circuit import Guarded
 from sallyport.preview.enrolled import SecondFactors
 from sallyport.preview.repo import PASSED
@@ -203,7 +205,7 @@ class Slow(SecondFactors):
     def of(self, domain: Domain) -> Standing:
         found = super().of(domain)
         assert found.attached is not None
-        provider = HalfAMinute(found.attached.provider.provider)
+        provider = HalfAMinute(found.attached.provider.provider, MfaMetrics(CollectorRegistry()))
         return replace(found, attached=replace(found.attached, provider=provider))
 
 

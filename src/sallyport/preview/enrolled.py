@@ -1,4 +1,4 @@
-"""What asking for a second factor would come to: as the live path forecasts it, for many users, disturbing nobody."""
+"""The second factors of many users, forecast as the live path does it and without a prompt."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -14,12 +14,12 @@ from sallyport.mfa.circuit import Attached
 from sallyport.mfa.service import Providers
 
 ASK_S: Final = 5.0
-AT_ONCE: Final = 2  # others are asked for live logins
+AT_ONCE: Final = 2  # live logins have the others
 MOST_ASKED: Final = 50
 REST_S: Final = 60.0
-"""A preview that is asked for again so soon asks the provider about nobody: its limits are for logins."""
+"""A repeated preview within this time asks the provider about no user: its rate limit is for logins."""
 OWN: Final = frozenset({"totp"})
-"""Providers that look into our own store: as many are asked for as the time allows."""
+"""Providers that read the service's own store: the time alone limits their questions."""
 
 
 class SecondFactors:
@@ -31,15 +31,15 @@ class SecondFactors:
         self._asked_at: dict[int, float] = {}
 
     def of(self, domain: Domain) -> Standing:
-        """A domain's second factor as it is now."""
+        """Return the state of a domain's second factor."""
         return standing(self._providers.of(domain.id))
 
     def known(self, domain: Domain, second: Standing, key: str) -> Reason | None:
-        """What is known of a user's enrolment; None: nothing. key: the name without case."""
+        """Return the known enrolment of a user, or None. key: the name without case."""
         return None if second.attached is None else self._enrolments.known(second.attached, (domain.id, key))
 
-    def worth_asking(self, domain: Domain, second: Standing) -> int:
-        """About how many users the provider may be asked now."""
+    def question_limit(self, domain: Domain, second: Standing) -> int:
+        """Return the number of users that the provider may be asked about now."""
         if second.attached is None or second.away is not Reason.NONE:
             return 0
         if second.attached.name in OWN:
@@ -47,7 +47,7 @@ class SecondFactors:
         return 0 if trio.current_time() - self._asked_at.get(domain.id, -REST_S) < REST_S else MOST_ASKED
 
     async def ask(self, domain: Domain, second: Standing, names: Sequence[tuple[str, str]]) -> None:
-        """Find out about users, in their order, for some seconds at most. names: (without case, as sent)."""
+        """Ask about users, in their order, for some seconds at most. names: (without case, as sent)."""
         attached = second.attached
         if attached is None or not names:
             return
@@ -59,7 +59,7 @@ class SecondFactors:
                 try:
                     await self._enrolments.find_out(attached, domain.tenant_id, (domain.id, key), name)
                 except StoreError:
-                    return  # what is not found out is unknown
+                    return  # the others stay unknown
                 await trio.lowlevel.checkpoint()
                 if attached.provider.is_open:
                     return

@@ -24,11 +24,11 @@ def operations(service: Foresight, gate: Gate) -> Operations:
 
     @previews.post("/ad/PreviewEnforcement", roles=READERS)
     async def preview_enforcement(body: PreviewEnforcement, caller: Caller) -> Impact:
-        """What enforcing would do to a domain: the users and devices of its last logins, with what becomes of them.
+        """Preview the impact of enforcing on a domain: the users and devices of its recent logins with their outcomes.
 
-        It rests on the logins of the last `days` that passed their first factor, decided once more by the rules, the
-        provider and the fallback action of now. `unknown`: the enrolment decides, and is not known. At most 1,000
-        users and devices are named, the worst outcomes first; `counts` is of all.
+        It decides the logins of the last `days` that passed their first factor again, by the present rules, provider
+        and fallback action. `unknown`: an enrolment that is not known decides. At most 1,000 users and devices are
+        named, the worst outcomes first; `counts` covers all.
         """
         return await service.impact(body.domainId, days=body.days)
 

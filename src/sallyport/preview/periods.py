@@ -1,8 +1,8 @@
-"""When the times of day of a domain's rules hold.
+"""The spans in which the times of day of a domain's rules hold.
 
-Logins at moments at which the same times hold are the same to the rules. So the days that a preview looks at are cut
-where one of them begins or ends, and the pieces in which the same ones hold become one period. Whether a time holds is
-asked of the matcher of the live path.
+Logins at which the same times of day hold are equal to the rules. So the time of a preview is cut where a time of day
+starts or ends, and the pieces in which the same ones hold form one period. The matcher of the live path decides whether
+a time holds.
 """
 
 import zoneinfo
@@ -24,7 +24,7 @@ _DAY_S: Final = 86_400
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """From `since` up to `until`, in microseconds. at: a moment that stands for the whole period."""
+    """A span of time from `since` up to `until`, in microseconds. at: a moment that represents its period."""
 
     period: int
     since: int
@@ -33,7 +33,7 @@ class Span:
 
 
 def spans_of(rules: Iterable[Rule], since: int, until: int) -> list[Span]:
-    """A stretch of time, cut into spans, in order. Without a time of day among the rules there is one."""
+    """Return the spans of a stretch of time, in order; one span if no rule has a time of day."""
     enabled = (rule.definition for rule in rules if rule.definition.enabled)
     windows = list({kept.time: None for kept in enabled if kept.time is not None})
     edges = [since, *(at for at in _cuts(windows, since, until) if since < at < until), until]
@@ -48,7 +48,7 @@ def spans_of(rules: Iterable[Rule], since: int, until: int) -> list[Span]:
 
 
 def _cuts(windows: Sequence[Window], since: int, until: int) -> list[int]:
-    """Every moment at which a time of day may begin or end, ascending; more than are needed do no harm."""
+    """Return the moments at which a time of day may start or end, ascending; surplus ones do no harm."""
     by_zone: dict[str, set[int]] = {}
     for window in windows:
         by_zone.setdefault(window.timezone, {0}).update((minutes(window.start), minutes(window.until)))
@@ -63,7 +63,7 @@ def _cuts(windows: Sequence[Window], since: int, until: int) -> list[int]:
 
 
 def _cuts_of(zone: zoneinfo.ZoneInfo, edges: Iterable[int], since_s: int, until_s: int) -> Iterator[int]:
-    """Seconds at which the clocks of a zone show an edge, on both sides of a change of the clocks, or change."""
+    """Yield the seconds at which a zone's clocks show an edge, on both sides of a clock change, or change."""
     first = datetime.fromtimestamp(since_s, UTC).replace(tzinfo=None, hour=0, minute=0, second=0) - timedelta(days=1)
     for day in range((until_s - since_s) // _DAY_S + 4):
         midnight = first + timedelta(days=day)
@@ -82,7 +82,7 @@ def _offset(zone: zoneinfo.ZoneInfo, at_s: int) -> timedelta | None:
 
 
 def _clock(window: Window) -> DomainRules:
-    """A rule about nothing but this time of day."""
+    """Return a rule whose only condition is this time of day."""
     kept = Definition(name="", action=Action.BLOCK, time=window)
     return DomainRules([Rule(0, 0, "", Action.BLOCK, b"", kept)])
 

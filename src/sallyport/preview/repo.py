@@ -1,4 +1,4 @@
-"""The SQL of the impact preview: recorded logins, counted by the store where the rules cannot tell them apart."""
+"""The SQL of the impact preview: recorded logins, counted by the store in groups that the rules cannot distinguish."""
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
@@ -17,15 +17,15 @@ PASSED = (
     Reason.TOO_MANY_CODES, Reason.NO_PROVIDER, Reason.UNREACHABLE, Reason.CIRCUIT_OPEN, Reason.UNREADABLE,
     Reason.STOPPED, Reason.RATE_LIMITED,
 )  # fmt: skip
-"""Why a login ended as it did that had passed its first factor."""
+"""The reasons of logins that passed their first factor."""
 _REASONS = ", ".join(f":r{number}" for number in range(len(PASSED)))
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Recorded logins that rules and enrolment cannot tell apart. period: of when they were. exists: whether the
-    domain has an endpoint user of that name now. machine: whether a certificate showed a computer, which the name does
-    not tell. method: one of them, where it does not matter. last_at: microseconds."""
+    """Recorded logins that rules and enrolment cannot distinguish. period: of their time. exists: whether the domain
+    has an endpoint user of that name now. machine: whether a certificate named a computer, which the name does not
+    show. method: one of theirs, if it makes no difference. last_at: microseconds."""
 
     user_name: str
     device_id: int
@@ -43,8 +43,8 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """What the inventory knows of a device now. support: of challenges, yes, no or unknown."""
+class KnownDevice:
+    """A device as the inventory has it now. support: of challenges, yes, no or unknown."""
 
     id: int
     device_name: str
@@ -56,10 +56,10 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
-    """What rules look at beside user, device and time: only by that are logins told apart. directory: at
-    users, or their groups or OUs. kinds: users and computers. methods: those by
-    which no code can be typed, where nobody gets in without one."""
+class Scopes:
+    """The facts that rules compare beside user, device and time; logins are grouped by these alone. directory: names,
+    groups or OUs of a user. kinds: users and computers. methods: whether a code is always needed and the method can
+    carry none."""
 
     stations: bool
     service_types: bool
@@ -69,30 +69,30 @@ class Looked:
 
 
 def extent(tx: Tx, domain_id: int) -> tuple[int, int]:
-    """How many events a domain has, and when the first was; (0, 0) without one."""
+    """Return the number of a domain's events and the time of the first; (0, 0) without events."""
     first = tx.value(int, "select min(at) from events where domain_id = :d", d=domain_id)
     return (0, 0) if first is None else (counters.total(tx, domain_id, COUNTER), first)
 
 
-def groups(tx: Tx, domain_id: int, spans: Sequence[Span], looked: Looked) -> list[Group]:
-    """The logins of a domain in these spans that passed their first factor, in groups."""
-    told = ", ".join(f"({span.period}, {span.since}, {span.until})" for span in spans)
-    station = "station" if looked.stations else "''"
-    service_type = "service_type" if looked.service_types else "null"
-    machine = "coalesce(machine, 0)" if looked.kinds else "0"
-    by_method = "method, " if looked.methods else ""
+def groups(tx: Tx, domain_id: int, spans: Sequence[Span], scopes: Scopes) -> list[Group]:
+    """Return the logins of a domain in these spans that passed their first factor, in groups."""
+    values = ", ".join(f"({span.period}, {span.since}, {span.until})" for span in spans)
+    station = "station" if scopes.stations else "''"
+    service_type = "service_type" if scopes.service_types else "null"
+    machine = "coalesce(machine, 0)" if scopes.kinds else "0"
+    by_method = "method, " if scopes.methods else ""
     return tx.all(
         Group,
-        # The spans stand first, so that each is one stretch of the index; SQLite keeps the order of a cross join.
-        f"with spans (period, since, until) as (values {told}), found as (select user_name, device_id, "
+        # The spans are first, so that each is one stretch of the index; SQLite keeps the order of a cross join.
+        f"with spans (period, since, until) as (values {values}), found as (select user_name, device_id, "
         f"min(ip_address) as ip_address, min(client_ip) as client_ip, min(device_name) as device_name, "
         f"{station} as station, {service_type} as service_type, {machine} as machine, min(method) as method, "
         f"period, count(*) as logins, "
         f"max(at) as last_at "
         f"from spans cross join events where domain_id = :d and at >= since and at < until and reason in ({_REASONS}) "
-        f"and method <> '{Method.MAB}' "  # nobody is there to be asked for a second factor
-        f"group by user_name, device_id, {'station, ' if looked.stations else ''}"
-        f"{'service_type, ' if looked.service_types else ''}{f'{machine}, ' if looked.kinds else ''}{by_method}period) "
+        f"and method <> '{Method.MAB}' "  # no person is there to be asked for a second factor
+        f"group by user_name, device_id, {'station, ' if scopes.stations else ''}"
+        f"{'service_type, ' if scopes.service_types else ''}{f'{machine}, ' if scopes.kinds else ''}{by_method}period) "
         "select found.*, exists (select 1 from endpoint_users where domain_id = :d and name_key = "
         'fold(user_name)) as "exists" from found',
         d=domain_id,
@@ -100,25 +100,25 @@ def groups(tx: Tx, domain_id: int, spans: Sequence[Span], looked: Looked) -> lis
     )
 
 
-def devices(tx: Tx, domain_id: int, of: Sequence[Group], known: Container[int]) -> dict[int, Seen | None]:
-    """The devices of groups by their ids, but for those that are known; None for one that is not there any more.
+def devices(tx: Tx, domain_id: int, of: Sequence[Group], known: Container[int]) -> dict[int, KnownDevice | None]:
+    """Return the devices of groups by id, without known ones; None for a device that is gone.
 
-    One that was deleted and has registered again has a new id: it is found by its addresses and its name.
+    A device that was deleted and has registered again has a new id: its addresses and its name find it.
     """
-    found: dict[int, Seen | None] = {}
+    found: dict[int, KnownDevice | None] = {}
     for group in of:
         if group.device_id not in found and group.device_id not in known:
             found[group.device_id] = _device(tx, domain_id, group)
     return found
 
 
-def _device(tx: Tx, domain_id: int, group: Group) -> Seen | None:
+def _device(tx: Tx, domain_id: int, group: Group) -> KnownDevice | None:
     row = inventory.find(tx, domain_id, group.device_id) or inventory.find_again(
         tx, domain_id, group.ip_address, group.client_ip, group.device_name
     )
     if row is None:
         return None
-    return Seen(
+    return KnownDevice(
         row.id, row.device_name, row.device_type, row.nas_device_type, row.nas_port_type, row.challenge_support,
         row.give_up_ms,
     )  # fmt: skip

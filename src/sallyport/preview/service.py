@@ -1,4 +1,4 @@
-"""Recorded logins, decided once more: who would be challenged or denied if the domain enforced, and why."""
+"""Recorded logins, decided again: users and devices that enforcing would challenge or deny, and the reasons."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
@@ -23,8 +23,8 @@ from sallyport.policy.rules.service import LoginRules
 from sallyport.preview import repo
 from sallyport.preview.enrolled import SecondFactors
 from sallyport.preview.periods import Span, spans_of
-from sallyport.preview.repo import Group, Looked, Seen
-from sallyport.preview.tally import SEVERITY, Breath, Worst
+from sallyport.preview.repo import Group, KnownDevice, Scopes
+from sallyport.preview.tally import SEVERITY, TimeSlice, Worst
 from sallyport.radius.method import Method
 from sallyport.store.model import Store, Tx
 from sallyport.store.snapshot import Configuration
@@ -37,34 +37,33 @@ NO_CHALLENGES: Final = "the device has never answered a challenge"
 
 
 class _User:
-    """A user's logins. ways: what the rules do with them, whether their device gives up, and by which method they
-    came."""
+    """The logins of a user. variants: the rules' action, whether the device gives up, and the method."""
 
-    __slots__ = ("exists", "last_at", "logins", "name", "ways")
+    __slots__ = ("exists", "last_at", "logins", "name", "variants")
 
     def __init__(self) -> None:
         self.name = ""
         self.logins = 0
         self.last_at = -1
         self.exists = False
-        self.ways: set[tuple[Action, bool, str]] = set()
+        self.variants: set[tuple[Action, bool, str]] = set()
 
 
 class _Traffic:
-    """What was recorded. devices: by the ids of events; actions: with their methods, by the ids of the inventory;
-    members: by name, where rules look at what directories say."""
+    """The recorded logins. devices: by the ids of events; actions: with methods, by the ids of the inventory; members:
+    by name, if rules compare facts of directories."""
 
     def __init__(self) -> None:
         self.users: dict[str, _User] = {}
-        self.devices: dict[int, Seen | None] = {}
+        self.devices: dict[int, KnownDevice | None] = {}
         self.actions: dict[int, set[tuple[Action, str]]] = {}
-        self.seen: dict[int, Seen] = {}
+        self.seen: dict[int, KnownDevice] = {}
         self.members: dict[str, Membership] = {}
         self.logins = 0
 
 
 class Preview:
-    """Tells what enforcing would do. find_client: the RADIUS client of a source address (ValueError: it is none)."""
+    """The impact of enforcing. find_client: the RADIUS client of a source address (ValueError: not an address)."""
 
     def __init__(
         self,
@@ -89,12 +88,12 @@ class Preview:
         self._limit = trio.CapacityLimiter(AT_ONCE)  # each may hold a million users
 
     async def impact(self, domain_id: int, *, days: int = DEFAULT_DAYS, fallback: str | None = None) -> Impact:
-        """What enforcing would do to the logins of the last days. fallback: in the place of the domain's own.
+        """Return the impact of enforcing on the logins of the last days. fallback: replaces the domain's own.
 
-        A user who is not in the local directory any more is `reject`, `unknown user`: that is what the next login
-        meets, and a list that left the name out would not explain the recorded logins. It is no consequence of
-        enforcing, though, so it is not counted as denied. A device that is not in the inventory any more is not
-        named: what it comes back as is not known. StoreError: it would take too long.
+        A user who is no longer in the local directory is `reject`, `unknown user`: the next login meets that, and a
+        list without the name would not explain the recorded logins. It is no consequence of enforcing, so it does not
+        count as denied. A device that is no longer in the inventory is not named, since its next registration is not
+        known. StoreError: it would take too long.
         """
         async with self._limit:
             domain, version = self._domains.table.by_id[domain_id], self._configuration.version
@@ -103,10 +102,10 @@ class Preview:
             second = self._second.of(domain)
             traffic = await self._recorded(domain, second, since, until)
             await self._ask(domain, second, traffic)
-            second = self._second.of(domain)  # who was asked may have shown that it is away
-            told = _Told(domain, domain.fallback if fallback is None else Fallback(fallback), second)
-            users, denied = await self._users(told, traffic)
-            devices, denied_devices = await _devices(told, traffic)
+            second = self._second.of(domain)  # a question may have shown that it is unreachable
+            terms = _Terms(domain, domain.fallback if fallback is None else Fallback(fallback), second)
+            users, denied = await self._users(terms, traffic)
+            devices, denied_devices = await _devices(terms, traffic)
             return Impact(
                 users=users.kept(),
                 devices=devices.kept(),
@@ -117,14 +116,14 @@ class Preview:
                 policyVersion=version,
             )
 
-    # --- what was recorded ------------------------------------------------------------------------------------
+    # --- recorded logins --------------------------------------------------------------------------------------
 
     async def _recorded(self, domain: Domain, second: Standing, since: int, until: int) -> _Traffic:
-        """Every login of the time, by user and by device, with what the rules do with it."""
-        rules, traffic, breathe = self._rules.of(domain.id), _Traffic(), Breath()
+        """Return all logins of the time, by user and by device, with the rules' action for each."""
+        rules, traffic, time_slice = self._rules.of(domain.id), _Traffic(), TimeSlice()
         enabled = [rule for rule in self._rules.all_of(domain.id) if rule.definition.enabled]
-        is_local = domain.first_factor is FirstFactor.LOCAL  # whose users have one name
-        looked = Looked(
+        is_local = domain.first_factor is FirstFactor.LOCAL  # a local user has one name
+        scopes = Scopes(
             stations=any(rule.definition.stations for rule in enabled),
             service_types=any(rule.definition.service_types for rule in enabled),
             directory=any(
@@ -142,8 +141,8 @@ class Preview:
         spans = await trio.to_thread.run_sync(spans_of, enabled, begin, until)
         moments = {span.period: span.at for span in spans}
         for part in parts_of(spans, max(SECOND, longest)):
-            found = await self._groups(domain, part, looked, traffic)
-            while found:  # taken out one by one: to free all of them at once would hold the event loop
+            found = await self._groups(domain, part, scopes, traffic)
+            while found:  # removed one by one: freeing all at once would hold the event loop
                 group, action = found.pop(), UNMATCHED
                 device = traffic.devices[group.device_id]
                 if rules is not None:
@@ -154,13 +153,13 @@ class Preview:
                     )
                     action = UNMATCHED if rule is None else rule.action
                 _note(domain, traffic, group, device, action, gives_up=_gives_up(second, device))
-                await breathe()
+                await time_slice()
         return traffic
 
-    async def _groups(self, domain: Domain, spans: Sequence[Span], looked: Looked, traffic: _Traffic) -> list[Group]:
-        def work(tx: Tx) -> tuple[list[Group], dict[int, Seen | None], dict[str, Membership]]:
-            found = repo.groups(tx, domain.id, spans, looked)
-            names = {group.user_name for group in found} - traffic.members.keys() if looked.directory else ()
+    async def _groups(self, domain: Domain, spans: Sequence[Span], scopes: Scopes, traffic: _Traffic) -> list[Group]:
+        def work(tx: Tx) -> tuple[list[Group], dict[int, KnownDevice | None], dict[str, Membership]]:
+            found = repo.groups(tx, domain.id, spans, scopes)
+            names = {group.user_name for group in found} - traffic.members.keys() if scopes.directory else ()
             members = {name: kept(tx, domain, name) for name in names}
             return found, repo.devices(tx, domain.id, found, traffic.devices), members
 
@@ -169,8 +168,8 @@ class Preview:
         traffic.members.update(members)
         return found
 
-    def _facts(self, domain: Domain, group: Group, device: Seen | None, member: Membership, at: int) -> Facts:
-        """What the live path would tell the rules of this login (pipeline)."""
+    def _facts(self, domain: Domain, group: Group, device: KnownDevice | None, member: Membership, at: int) -> Facts:
+        """Return the facts that the live path would give the rules for this login (pipeline)."""
         return Facts(
             user=group.user_name,
             kind=Kind.MACHINE if group.machine else kind_of(group.user_name),
@@ -189,38 +188,38 @@ class Preview:
         )
 
     def _client_name(self, domain: Domain, source: str) -> str:
-        """Of the RADIUS client that sends from there now; empty where there is none."""
+        """Return the name of the RADIUS client that has the source address now; empty without one."""
         try:
             client = self._find_client(source)
         except ValueError:
             return ""
         return client.name if client is not None and client.tenant_id == domain.tenant_id else ""
 
-    # --- what becomes of it -----------------------------------------------------------------------------------
+    # --- their outcomes --------------------------------------------------------------------------------------
 
     async def _ask(self, domain: Domain, second: Standing, traffic: _Traffic) -> None:
-        """Find out about the enrolment of those who log in most and of whom nothing is known."""
-        number, breathe = self._second.worth_asking(domain, second), Breath()
+        """Ask about the enrolment of the users with most logins among those whose enrolment is not known."""
+        number, time_slice = self._second.question_limit(domain, second), TimeSlice()
         if not number:
             return
         unknown: Worst[tuple[str, str]] = Worst(number)
         for key, user in traffic.users.items():
-            needed = user.exists and any(action is Action.MFA_REQUIRED for action, *_ in user.ways)
+            needed = user.exists and any(action is Action.MFA_REQUIRED for action, *_ in user.variants)
             if needed and self._second.known(domain, second, key) is None:
                 unknown.add(Effect.UNKNOWN, user.logins, (key, user.name))
-            await breathe()
+            await time_slice()
         await self._second.ask(domain, second, unknown.kept())
 
-    async def _users(self, told: "_Told", traffic: _Traffic) -> tuple[Worst[UserImpact], int]:
-        """Every user, and how many of them enforcing would deny. They are taken out of the traffic."""
-        worst, denied, breathe = Worst[UserImpact](), 0, Breath()
+    async def _users(self, terms: "_Terms", traffic: _Traffic) -> tuple[Worst[UserImpact], int]:
+        """Return the users, and the number of those that enforcing would deny. Empties the traffic."""
+        worst, denied, time_slice = Worst[UserImpact](), 0, TimeSlice()
         while traffic.users:
             key, user = traffic.users.popitem()
-            enrolment = self._second.known(told.domain, told.second, key) or Reason.ENROLMENT_UNKNOWN
+            enrolment = self._second.known(terms.domain, terms.second, key) or Reason.ENROLMENT_UNKNOWN
             first = Reason.NONE if user.exists else Reason.UNKNOWN_USER
             decided = [
-                told.decide(first, action, told.second.comes_to(enrolment, gives_up=gives_up, method=method))
-                for action, gives_up, method in user.ways
+                terms.decide(first, action, terms.second.comes_to(enrolment, gives_up=gives_up, method=method))
+                for action, gives_up, method in user.variants
             ]
             effect, reason = max(decided, key=_severity)
             denied += effect is Effect.REJECT and user.exists
@@ -236,12 +235,12 @@ class Preview:
                     gone=not user.exists,
                 ),
             )
-            await breathe()
+            await time_slice()
         return worst, denied
 
 
-class _Told:
-    """What decides beside the login itself."""
+class _Terms:
+    """The inputs of a decision beside the login itself."""
 
     def __init__(self, domain: Domain, fallback: Fallback, second: Standing) -> None:
         self.domain = domain
@@ -249,19 +248,20 @@ class _Told:
         self.second = second
 
     def decide(self, first: Reason, action: Action, second: Reason) -> tuple[Effect, str]:
-        """What enforce mode applies to such a login, and why."""
+        """Return the outcome of enforce mode and its reason."""
         decision = decide(first, action, second, Mode.ENFORCE, self.fallback)
         return effect_of(decision), decision.reason.value
 
 
-async def _devices(told: _Told, traffic: _Traffic) -> tuple[Worst[DeviceImpact], int]:
-    """Every device, and how many of them deny: whoever logs in, taken as enrolled, since users have their own list."""
-    worst, denied, breathe = Worst[DeviceImpact](), 0, Breath()
+async def _devices(terms: _Terms, traffic: _Traffic) -> tuple[Worst[DeviceImpact], int]:
+    """Return the devices, and the number of those that deny. Users count as enrolled, since they have their
+    own list."""
+    worst, denied, time_slice = Worst[DeviceImpact](), 0, TimeSlice()
     for device_id, actions in traffic.actions.items():
         seen = traffic.seen[device_id]
-        gives_up = _gives_up(told.second, seen)
+        gives_up = _gives_up(terms.second, seen)
         decided = (
-            told.decide(Reason.NONE, action, told.second.comes_to(Reason.ASKED, gives_up=gives_up, method=method))
+            terms.decide(Reason.NONE, action, terms.second.comes_to(Reason.ASKED, gives_up=gives_up, method=method))
             for action, method in actions
         )
         effect, reason = max(decided, key=_severity)
@@ -273,24 +273,24 @@ async def _devices(told: _Told, traffic: _Traffic) -> tuple[Worst[DeviceImpact],
             0,
             DeviceImpact(device_id=device_id, device_name=seen.device_name, outcome=effect, reason=reason),
         )
-        await breathe()
+        await time_slice()
     return worst, denied
 
 
 def effect_of(decision: Decision) -> Effect:
-    """What becomes of a login, where it is known."""
+    """Return the outcome of a decision; UNKNOWN if an enrolment that is not known decides."""
     if decision.reason is Reason.ENROLMENT_UNKNOWN and decision.applied is Verdict.CHALLENGE:
         return Effect.UNKNOWN
     return Effect(decision.applied.value)
 
 
 def _severity(decided: tuple[Effect, str]) -> tuple[int, str]:
-    """Among equals the same one each time."""
+    """Return the sort key of an outcome; equal outcomes are ordered by reason."""
     return SEVERITY[decided[0]], decided[1]
 
 
 def _note(
-    domain: Domain, traffic: _Traffic, group: Group, device: Seen | None, action: Action, *, gives_up: bool
+    domain: Domain, traffic: _Traffic, group: Group, device: KnownDevice | None, action: Action, *, gives_up: bool
 ) -> None:
     key = fold(group.user_name)
     user = traffic.users.get(key)
@@ -299,8 +299,8 @@ def _note(
     traffic.logins += group.logins
     user.logins += group.logins
     user.exists = bool(group.exists) or domain.first_factor is not FirstFactor.LOCAL
-    user.ways.add((action, gives_up, group.method))
-    # Among names that were seen last at the same time it is the same one each time.
+    user.variants.add((action, gives_up, group.method))
+    # Names with the same last time: always the same one.
     user.last_at, user.name = max((user.last_at, user.name), (group.last_at, group.user_name))
     if device is not None and user.exists:
         traffic.seen[device.id] = device
@@ -308,9 +308,9 @@ def _note(
 
 
 def parts_of(spans: Sequence[Span], longest: int) -> Iterator[list[Span]]:
-    """Spans in order, so many at a time that one search of the store may look at them; long ones in pieces.
+    """Yield spans in order, in parts that one search of the store can take; long spans are cut.
 
-    longest: of a part, in microseconds.
+    longest: time of a part, in microseconds.
     """
     pieces = (
         Span(span.period, begin, min(begin + longest, span.until), span.at)
@@ -328,6 +328,6 @@ def parts_of(spans: Sequence[Span], longest: int) -> Iterator[list[Span]]:
         yield part
 
 
-def _gives_up(second: Standing, device: Seen | None) -> bool:
-    """Whether a device waits for less than users take; one that is gone from the inventory is not judged."""
+def _gives_up(second: Standing, device: KnownDevice | None) -> bool:
+    """Whether a device waits for less than users take; False for a device that is gone."""
     return device is not None and second.gives_up(device.give_up_ms, takes_challenges=device.support == "yes")

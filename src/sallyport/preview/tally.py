@@ -1,4 +1,4 @@
-"""What becomes of many: all are counted, those who fare worst are named."""
+"""Counts of outcomes, and the items with the worst ones."""
 
 import time
 from heapq import heappush, heappushpop
@@ -9,14 +9,14 @@ import trio
 from sallyport.domains.impact import Effect, Tally
 
 NAMED: Final = 1000
-BREATH_S: Final = 0.002
+SLICE_S: Final = 0.002
 SEVERITY: Final = {Effect.ACCEPT: 0, Effect.CHALLENGE: 1, Effect.UNKNOWN: 2, Effect.REJECT: 3}
 
 ItemT = TypeVar("ItemT")
 
 
 class Worst(Generic[ItemT]):
-    """Counts by effect, and keeps the `limit` worst."""
+    """Counts by outcome, and the `limit` worst items."""
 
     def __init__(self, limit: int = NAMED) -> None:
         self._limit = limit
@@ -25,7 +25,7 @@ class Worst(Generic[ItemT]):
         self._pushed = 0
 
     def add(self, effect: Effect, weight: int, item: ItemT) -> None:
-        """One more. weight: among those that fare alike, the heavier ones are kept; then those that came first."""
+        """Add an item. weight: of equal outcomes the heavier items are kept, then the earlier ones."""
         self._numbers[effect] += 1
         self._pushed += 1
         entry = (SEVERITY[effect], weight, -self._pushed, item)
@@ -35,21 +35,21 @@ class Worst(Generic[ItemT]):
             heappushpop(self._heap, entry)
 
     def kept(self) -> list[ItemT]:
-        """The worst first."""
+        """Return the kept items, worst first."""
         return [entry[3] for entry in sorted(self._heap, key=lambda entry: entry[:3], reverse=True)]
 
     def tally(self) -> Tally:
-        """How many there are of each."""
+        """Return the count of each outcome."""
         return Tally(**{effect.value: number for effect, number in self._numbers.items()})
 
 
-class Breath:
-    """Lets the event loop go now and then in the middle of long work, so that nobody waits for it."""
+class TimeSlice:
+    """Gives way to the event loop whenever SLICE_S of a long computation is over."""
 
     def __init__(self) -> None:
-        self._until = time.perf_counter() + BREATH_S
+        self._until = time.perf_counter() + SLICE_S
 
     async def __call__(self) -> None:
         if time.perf_counter() >= self._until:
             await trio.lowlevel.checkpoint()
-            self._until = time.perf_counter() + BREATH_S
+            self._until = time.perf_counter() + SLICE_S
