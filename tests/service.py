@@ -250,6 +250,20 @@ class RunningService:
                 break
         return found
 
+    def devices(self, domain: str = "default") -> list[dict[str, Any]]:
+        """The first 100 devices of a domain, as ListDevices gives them."""
+        listed = self.run("/network_device/ListDevices", {"pageSize": 100}, domain=domain)
+        return list(listed["network_devices"])
+
+    def sessions(self, domain: str = "default", **fields: object) -> list[dict[str, Any]]:
+        """The first 100 sessions of a domain, newest first. fields: of ListSessions."""
+        listed = self.run("/network_device/ListSessions", {"pageSize": 100, **fields}, domain=domain)
+        return list(listed["sessions"])
+
+    def disconnect(self, session: int, domain: str = "default") -> list[dict[str, Any]]:
+        """Ask the device of a session to end it; the results of DisconnectSession."""
+        return list(self.run("/network_device/DisconnectSession", {"sessionId": session}, domain=domain)["results"])
+
     def set_mode(self, domain: str, mode: str, **fields: object) -> None:
         """Switch a domain. fields: of updateDomainEnforcement."""
         self.run("/ad/updateDomainEnforcement", {"enforcementMode": mode, **fields}, domain=domain)

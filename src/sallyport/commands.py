@@ -26,7 +26,6 @@ from sallyport.certs.directory import Directory as CertificateDirectory
 from sallyport.did import commands as did_commands
 from sallyport.directory import commands as directory_commands
 from sallyport.domains import commands as domain_commands
-from sallyport.dynamic import commands as dynamic_commands
 from sallyport.endpoints.agents import commands as agent_commands
 from sallyport.endpoints.groups import commands as group_commands
 from sallyport.endpoints.instances import commands as instance_commands
@@ -143,8 +142,7 @@ def commands(app: App) -> Commands:
                 app.clients, app.tenancy, lambda tenant_id, name: app.domains.named(tenant_id, name).id
             ),
             device_commands.commands(app.devices, app.domains.anywhere, app.dictionary.name, now_us),
-            session_commands.commands(app.sessions, app.domains.anywhere, app.value_name),
-            dynamic_commands.commands(app.dynamic, find_domain),
+            session_commands.commands(app.sessions),
             instance_commands.commands(app.instances, find_domain),
             agent_commands.commands(app.agents, find_domain),
             group_commands.commands(app.groups, find_domain),

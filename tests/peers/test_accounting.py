@@ -53,7 +53,7 @@ def test_a_session_by_radclient(service: RunningService, account: Account) -> No
     )  # fmt: skip
     assert ANSWERED in account(*stop)
     assert ANSWERED in account("Acct-Delay-Time = 3", *stop)
-    (session,) = service.call("session.list", domain="default")
+    (session,) = service.sessions()
     shown = {
         "userName": "bob@corp", "client_ip": "10.9.0.1", "framedIp": "10.5.0.7", "framedIpv6": "2001:db8:5::7",
         "framedIpv6Prefix": "2001:db8:5::/64", "delegatedIpv6Prefix": "2001:db8:700::/56", "nasPort": 12,
@@ -65,6 +65,6 @@ def test_a_session_by_radclient(service: RunningService, account: Account) -> No
     assert kept == [(1,), (3,), (2,)]
     account("Acct-Status-Type = Start", 'Acct-Session-Id = "next"', *SESSION[1:])
     assert ANSWERED in account("Acct-Status-Type = Accounting-On", *SESSION[2:3])
-    assert [each["terminateCause"] for each in service.call("session.list", domain="default")] == [
+    assert [each["terminateCause"] for each in service.sessions()] == [
         "NAS-Reboot", "Lost-Carrier",
     ]  # fmt: skip

@@ -74,7 +74,7 @@ class Nas:
         server = f"127.0.0.1:{self.service.ports.acct}"
         start = ("Acct-Status-Type = Start", f'Acct-Session-Id = "{name}"', 'NAS-Identifier = "radiusd"', *facts)
         assert "Received Accounting-Response" in radclient(self.directory, "acct", server, SECRET, start)
-        found: list[dict[str, Any]] = self.service.call("session.list", domain="default")
+        found: list[dict[str, Any]] = self.service.sessions()
         return next(int(each["sessionId"]) for each in found if each["acctSessionId"] == name)
 
     def ask(self, kind: str, **fields: Any) -> dict[str, Any]:

@@ -129,7 +129,7 @@ def station(machine: Machine, service: RunningService) -> Path:
 
 def live(service: RunningService) -> list[dict[str, Any]]:
     """The sessions that go on."""
-    found: list[dict[str, Any]] = service.call("session.list", domain="default", live=True)
+    found: list[dict[str, Any]] = service.sessions(live=True)
     return found
 
 
@@ -137,11 +137,10 @@ def test_a_station_is_disconnected(service: RunningService, station: Path) -> No
     """hostapd says yes, ends the session and accounts for its end."""
     (session,) = live(service)
     assert (session["userName"], session["device_name"], session["client_ip"]) == ("ann", "switch-1", "192.0.2.7")
-    asked = service.call("session.disconnect", session=session["sessionId"])
-    (result,) = asked["results"]
+    (result,) = service.disconnect(session["sessionId"])
     assert (result["outcome"], result["errorCause"]) == ("ack", None), station.read_text(errors="replace")[-4000:]
     eventually(lambda: session["sessionId"] not in [each["sessionId"] for each in live(service)], station, limit_s=60)
-    past = {each["sessionId"]: each for each in service.call("session.list", domain="default")}
+    past = {each["sessionId"]: each for each in service.sessions()}
     assert past[session["sessionId"]]["state"] == "stopped"
 
 
@@ -159,6 +158,7 @@ def test_what_hostapd_refuses(service: RunningService, station: Path) -> None:
     """Its no has an Error-Cause; the session goes on."""
     (session,) = live(service)
     attributes = [{"name": "Session-Timeout", "value": "60"}]
-    (result,) = service.call("session.change", session=session["sessionId"], replyAttributes=attributes)["results"]
+    body = {"sessionId": session["sessionId"], "replyAttributes": attributes}
+    (result,) = service.run("/network_device/ChangeSession", body, domain="default")["results"]
     assert (result["outcome"], result["errorText"]) == ("nak", "Unsupported-Attribute")
     assert [each["sessionId"] for each in live(service)] == [session["sessionId"]]

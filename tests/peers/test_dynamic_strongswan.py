@@ -155,7 +155,7 @@ def test_a_vpn_user_is_disconnected(gateway: Machine, service: RunningService, t
         eventually(lambda: len(live(service)) == 1, output, limit_s=30)
         (session,) = live(service)
         assert session["userName"] == "ann"
-        (result,) = service.call("session.disconnect", session=session["sessionId"])["results"]
+        (result,) = service.disconnect(session["sessionId"])
         assert (result["outcome"], result["errorCause"]) == ("ack", None), output.read_text(errors="replace")[-3000:]
         eventually(lambda: not live(service), output, limit_s=30)
         eventually(lambda: "office" not in laptop.run(find("swanctl"), "--list-sas"), output, limit_s=30)

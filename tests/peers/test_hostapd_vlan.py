@@ -80,5 +80,5 @@ def test_a_station_gets_its_vlan(service: RunningService, machine: Machine, made
     assert f"VLAN ID {vlan}" in output.read_text(errors="replace")
     (session,) = live(service)
     assert session["userName"] == user
-    (result,) = service.call("session.disconnect", session=session["sessionId"])["results"]
+    (result,) = service.disconnect(session["sessionId"])
     assert result["outcome"] == "ack"

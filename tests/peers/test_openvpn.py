@@ -143,7 +143,7 @@ def vpn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vpn]:
 
 def sessions(service: RunningService, user: str, *, live: bool = False) -> list[dict[str, Any]]:
     """A user's sessions, newest first. live: the live ones alone."""
-    found: list[dict[str, Any]] = service.call("session.list", domain="default", user=user, live=live)
+    found: list[dict[str, Any]] = service.sessions(userName=user, live=live or None)
     return found
 
 
@@ -154,7 +154,7 @@ def test_the_right_password_opens_a_tunnel(vpn: Vpn) -> None:
         assert UP in told
         eventually(lambda: len(sessions(vpn.service, "ann", live=True)) == 1, vpn.output)
     assert event(vpn.service, "ann")[1:] == ("accept", "no provider", "local")
-    (device,) = vpn.service.call("device.list", domain="1")["devices"]
+    (device,) = vpn.service.devices()
     assert (device["device_type"], device["device_type_certainty"]) == ("OpenVPN", "probable")
     assert (device["nas_identifier"], device["nas_port_type"]) == ("OpenVpn", "Virtual")
     eventually(lambda: sessions(vpn.service, "ann", live=True) == [], vpn.output, limit_s=LIMIT_S)

@@ -109,7 +109,7 @@ def test_the_right_password_logs_in(pam: Path, service: RunningService) -> None:
     """PAM lets bob in; the machine is a device with the product and the medium that its request shows."""
     status, told = pamtester(pam, PASSWORD, "authenticate")
     assert (status, "successfully authenticated" in told) == (0, True), told
-    (device,) = service.call("device.list", domain="1")["devices"]
+    (device,) = service.devices()
     assert device["nas_identifier"] == PAM_SERVICE
     assert (device["device_type"], device["device_type_certainty"]) == ("pam_radius", "probable")
     assert device["nas_port_type"] == "Virtual"

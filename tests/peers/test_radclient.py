@@ -193,7 +193,7 @@ def test_the_devices(device: Device, service: RunningService) -> None:
     nas = ("NAS-IP-Address = 10.9.0.2", 'NAS-Identifier = "wlan-1"', "NAS-Port-Type = Wireless-802.11")
     assert ACCEPTED in device.auth(*pap("bob"), SIGNED, *nas)
     assert REJECTED in device.auth(*pap("bob", "wrong"), 'NAS-Identifier = "nobody"')
-    found = {row["device_name"]: row for row in service.call("device.list", domain="1")["devices"]}
+    found = {row["device_name"]: row for row in service.devices()}
     assert "nobody" not in found
     row = found["wlan-1"]
     assert (row["ip_address"], row["client_ip"], row["nas_port_type"]) == ("127.0.0.1", "10.9.0.2", "Wireless")
@@ -208,5 +208,5 @@ def test_ipv6(tmp_path: Path) -> None:
         nas = "NAS-IPv6-Address = 2001:db8::7"
         told = radclient(tmp_path, "auth", f"[::1]:{service.ports.auth}", SECRET, [*pap("bob"), SIGNED, nas], "-6")
         assert ACCEPTED in told
-        (row,) = service.call("device.list", domain="1")["devices"]
+        (row,) = service.devices()
     assert (row["ip_address"], row["client_ip"]) == ("::1", "2001:db8::7")

@@ -103,7 +103,7 @@ def test_logins_and_accounting_through_a_proxy(service: SecureService, tmp_path:
         assert "Received Access-Reject" in front.ask("auth", 'User-Name = "ann"', 'User-Password = "wrong"')
         started = ('User-Name = "ann"', "Acct-Status-Type = Start", 'Acct-Session-Id = "s1"')
         assert "Received Accounting-Response" in front.ask("acct", *started)
-    devices = service.call("device.list", domain="1")["devices"]
+    devices = service.devices()
     assert ("switch-1", "127.0.0.1", "192.0.2.77") in {
         (each["device_name"], each["ip_address"], each["client_ip"]) for each in devices
     }

@@ -205,7 +205,7 @@ def test_the_right_password_opens_a_tunnel(vpn: Vpn) -> None:
     with vpn.station.inside(), pytest.raises(ConnectionRefusedError):
         socket.create_connection((INSIDE, 9), timeout=30)
     assert event(vpn.service, "ann")[1:] == ("accept", "no provider", "radius")
-    (device,) = vpn.service.call("device.list", domain="1")["devices"]
+    (device,) = vpn.service.devices()
     assert (device["device_type"], device["device_type_certainty"]) == ("strongSwan", "probable")
     assert (device["nas_identifier"], device["client_ip"]) == ("strongSwan", GATEWAY)
     assert device["nas_port_type"] == "Virtual"

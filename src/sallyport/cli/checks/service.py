@@ -47,8 +47,9 @@ def check_proxy_state(examination: Examination) -> Iterator[Finding]:
 def _heard(examination: Examination, client: Row) -> bool:
     """Whether a device was registered through a client: one of its requests was authentic."""
     for domain in examination.domains:
-        page = examination.line.row("device.list", domain=str(domain["domainId"]), search=client["address"])
-        if any(device["ip_address"] == client["address"] for device in entries(page["devices"])):
+        body: Row = {"search": client["address"], "pageSize": 100}
+        page = examination.line.run("/network_device/ListDevices", body, domain=str(domain["domainId"]))
+        if any(device["ip_address"] == client["address"] for device in entries(page["network_devices"])):
             return True
     return False
 
@@ -136,7 +137,9 @@ def check_devices(examination: Examination) -> Iterator[Finding]:
     """How many devices are in the inventory, and at which addresses nobody knows the product."""
     seen = examination.rows("device.forwarders")
     for domain in examination.domains:
-        total = examination.line.row("device.list", domain=str(domain["domainId"]), limit=1)["total"]
+        total = examination.line.run("/network_device/ListDevices", {"pageSize": 1}, domain=str(domain["domainId"]))[
+            "totalCount"
+        ]
         yield ok(f"{domain['domainName']}: {total}")
         unknown = [
             str(each["ip_address"]) for each in seen if each["domain_id"] == domain["domainId"] and _is_unknown(each)

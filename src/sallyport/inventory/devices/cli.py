@@ -7,6 +7,7 @@ import click
 from sallyport.base.command import CommandLine, Form, domains, entries
 from sallyport.base.wire import JSON, Row
 
+LIST = "/network_device/ListDevices"
 COLUMNS = (
     "device_id",
     "domain",
@@ -52,8 +53,7 @@ def device() -> None:
 @click.pass_obj
 def list_(line: CommandLine, *, domain: str | None, search: str, form: Form | None) -> None:
     """List the inventory."""
-    found = [str(each["domainId"]) for each in domains(line, domain)]
-    devices = (each for one in found for each in _devices(line, one, search))
+    devices = (each for one in domains(line, domain) for each in _devices(line, one, search))
     line.print_rows(devices, ALL_COLUMNS if form == "csv" else COLUMNS, form)
 
 
@@ -76,12 +76,11 @@ def show(line: CommandLine, *, device_id: int, domain: str, as_json: bool) -> No
         line.print_rows(entries(found[name]), columns)
 
 
-def _devices(line: CommandLine, domain: str, search: str) -> Iterator[Row]:
-    """A domain's devices, a page at a time."""
-    after = 0
-    while page := entries(line.row("device.list", domain=domain, search=search, after=after)["devices"]):
-        yield from page
-        after += len(page)
+def _devices(line: CommandLine, domain: Row, search: str) -> Iterator[Row]:
+    owner = {"domain_id": domain["domainId"], "domain": domain["domainName"]}
+    body: Row = {"search": search}
+    for each in line.listed(LIST, "network_devices", body, domain=str(domain["domainId"]), size=100):
+        yield {**owner, **each}
 
 
 def _evidence(value: JSON) -> str:

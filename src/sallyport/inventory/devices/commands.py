@@ -1,18 +1,14 @@
-"""What the command line asks: device.forwarders, device.list, device.show."""
+"""The commands of devices: device.forwarders, device.show."""
 
 import json
 import re
 from collections.abc import Callable
 
-from pydantic import Field
-
 from sallyport.base.clock import Clock, iso
 from sallyport.base.command import Arguments, Command, NamedDomain, command
-from sallyport.base.wire import JSON, Row
-from sallyport.inventory.devices.device import DeviceQuery
+from sallyport.base.wire import JSON
 from sallyport.inventory.devices.operations import entry
 from sallyport.inventory.devices.service import Devices
-from sallyport.web.scope import AddressOrText
 
 PAGE = 1000
 MOST = 10_000  # addresses that the doctor looks at
@@ -21,15 +17,6 @@ MOST = 10_000  # addresses that the doctor looks at
 AttributeName = Callable[[int, int], str]
 """(vendor, type) to the attribute's name."""
 _VENDOR_ATTRIBUTE = re.compile(r"Vendor-Specific (\d+)/(\d+)")
-
-
-class ListDevices(Arguments):
-    """domain: its name or domainId. after: the number of devices to pass over, since a command reads page by page."""
-
-    domain: str
-    search: AddressOrText = ""
-    after: int = Field(default=0, ge=0)
-    limit: int = Field(default=PAGE, ge=0, le=PAGE)
 
 
 class Everywhere(Arguments):
@@ -47,13 +34,6 @@ def commands(
     service: Devices, domain: Callable[[str], NamedDomain], attribute_name: AttributeName, clock: Clock
 ) -> dict[str, Command]:
     """The commands of this slice by name. domain: the one of a name or domainId (NotFound)."""
-
-    async def listing(wanted: ListDevices) -> JSON:
-        of = domain(wanted.domain)
-        query = DeviceQuery(of.id, search=wanted.search, offset=wanted.after, limit=wanted.limit)
-        found, total = await service.page(query)
-        owner: Row = {"domain_id": of.id, "domain": of.name}
-        return {"devices": [{**owner, **entry(each, clock())} for each in found], "total": total}
 
     async def show(wanted: ShowDevice) -> JSON:
         of = domain(wanted.domain)
@@ -83,7 +63,6 @@ def commands(
 
     return {
         "device.forwarders": command(Everywhere, forwarders),
-        "device.list": command(ListDevices, listing),
         "device.show": command(ShowDevice, show),
     }
 

@@ -68,8 +68,7 @@ def session() -> None:
 @click.pass_obj
 def list_(line: CommandLine, *, domain: str | None, live: bool, user: str, form: Form | None) -> None:
     """List sessions, newest first."""
-    found = [str(each["domainId"]) for each in domains(line, domain)]
-    sessions = (each for one in found for each in _sessions(line, one, live=live, user=user))
+    sessions = (each for one in domains(line, domain) for each in _sessions(line, one, live=live, user=user))
     line.print_rows(sessions, ALL_COLUMNS if form == "csv" else COLUMNS, form)
 
 
@@ -85,7 +84,9 @@ def disconnect(
     """Ask the device of a session, or of those of a user, to end it. Fails unless every device has said yes."""
     if (session_id is None) is (user is None) or (user is None) is not (domain is None):
         raise click.UsageError("a session's id, or --user and --domain")
-    _tell(line, line.row("session.disconnect", session=session_id, user=user, domain=domain), form)
+    place = domain or _domain_of(line, session_id)
+    body: Row = {"userName": user} if session_id is None else {"sessionId": session_id}
+    _tell(line, line.run("/network_device/DisconnectSession", body, domain=place), form)
 
 
 @session.command()
@@ -100,7 +101,8 @@ def change(line: CommandLine, *, session_id: int, pairs: tuple[str, ...], form: 
         if not sign:
             raise click.BadParameter("NAME=VALUE", param_hint="--set")
         attributes.append({"name": name.strip(), "value": value.strip()})
-    _tell(line, line.row("session.change", session=session_id, replyAttributes=attributes), form)
+    body: Row = {"sessionId": session_id, "replyAttributes": attributes}
+    _tell(line, line.run("/network_device/ChangeSession", body, domain=_domain_of(line, session_id)), form)
 
 
 def _tell(line: CommandLine, asked: Row, form: Form | None) -> None:
@@ -114,9 +116,16 @@ def _tell(line: CommandLine, asked: Row, form: Form | None) -> None:
         raise StartError(f"{failed} of {len(results)} session(s) not done")
 
 
-def _sessions(line: CommandLine, domain: str, *, live: bool, user: str) -> Iterator[Row]:
-    """A domain's sessions, a page at a time; what comes meanwhile shifts no page."""
-    page = line.rows("session.list", domain=domain, live=live, user=user)
-    while page:
-        yield from page
-        page = line.rows("session.list", domain=domain, live=live, user=user, before=page[-1]["sessionId"])
+def _domain_of(line: CommandLine, session_id: int | None) -> str:
+    return str(line.call("session.domain", session=session_id))
+
+
+def _sessions(line: CommandLine, domain: Row, *, live: bool, user: str) -> Iterator[Row]:
+    """Yield the sessions of a domain. A new session shifts the pages: entries that come again are left out."""
+    body: Row = {"live": live or None, "userName": user}
+    last: int | None = None
+    for each in line.listed("/network_device/ListSessions", "sessions", body, domain=str(domain["domainId"])):
+        session_id = int(str(each["sessionId"]))
+        if last is None or session_id < last:
+            last = session_id
+            yield {"domain": domain["domainName"], **each}

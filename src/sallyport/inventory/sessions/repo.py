@@ -277,7 +277,7 @@ class SessionRow:
 @dataclass(frozen=True, slots=True)
 class SessionQuery:
     """Selected sessions of a domain. live: None for live and past ones. device_id: 0 for all. since, until: limits of
-    their begin. search: a part of user, station, address or Acct-Session-Id. before: lower ids only."""
+    their begin. search: a part of user, station, address or Acct-Session-Id."""
 
     domain_id: int
     live: bool | None = None
@@ -286,7 +286,6 @@ class SessionQuery:
     since: int = 0
     until: int = FOREVER
     search: str = ""
-    before: int = FOREVER
     offset: int = 0
     limit: int = 10
 
@@ -309,16 +308,21 @@ _SEARCHED = (
 )  # fmt: skip
 
 
+def domain_of(tx: Tx, session_id: int) -> int | None:
+    """Return the domain of a session; None if there is no such session."""
+    return tx.value(int, "select domain_id from sessions where id = :id", id=session_id)
+
+
 def page(tx: Tx, query: SessionQuery) -> tuple[list[SessionRow], int]:
     """Return one page of sessions, newest first, and the number of all matches."""
-    rows = newest_first(tx, query)
+    rows = _newest_first(tx, query)
     if query.is_whole:
         return rows, sum(counters.total(tx, query.domain_id, COUNTER + state) for state in query.states)
     ids, parameters = _ids(query)
     return rows, tx.value(int, f"select count(*) from ({ids}) as found", **parameters) or 0
 
 
-def newest_first(tx: Tx, query: SessionQuery) -> list[SessionRow]:
+def _newest_first(tx: Tx, query: SessionQuery) -> list[SessionRow]:
     """Return one page of sessions, newest first. The fields of a deleted device come from its history."""
     ids, parameters = _ids(query)
     past = "select {} from device_history where domain_id = sessions.domain_id and device_id = sessions.device_id"
@@ -339,8 +343,6 @@ def _ids(query: SessionQuery) -> tuple[str, dict[str, Value]]:
     """Return SQL that selects the matching session ids."""
     parameters: dict[str, Value] = {"d": query.domain_id}
     where = "domain_id = :d"
-    if query.before != FOREVER:
-        where, parameters["before"] = f"{where} and id < :before", query.before
     if query.device_id:
         where, parameters["device"] = f"{where} and device_id = :device", query.device_id
     if query.search:

@@ -9,6 +9,7 @@ import structlog
 import trio
 
 from sallyport.base.clock import Clock, now_us
+from sallyport.base.errors import NotFound
 from sallyport.base.periodic import every
 from sallyport.inventory.sessions import repo
 from sallyport.inventory.sessions.repo import Key, Restart, SessionQuery, SessionRow
@@ -115,9 +116,12 @@ class Sessions:
         read = self._store.read_now if is_short else self._store.search
         return await read(lambda tx: repo.page(tx, query))
 
-    async def newest(self, query: SessionQuery) -> list[SessionRow]:
-        """`page` without the total."""
-        return await self._store.search(lambda tx: repo.newest_first(tx, query))
+    async def domain_of(self, session_id: int) -> int:
+        """Return the domain of a session. NotFound."""
+        domain_id = await self._store.read(lambda tx: repo.domain_of(tx, session_id))
+        if domain_id is None:
+            raise NotFound("session not found")
+        return domain_id
 
     def count_records(self, statuses: Mapping[int, int]) -> None:
         """Count records that were kept. statuses: their number by Acct-Status-Type."""
