@@ -12,15 +12,15 @@ from prometheus_client import CollectorRegistry
 from sallyport.base.errors import Contradiction, Invalid, StoreError
 from sallyport.directory.area import DirectoryArea
 from sallyport.directory.bodies import ImportUsers
-from sallyport.directory.directory import DirectoryKind, Reading, Said
+from sallyport.directory.directory import Configuration, DirectoryKind, Reading
 from sallyport.directory.entry import Batch, Person, Status
 from sallyport.directory.imports.job import Job, Source
-from sallyport.directory.imports.turns import AT_ONCE
+from sallyport.directory.imports.scheduler import AT_ONCE
 from sallyport.metrics import DirectoryMetrics
 from tests.areas import Areas
 from tests.directory.world import at_work, names, over, person, queue
 
-SAID = Said(
+CONFIGURATION = Configuration(
     "hq", app_url="ldaps://dc1.corp.example, ldaps://dc2.corp.example", settings={"bindDN": "cn=a"}, secret=b"hunter2"
 )
 
@@ -97,7 +97,7 @@ async def test_a_secret_is_for_its_directory_alone(areas: Areas, reader: Reader)
     """Whoever asks for an import of another host, by name or by host, reads it with the secret of the request or
     none."""
     reader.people = ["ann"]
-    await areas.directory.directories.save([(areas.domain, SAID)])
+    await areas.directory.directories.save([(areas.domain, CONFIGURATION)])
     assert (await synced(areas)).state == "DONE"
     await import_users(areas, ldapHost="evil.example", directoryName="hq")
     await import_users(areas)
@@ -109,25 +109,25 @@ async def test_a_secret_is_for_its_directory_alone(areas: Areas, reader: Reader)
 @pytest.mark.parametrize(
     "changed",
     [
-        Said("hq", app_url="ldaps://evil.example"),
-        Said("hq", app_url=""),
-        Said("hq", kind=DirectoryKind.OKTA),
-        Said("hq", account_name="cn=b"),
-        Said("hq", settings={"caCertificate": "another"}),
-        Said("hq", settings={"startTls": "true"}),
-        Said("hq", settings={"bindDN": "cn=b"}),
-        Said("hq", settings={"bindDN": ""}),
-        Said("hq", settings={"clientId": "b"}),
+        Configuration("hq", app_url="ldaps://evil.example"),
+        Configuration("hq", app_url=""),
+        Configuration("hq", kind=DirectoryKind.OKTA),
+        Configuration("hq", account_name="cn=b"),
+        Configuration("hq", settings={"caCertificate": "another"}),
+        Configuration("hq", settings={"startTls": "true"}),
+        Configuration("hq", settings={"bindDN": "cn=b"}),
+        Configuration("hq", settings={"bindDN": ""}),
+        Configuration("hq", settings={"clientId": "b"}),
     ],
 )
-async def test_a_secret_does_not_move(areas: Areas, reader: Reader, changed: Said) -> None:
+async def test_a_secret_does_not_move(areas: Areas, reader: Reader, changed: Configuration) -> None:
     """What says where it goes is changed by who knows it; nothing else is changed then, and the refusal names the
     field."""
     directories = areas.directory.directories
-    await directories.save([(areas.domain, SAID)])
+    await directories.save([(areas.domain, CONFIGURATION)])
     before = await directories.named(areas.domain, "hq")
     with pytest.raises(Invalid) as refused:
-        await directories.save([(areas.domain, Said("new")), (areas.domain, changed)])
+        await directories.save([(areas.domain, Configuration("new")), (areas.domain, changed)])
     assert [each.field for each in refused.value.fields] == ["bindPassword"]
     assert await directories.of_domain(areas.domain) == [before]
     await directories.save([(areas.domain, replace(changed, secret=b"another"))])
@@ -137,9 +137,9 @@ async def test_a_secret_does_not_move(areas: Areas, reader: Reader, changed: Sai
 async def test_a_secret_stays_with_what_does_not_move_it(areas: Areas, reader: Reader) -> None:
     """The same said again, and another part of the same directory, need no secret."""
     directories = areas.directory.directories
-    await directories.save([(areas.domain, SAID)])
+    await directories.save([(areas.domain, CONFIGURATION)])
     same = {"bindDN": "cn=a", "startTls": "", "caCertificate": None, "baseDN": "dc=y", "filter": "(uid=*)"}
-    await directories.save([(areas.domain, replace(SAID, secret=None, settings=same))])
+    await directories.save([(areas.domain, replace(CONFIGURATION, secret=None, settings=same))])
     assert (await synced(areas)).state == "DONE"
     assert reader.secrets == ["hunter2"] and reader.sources[0].settings["baseDN"] == "dc=y"
 
@@ -150,7 +150,7 @@ async def test_who_waits_for_the_store_keeps_no_place(areas: Areas, reader: Read
     directories = areas.directory.directories
     for number in range(AT_ONCE):
         domain = await areas.domains.add(areas.tenant, f"branch{number}")
-        await directories.save([(domain, SAID)])
+        await directories.save([(domain, CONFIGURATION)])
         waiting.append(await directories.sync(domain, "hq"))
     async with at_work(areas):
         job = await over(areas, await queue(areas, person("ann")))
@@ -165,11 +165,11 @@ async def test_a_directory_without_end_is_its_tenants_trouble(areas: Areas, read
     for number in range(2 * AT_ONCE):
         domain = await areas.domains.add(areas.tenant, f"branch{number}")
         reader.endless.add(domain)
-        await directories.save([(domain, SAID)])
+        await directories.save([(domain, CONFIGURATION)])
         await directories.sync(domain, "hq")
     other = await areas.domains.add(await areas.tenancy.ensure_tenant(2, 1), "corp")
     reader.people = ["ann"]
-    await directories.save([(other, SAID)])
+    await directories.save([(other, CONFIGURATION)])
     async with at_work(areas):
         job = await over(areas, await directories.sync(other, "hq"))
     assert (job.state, job.added) == ("DONE", 1)
@@ -180,8 +180,8 @@ async def test_a_reading_has_a_limit(areas: Areas, reader: Reader) -> None:
     """A directory that tells entries without end does not fill the disk."""
     reader.endless.add(areas.domain)
     reader.people = ["ann"]
-    areas.directory.jobs.largest = 1 << 10
-    await areas.directory.directories.save([(areas.domain, SAID)])
+    areas.directory.jobs.collector.largest = 1 << 10
+    await areas.directory.directories.save([(areas.domain, CONFIGURATION)])
     job = await synced(areas)
     assert (job.state, job.message) == ("FAILED", "a reading has at most 0 MiB")
     assert not list((areas.store.path.parent / "directory").iterdir())
@@ -190,7 +190,7 @@ async def test_a_reading_has_a_limit(areas: Areas, reader: Reader) -> None:
 async def test_what_would_fail_each_time_is_not_tried_again(areas: Areas, reader: Reader) -> None:
     """An import that the store's own rules do not allow is over, with a number that the log explains."""
     reader.error = Contradiction("UNIQUE constraint failed")
-    await areas.directory.directories.save([(areas.domain, SAID)])
+    await areas.directory.directories.save([(areas.domain, CONFIGURATION)])
     job = await synced(areas)
     assert job.state == "FAILED" and job.message.startswith("internal error") and len(reader.sources) == 1
 
@@ -198,7 +198,7 @@ async def test_what_would_fail_each_time_is_not_tried_again(areas: Areas, reader
 async def test_an_import_removes_nobody_unasked(areas: Areas, reader: Reader) -> None:
     """What importUsers asks for may be a part of a directory: who is not in it stays, unless it says that it is all."""
     reader.people = ["ann", "ben"]
-    await areas.directory.directories.save([(areas.domain, SAID)])
+    await areas.directory.directories.save([(areas.domain, CONFIGURATION)])
     await synced(areas)
     reader.people = ["ann"]
     job = await import_users(areas, directoryName="hq", filter="(uid=ann)")
@@ -214,7 +214,7 @@ async def test_an_import_removes_nobody_unasked(areas: Areas, reader: Reader) ->
 async def test_who_shows_nobody_removes_nobody(areas: Areas, reader: Reader) -> None:
     """A reading of everything in which there is nobody is no directory without people: it says that nobody went."""
     reader.people = ["ann"]
-    await areas.directory.directories.save([(areas.domain, SAID)])
+    await areas.directory.directories.save([(areas.domain, CONFIGURATION)])
     await synced(areas)
     reader.people = []
     job = await synced(areas, full=True)
@@ -225,7 +225,7 @@ async def test_who_shows_nobody_removes_nobody(areas: Areas, reader: Reader) -> 
 async def test_which_directory_is_meant(areas: Areas, reader: Reader) -> None:
     """Without a name: the one of whose servers one has that host and port; another port is another directory."""
     directories = areas.directory.directories
-    await directories.save([(areas.domain, SAID)])
+    await directories.save([(areas.domain, CONFIGURATION)])
     asked: list[tuple[dict[str, Any], str]] = [
         ({"ldapHost": "DC2.corp.example", "ldapPort": "636"}, "hq"),
         ({"ldapHost": "dc2.corp.example"}, "dc2.corp.example"),
@@ -233,7 +233,7 @@ async def test_which_directory_is_meant(areas: Areas, reader: Reader) -> None:
     ]
     for fields, meant in asked:
         assert (await import_users(areas, **fields)).directory_name == meant
-    await directories.save([(areas.domain, Said("dc3", app_url="ldap://dc3"))])
+    await directories.save([(areas.domain, Configuration("dc3", app_url="ldap://dc3"))])
     assert (await import_users(areas, ldapHost="dc3", ldapPort=1389)).directory_name == "dc3:1389"
 
 
@@ -242,6 +242,6 @@ async def test_files_first(areas: Areas, reader: Reader) -> None:
     reader.people = ["ann"]
     async with at_work(areas):
         await over(areas, await queue(areas, person("ben"), name="hq"))
-    await areas.directory.directories.save([(areas.domain, SAID)])
+    await areas.directory.directories.save([(areas.domain, CONFIGURATION)])
     assert (await areas.directory.directories.named(areas.domain, "hq")).kind == "ldap"
     assert (await synced(areas)).state == "DONE" and reader.secrets == ["hunter2"]

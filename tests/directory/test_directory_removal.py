@@ -4,7 +4,7 @@ import pytest
 import trio
 
 from sallyport.base.errors import Conflict, NotFound
-from sallyport.directory.directory import Said
+from sallyport.directory.directory import Configuration
 from tests.areas import Areas
 from tests.directory.world import PATIENCE_S, at_work, group, imported, members, names, over, person, queue
 
@@ -89,13 +89,13 @@ async def test_nothing_else_is_asked_of_it(areas: Areas) -> None:
     """While it waits: the secret is gone at once, asking again is the same job, and an import, a reading or a setting
     would be lost."""
     service = areas.directory.directories
-    said = Said("hq", app_url="ldap://127.0.0.1", secret=b"hunter2")
-    await service.save([(areas.domain, said)])
+    wanted = Configuration("hq", app_url="ldap://127.0.0.1", secret=b"hunter2")
+    await service.save([(areas.domain, wanted)])
     (job,) = await areas.directory.directories.remove([(areas.domain, "hq")])
     assert await areas.directory.directories.remove([(areas.domain, "HQ")]) == [job]
     assert (await service.named(areas.domain, "hq")).secret is None
     with pytest.raises(Conflict, match="being removed"):
-        await service.save([(areas.domain, said)])
+        await service.save([(areas.domain, wanted)])
     with pytest.raises(Conflict, match="being removed"):
         await service.sync(areas.domain, "hq")
     with pytest.raises(Conflict, match="being removed"):

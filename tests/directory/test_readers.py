@@ -9,7 +9,7 @@ from joserfc.jwk import RSAKey
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import Invalid
 from sallyport.base.secret import Secret
-from sallyport.directory.directory import DirectoryKind, Said
+from sallyport.directory.directory import Configuration, DirectoryKind
 from sallyport.directory.imports.job import ATTRIBUTES, Job, Source
 from sallyport.directory.readers import graph_source, ldap_source, okta_source
 from sallyport.directory.reading import ReadError
@@ -122,7 +122,9 @@ async def test_a_cloud_directory(areas: Areas) -> None:
         graph.add_group("g1", "vpn", "u1", "g2")
         graph.add_group("g2", "admins", "u2")
         settings = {"tenant": TENANT, "clientId": CLIENT_ID}
-        said = Said("entra", DirectoryKind.GRAPH, app_url=graph.url, settings=settings, secret=CLIENT_SECRET.encode())
+        said = Configuration(
+            "entra", DirectoryKind.GRAPH, app_url=graph.url, settings=settings, secret=CLIENT_SECRET.encode()
+        )
         await directories.save([(areas.domain, said)])
         job = await done(areas, await directories.sync(areas.domain, "entra"))
         assert (job.state, job.added, job.failed, job.message) == ("DONE", 5, 0, "")
@@ -146,7 +148,7 @@ async def test_a_cloud_directory(areas: Areas) -> None:
         ]  # fmt: skip
 
         graph.leads_to = "http://127.0.0.1:1"
-        await directories.save([(areas.domain, Said("entra", secret=b"wrong"))])
+        await directories.save([(areas.domain, Configuration("entra", secret=b"wrong"))])
         job = await done(areas, await directories.sync(areas.domain, "entra"))
         assert (job.state, job.message) == (
             "FAILED",
@@ -178,9 +180,9 @@ async def test_a_cloud_directory(areas: Areas) -> None:
 async def test_a_private_key_is_checked_when_it_is_saved(areas: Areas, key: str) -> None:
     """A clientSecret that is not usable is refused, in PEM and as a JWK, and nothing is saved."""
     directories = areas.directory.directories
-    said = Said("okta", DirectoryKind.OKTA, settings={"clientId": "0oa1"}, secret=key.encode())
+    said = Configuration("okta", DirectoryKind.OKTA, settings={"clientId": "0oa1"}, secret=key.encode())
     with pytest.raises(Invalid) as refused:
-        await directories.save([(areas.domain, Said("other")), (areas.domain, said)])
+        await directories.save([(areas.domain, Configuration("other")), (areas.domain, said)])
     assert [each.field for each in refused.value.fields] == ["clientSecret"]
     assert not await directories.of_domain(areas.domain)
 
@@ -189,9 +191,9 @@ async def test_other_secrets_are_no_keys(areas: Areas) -> None:
     """A private key as a JWK is saved, and so is any password or API token without an application."""
     key = json.dumps(RSAKey.generate_key(2048).as_dict(private=True)).encode()
     saved = [
-        Said("app", DirectoryKind.OKTA, settings={"clientId": "0oa1"}, secret=key),
-        Said("okta", DirectoryKind.OKTA, secret=b"{an API token"),
-        Said("ldap", DirectoryKind.LDAP, secret=b"{a password"),
+        Configuration("app", DirectoryKind.OKTA, settings={"clientId": "0oa1"}, secret=key),
+        Configuration("okta", DirectoryKind.OKTA, secret=b"{an API token"),
+        Configuration("ldap", DirectoryKind.LDAP, secret=b"{a password"),
     ]
     await areas.directory.directories.save([(areas.domain, each) for each in saved])
     assert len(await areas.directory.directories.of_domain(areas.domain)) == 3

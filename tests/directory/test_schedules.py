@@ -5,7 +5,7 @@ import trio
 
 from sallyport.base.clock import iso
 from sallyport.base.errors import Invalid, NotFound
-from sallyport.directory.directory import DirectoryKind, Said
+from sallyport.directory.directory import Configuration, DirectoryKind
 from sallyport.directory.imports.job import Job, State
 from sallyport.directory.schedule import MINUTE, Timing
 from sallyport.directory.schedules import Schedules
@@ -17,8 +17,8 @@ HOURLY = Timing(every_minutes=60, full_every=3)
 @pytest.fixture
 async def schedules(areas: Areas) -> Schedules:
     """The domain's directory `hq`, which LDAP reads, and a scheduler that is never late by chance."""
-    said = Said("hq", kind=DirectoryKind.LDAP, app_url="ldap://127.0.0.1:1")
-    await areas.directory.directories.save([(areas.domain, said)])
+    wanted = Configuration("hq", kind=DirectoryKind.LDAP, app_url="ldap://127.0.0.1:1")
+    await areas.directory.directories.save([(areas.domain, wanted)])
     return Schedules(areas.store, areas.directory.directories, areas.clock, lambda: 0.0)
 
 
@@ -123,7 +123,7 @@ async def test_what_cannot_be_scheduled(areas: Areas, schedules: Schedules) -> N
     for domain_id, name in ((areas.domain, "nowhere"), (other, "hq")):
         with pytest.raises(NotFound):
             await schedules.set(domain_id, name, HOURLY)
-    said = Said("files", kind=DirectoryKind.LDIF)
-    await areas.directory.directories.save([(areas.domain, said)])
+    wanted = Configuration("files", kind=DirectoryKind.LDIF)
+    await areas.directory.directories.save([(areas.domain, wanted)])
     with pytest.raises(Invalid):
         await schedules.set(areas.domain, "files", HOURLY)

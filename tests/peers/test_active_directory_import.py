@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from sallyport.directory.directory import DirectoryKind, Said, User
+from sallyport.directory.directory import Configuration, DirectoryKind, User
 from sallyport.directory.imports.job import Job
 from sallyport.store.search import Stretch
 from tests.areas import Areas, SetClock, running_areas
@@ -48,7 +48,9 @@ async def test_a_domain_is_imported(corp: Corp, tmp_path: Path) -> None:
         ["group", "addmembers", "all-staff", "staff,moves"],
     )
     settings = {"baseDN": BASE, "bindDN": f"reader@{REALM.lower()}", "caCertificate": corp.authority.pem}
-    said = Said("ad", DirectoryKind.LDAP, app_url=f"ldaps://{DC_NAME}", settings=settings, secret=PASSWORD.encode())
+    said = Configuration(
+        "ad", DirectoryKind.LDAP, app_url=f"ldaps://{DC_NAME}", settings=settings, secret=PASSWORD.encode()
+    )
     with in_network(corp):
         async with running_areas(tmp_path, SetClock(), look_up=look_up) as areas, trio.open_nursery() as nursery:
             nursery.start_soon(areas.directory.jobs.run)

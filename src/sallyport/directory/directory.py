@@ -1,4 +1,4 @@
-"""A directory as it is stored, its people and groups as lists show them, and what an admin sets of it."""
+"""The values of directories: a directory, its people and groups as lists show them, and its configuration."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 
 class DirectoryKind(StrEnum):
-    """What a directory is, and by which protocol it is read."""
+    """The kind of a directory, and the protocol by which it is read."""
 
     LDAP = "ldap"
     GRAPH = "graph"
@@ -20,12 +20,12 @@ class DirectoryKind(StrEnum):
 CLOUD: Final = frozenset({DirectoryKind.GRAPH, DirectoryKind.OKTA})
 READ_BY_SERVICE: Final = frozenset({DirectoryKind.LDAP, *CLOUD})
 LDIF_NAME: Final = "LDIF"
-"""The directory of an LDIF file that names none."""
+"""The directory of LDIF files that are imported without a name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """A directory as it is stored. settings, mapping: JSON. secret: sealed."""
+    """A stored directory. settings, mapping: JSON. secret: sealed."""
 
     id: int
     domain_id: int
@@ -47,13 +47,13 @@ class Directory:
 USERS: Final = "directory_users"
 CLOUD_USERS: Final = "directory_users/cloud"
 GROUPS: Final = "directory_groups"
-"""The kept totals of a domain."""
+"""Names of a domain's counters (`store.counters`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A person of a directory. name: the login name; login: the directory's own, where a mapping gives another.
-    source: the kind of the directory. fields: JSON of the mapped fields. Times in microseconds."""
+    """A person of a directory. name: the login name; login: that of the directory itself, if a mapping gives another.
+    source: the kind of the directory. fields: JSON of the mapped fields."""
 
     id: int
     domain_id: int
@@ -72,7 +72,7 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group of a directory. members: what is in it itself. mapping: JSON."""
+    """A group of a directory. members: number of direct members. mapping: JSON."""
 
     id: int
     domain_id: int
@@ -84,8 +84,8 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What is said of a directory; None: nothing. secret: what is empty stays."""
+class Configuration:
+    """New values of a directory; None leaves a value as it is, and so does an empty secret."""
 
     name: str
     kind: DirectoryKind | None = None
@@ -97,8 +97,8 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A directory to be read once. name: of the directory, or "". source: as `Source.settings`, and appUrl. complete:
-    who is not found is removed."""
+    """A request for one reading. name: of the directory, or "". source: as `Source.settings`, and appUrl. complete:
+    remove the entries that are not found."""
 
     domain_id: int
     name: str
@@ -109,7 +109,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """Somebody's fields as they are, and as they would be."""
+    """The fields of a person before and after a mapping."""
 
     user_id: int
     dn: str
@@ -119,7 +119,7 @@ class Preview:
 
 @dataclass(frozen=True, slots=True)
 class Mapped:
-    """A mapping and what it is for; group_id 0: the directory."""
+    """The mapping of a directory, or of a group. group_id: 0 for the directory."""
 
     directory_name: str
     group_id: int
@@ -133,12 +133,12 @@ _LDAP_PORT: Final = 389
 
 
 def hosts_of(app_url: str) -> list[tuple[str, int]]:
-    """The hosts, in lower case, and their ports; what is no URL is left out."""
+    """Return the hosts, in lower case, and ports of an appUrl: one URL or, for LDAP, several. Other text is ignored."""
     return list(_hosts(app_url))
 
 
 def kind_of(app_url: str) -> DirectoryKind:
-    """What is at a URL, as far as it tells."""
+    """Return the kind of directory that an appUrl suggests."""
     host = next((host for host, _ in _hosts(app_url)), "")
     if host.endswith(_OKTA):
         return DirectoryKind.OKTA

@@ -25,7 +25,7 @@ from sallyport.directory.bodies import (
     OneImport,
     SaveDirectory,
 )
-from sallyport.directory.directory import Directory, Group, Reading, Said, User
+from sallyport.directory.directory import Configuration, Directory, Group, Reading, User
 from sallyport.directory.imports.files import Uploads
 from sallyport.directory.imports.job import OPEN, Job, Removals
 from sallyport.directory.mapping_bodies import (
@@ -132,7 +132,7 @@ def _declare_configuration(declared: Operations, service: Directories) -> None:
     async def save(body: list[SaveDirectory], caller: Caller) -> str:
         """Set the given fields of directories, all or none; a directory that does not exist is created."""
         _check_size(body)
-        await service.save([(each.domainId, _said(each)) for each in body])
+        await service.save([(each.domainId, _configuration(each)) for each in body])
         return "Directory configuration saved"
 
     @declared.post("/api/v1/deleteDirectoryConfig", roles=OPERATORS)
@@ -319,8 +319,8 @@ def _group(group: Group, names: dict[int, str]) -> dict[str, object]:
     }
 
 
-def _said(body: SaveDirectory) -> Said:
-    return Said(
+def _configuration(body: SaveDirectory) -> Configuration:
+    return Configuration(
         name=body.directoryName,
         kind=body.kind,
         account_name=body.accountName,

@@ -24,17 +24,17 @@ _SELECT: Final = (
 
 
 def identity(directory_id: int) -> str:
-    """What a directory's secret is sealed for."""
+    """Return the identity that a directory's secret is sealed for."""
     return f"directories/{directory_id}/secret"
 
 
 def get(tx: Tx, directory_id: int) -> Directory | None:
-    """A directory, or None."""
+    """Return a directory, or None."""
     return tx.one(Directory, f"{_SELECT} where id = :id", id=directory_id)
 
 
 def named(tx: Tx, domain_id: int, name: str) -> Directory | None:
-    """The domain's directory of that name, without case, or None."""
+    """Return the domain's directory of that name, or None. Case does not matter."""
     return tx.one(Directory, f"{_SELECT} where domain_id = :d and name_key = :key", d=domain_id, key=fold(name))
 
 
@@ -47,11 +47,11 @@ def called(tx: Tx, domain_id: int, name: str) -> list[Directory] | None:
     directory_name = tx.value(str, "select directory_name from domains where id = :d", d=domain_id)
     if not directory_name or fold(directory_name) != fold(name):
         return None
-    return tx.all(Directory, f"{_SELECT} where domain_id = :d order by id", d=domain_id)
+    return of_domain(tx, domain_id)
 
 
-def standing(tx: Tx, domain_id: int, name: str) -> Directory | None:
-    """`named`, for who has something done with the directory. Conflict: it is being removed."""
+def named_for_use(tx: Tx, domain_id: int, name: str) -> Directory | None:
+    """Return the domain's directory of that name, or None. Conflict: it is being removed."""
     found = named(tx, domain_id, name)
     if found is not None and jobs.open_removal(tx, found.id) is not None:
         raise Conflict("the directory is being removed")
@@ -59,12 +59,12 @@ def standing(tx: Tx, domain_id: int, name: str) -> Directory | None:
 
 
 def of_domain(tx: Tx, domain_id: int) -> list[Directory]:
-    """A domain's directories, by id."""
+    """Return a domain's directories, by id."""
     return tx.all(Directory, f"{_SELECT} where domain_id = :d order by id", d=domain_id)
 
 
 def add(tx: Tx, domain_id: int, name: str, kind: str, at: int) -> Directory:
-    """A new directory, of which nothing more is known."""
+    """Add a directory without settings."""
     added = tx.one(
         Directory,
         "insert into directories (domain_id, name, name_key, kind, account_name, app_url, settings, created_at, "
@@ -82,12 +82,12 @@ def add(tx: Tx, domain_id: int, name: str, kind: str, at: int) -> Directory:
 
 def update(tx: Tx, directory_id: int, columns: Mapping[str, Value], at: int) -> None:
     """Set some of kind, account_name, app_url, settings, secret, cursor, mapping."""
-    told = ", ".join(f"{name} = :{name}" for name in columns)
-    tx.execute(f"update directories set {told}, updated_at = :at where id = :id", id=directory_id, at=at, **columns)
+    changes = ", ".join(f"{name} = :{name}" for name in columns)
+    tx.execute(f"update directories set {changes}, updated_at = :at where id = :id", id=directory_id, at=at, **columns)
 
 
 def delete(tx: Tx, directory_id: int) -> list[str]:
-    """Forget a directory of which no person, group and unit is left; the files of its jobs and runs."""
+    """Delete a directory without people, groups and units; return the files of its jobs and runs."""
     sql = "select file from directory_jobs where directory_id = :id union select file from directory_runs "
     files = [str(row[0]) for row in tx.rows(f"{sql}where directory_id = :id", id=directory_id)]
     for table in ("directory_members", "directory_jobs", "directory_runs", "directory_schedules"):
@@ -127,12 +127,12 @@ _SCHEDULES: Final = (
 
 
 def schedule_of(tx: Tx, directory_id: int) -> Schedule | None:
-    """The schedule of a directory, or None."""
+    """Return the schedule of a directory, or None."""
     return tx.one(Schedule, f"{_SCHEDULES} where s.directory_id = :id", id=directory_id)
 
 
 def schedules_of_domain(tx: Tx, domain_id: int) -> list[Schedule]:
-    """The schedules of a domain, by directory."""
+    """Return the schedules of a domain, by directory."""
     return tx.all(Schedule, f"{_SCHEDULES} where s.domain_id = :d order by s.directory_id", d=domain_id)
 
 
@@ -155,24 +155,24 @@ def put_schedule(tx: Tx, schedule: Schedule, at: int) -> None:
 
 
 def delete_schedule(tx: Tx, directory_id: int) -> None:
-    """Forget a directory's schedule."""
+    """Delete a directory's schedule."""
     tx.execute("delete from directory_schedules where directory_id = :id", id=directory_id)
 
 
 def due_schedules(tx: Tx, now: int, limit: int) -> list[Schedule]:
-    """The schedules whose time has come, the longest due first."""
+    """Return the schedules that are due, the longest due first."""
     return tx.all(
         Schedule, f"{_SCHEDULES} where s.next_at <= :now order by s.next_at limit :limit", now=now, limit=limit
     )
 
 
 def next_due(tx: Tx) -> int | None:
-    """When the next one is due."""
+    """Return the time at which the next schedule is due."""
     return tx.value(int, "select min(next_at) from directory_schedules")
 
 
 def advance_schedule(tx: Tx, schedule: Schedule, next_at: int, runs: int) -> bool:
-    """Set when it is due again; False where another node has done so."""
+    """Set when a schedule is due again; return False if another node has done so."""
     sql = "update directory_schedules set next_at = :next, runs = :runs where directory_id = :id and next_at = :seen"
     return tx.execute(sql, id=schedule.directory_id, next=next_at, runs=runs, seen=schedule.next_at) > 0
 
@@ -184,7 +184,7 @@ _RUNS: Final = "select id, domain_id, directory_id, file, sequence, octets from 
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """A run that is not finished. sequence: of the last batch that was taken. octets: of the file."""
+    """An open run. sequence: number of the last batch that was stored. octets: size of the file."""
 
     id: int
     domain_id: int
@@ -195,17 +195,17 @@ class RunRow:
 
 
 def get_run(tx: Tx, domain_id: int, run_id: int) -> RunRow | None:
-    """A run of the domain, or None."""
+    """Return a run of the domain, or None."""
     return tx.one(RunRow, f"{_RUNS} where id = :id and domain_id = :d", id=run_id, d=domain_id)
 
 
 def run_of_directory(tx: Tx, directory_id: int) -> RunRow | None:
-    """The run of a directory, or None."""
+    """Return the open run of a directory, or None."""
     return tx.one(RunRow, f"{_RUNS} where directory_id = :dir", dir=directory_id)
 
 
 def add_run(tx: Tx, domain_id: int, directory_id: int, file: str, at: int) -> int:
-    """The new run's id."""
+    """Add a run; return its id."""
     run_id = tx.value(
         int,
         "insert into directory_runs (domain_id, directory_id, file, complete, created_at, updated_at) "
@@ -220,7 +220,7 @@ def add_run(tx: Tx, domain_id: int, directory_id: int, file: str, at: int) -> in
 
 
 def batch_taken(tx: Tx, run: RunRow, octets: int, at: int) -> bool:
-    """The batch after the last is in the file; False: another request was quicker."""
+    """Count the batch after the last; return False if another request did so."""
     sql = (
         "update directory_runs set sequence = sequence + 1, octets = :octets, updated_at = :at "
         "where id = :id and sequence = :sequence"
@@ -229,16 +229,16 @@ def batch_taken(tx: Tx, run: RunRow, octets: int, at: int) -> bool:
 
 
 def delete_run(tx: Tx, run_id: int) -> None:
-    """A run is finished, or thrown away."""
+    """Delete a run that is finished, or discarded."""
     tx.execute("delete from directory_runs where id = :id", id=run_id)
 
 
 def job_of_run(tx: Tx, domain_id: int, run_id: int) -> int | None:
-    """The import of a run that is finished, or None."""
+    """Return the import of a finished run, or None."""
     sql = "select max(id) from directory_jobs where domain_id = :d and kind = 'agent' and file_name = :name"
     return tx.value(int, sql, d=domain_id, name=run_name(run_id))
 
 
 def run_name(run_id: int) -> str:
-    """What an import of a run calls its file."""
+    """Return the file name that the import of a run shows."""
     return f"run {run_id}"

@@ -1,4 +1,4 @@
-"""The runs of directory agents: batches gathered in a file, until all have come and an import applies them."""
+"""The runs of directory agents: batches are gathered in a file, until the run is finished and an import applies it."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -24,7 +24,7 @@ NO_RUN: Final = "run not found: begin anew"
 
 
 class OutOfOrder(Conflict):
-    """A batch that is not the next. details: which one that is."""
+    """A batch that is not the next. details: the number of the next batch."""
 
     def __init__(self, sequence: int) -> None:
         super().__init__("another batch is expected")
@@ -33,7 +33,7 @@ class OutOfOrder(Conflict):
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A run, the number of its next batch, and where the last one ended."""
+    """A run, the number of its next batch, and the cursor of the last run that was applied."""
 
     run_id: int
     sequence: int
@@ -51,7 +51,7 @@ class Runs:
         self._busy: set[tuple[int, int]] = set()
 
     async def begin(self, domain_id: int, name: str, run_id: int | None) -> Begun:
-        """A run of the domain's directory of that name, which is made where it is new. Conflict, StoreFull."""
+        """Begin or continue a run of a directory, which is created if it is new. Conflict, StoreFull."""
         file = await trio.to_thread.run_sync(self._files.new, "spool", 0)
 
         def work(tx: Tx) -> tuple[Begun, str]:
@@ -75,7 +75,8 @@ class Runs:
         return begun
 
     async def take(self, domain_id: int, run_id: int, sequence: int, entries: Sequence[AnyEntry]) -> int:
-        """Take a batch; the number of the next. NotFound; OutOfOrder; Conflict: the run is too large; StoreFull."""
+        """Store a batch; return the number of the next. NotFound; OutOfOrder; Conflict: the run is too large;
+        StoreFull."""
         async with self._alone(domain_id, run_id):
             run = await self._run(domain_id, run_id)
             if sequence <= run.sequence:
@@ -94,7 +95,7 @@ class Runs:
             return sequence + 1
 
     async def finish(self, domain_id: int, run_id: int, sequence: int, cursor: str, *, complete: bool) -> int:
-        """Queue the import of a run; the job's id. Again, it is the same. NotFound, OutOfOrder, Conflict."""
+        """Queue the import of a run, once; return the job's id. NotFound, OutOfOrder, Conflict."""
         async with self._alone(domain_id, run_id):
             done = await self._store.read(lambda tx: repo.job_of_run(tx, domain_id, run_id))
             if done is not None:
@@ -127,8 +128,8 @@ class Runs:
 
     @asynccontextmanager
     async def _alone(self, domain_id: int, run_id: int) -> AsyncIterator[None]:
-        """One request of a domain's run at a time; whose run it is, is looked at later. Conflict: another is not
-        answered yet."""
+        """Run the block alone for a run of a domain, which may be another's. Conflict: a request of the run is still
+        running."""
         run = domain_id, run_id
         if run in self._busy:
             raise Conflict("another request of this run is not answered yet")

@@ -1,7 +1,7 @@
 """When the next reading of a directory is due: after so many minutes, or at the next of some times of the day.
 
-Not at that very moment, but a little later, by chance: many directories with the same schedule, or many services with
-the same directory, do not all begin at once.
+A random delay is added, so that many directories with one schedule, or many services with one directory, do not start
+at once.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from sallyport.base.clock import SECOND
 MINUTE: Final = 60 * SECOND
 MOST_JITTER: Final = 5 * MINUTE
 _DAYS: Final = 3
-"""In which there is a next time, whatever daylight saving does to one of them."""
+"""Days that hold a next time, whatever daylight saving does to one of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """every_minutes: 0 where it is by times. times: minutes after midnight in a zone. full_every: each so-many-th
-    reading is of everything; 0: none but the first."""
+    """The times of readings. every_minutes: 0 if `times` are set. times: minutes after midnight in a zone. full_every:
+    every n-th reading is complete; 0: only the first."""
 
     every_minutes: int = 0
     times: Sequence[int] = ()
@@ -31,7 +31,8 @@ class Timing:
     full_every: int = 0
 
     def following(self, now: int, chance: float) -> int:
-        """When the next reading is due after `now`, in microseconds. chance: in 0..1, how much later than it could."""
+        """Return the time of the next reading after `now`, in microseconds. chance: in 0..1, share of the longest
+        delay."""
         if self.every_minutes:
             wait = self.every_minutes * MINUTE
             return now + wait + int(chance * min(wait // 10, MOST_JITTER))
@@ -49,13 +50,13 @@ class Timing:
         return min(moment for moment in moments if moment > now)
 
     def is_full(self, runs: int) -> bool:
-        """Whether the reading after so many of changes alone is of everything."""
+        """Return whether the reading after so many readings of changes is complete."""
         return self.full_every > 0 and runs + 1 >= self.full_every
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A schedule as it is stored. times: minutes after midnight, with commas between them."""
+    """A stored schedule. times: minutes after midnight, with commas between them."""
 
     directory_id: int
     domain_id: int
@@ -69,11 +70,11 @@ class Schedule:
 
 
 def timing_of(schedule: Schedule) -> Timing:
-    """What a stored schedule says."""
+    """Return the times of a stored schedule."""
     times = tuple(int(time) for time in schedule.times.split(",") if time)
     return Timing(schedule.every_minutes, times, schedule.zone, schedule.full_every)
 
 
 def clock_times(times: Sequence[int]) -> list[str]:
-    """Minutes after midnight as people write them: 08:30."""
+    """Return minutes after midnight as HH:MM."""
     return [f"{time // 60:02}:{time % 60:02}" for time in times]

@@ -1,7 +1,7 @@
-"""Sets schedules, and asks for the readings that are due.
+"""The rules of schedules, and the requests for readings that are due.
 
-A reading that is due while the one before is not over yet is left out: the next time is soon enough. What was missed
-while the service did not run is made up for once, soon after its start.
+A reading that is due while the one before is still running is skipped. Readings that were missed while the service did
+not run are made up for by one, soon after the start.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ from sallyport.store import audit
 from sallyport.store.model import Store, Tx
 
 LOOK_S: Final = 30.0
-"""At least so often it is looked what is due: another node may have set a schedule."""
+"""Seconds between two checks at most, since another node may have set a schedule."""
 AT_ONCE: Final = 20
 
 log = structlog.get_logger()
@@ -34,14 +34,14 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A schedule, and the last reading of its directory."""
+    """A schedule, and the last import of its directory."""
 
     schedule: Schedule
     last: Job | None
 
 
 class Schedules:
-    """All schedules; `run` must run for readings to be asked for. chance: in 0..1, anew for each call."""
+    """All schedules; `run` queues the readings that are due. chance: returns a random number in 0..1."""
 
     def __init__(self, store: Store, service: Directories, clock: Clock, chance: Callable[[], float] = random) -> None:
         self._store = store
@@ -51,8 +51,8 @@ class Schedules:
         self._set = trio.Event()
 
     async def set(self, domain_id: int, name: str, timing: Timing | None) -> int:
-        """Set a directory's schedule, or with None forget it; when the next reading is due, 0 for never. NotFound;
-        Invalid: it is not read by the service."""
+        """Set a directory's schedule, or delete it with None; return the time of the next reading or 0. NotFound;
+        Invalid: the service does not read the directory."""
 
         def work(tx: Tx) -> int:
             directory = repo.named(tx, domain_id, name)
@@ -75,7 +75,7 @@ class Schedules:
         return next_at
 
     async def of_domain(self, domain_id: int) -> list[Shown]:
-        """The schedules of a domain."""
+        """Return the schedules of a domain."""
 
         def work(tx: Tx) -> list[Shown]:
             return [Shown(each, _last(tx, each.directory_id)) for each in repo.schedules_of_domain(tx, domain_id)]
@@ -83,19 +83,19 @@ class Schedules:
         return await self._store.read(work)
 
     async def run(self) -> None:
-        """Ask for the readings that are due, until cancelled."""
+        """Queue the readings that are due, until cancelled."""
         while True:
             self._set = trio.Event()
             wait_s = LOOK_S
             try:
                 wait_s = await self.look()
             except StoreError as error:
-                log.warning("schedules of directories are not looked after", error=str(error))
+                log.warning("directory_schedules_not_checked", error=str(error))
             with trio.move_on_after(wait_s):
                 await self._set.wait()
 
     async def look(self) -> float:
-        """Ask for what is due now; in how many seconds to look again."""
+        """Queue the readings that are due now; return the seconds until the next check."""
         if await self._store.read(lambda tx: repo.due_schedules(tx, self._clock(), 1)):
             with acting_as(Actor("service", "directory schedule")):
                 await self._store.write(self._ask)
@@ -113,15 +113,15 @@ class Schedules:
             if not repo.advance_schedule(tx, schedule, timing.following(self._clock(), self._chance()), runs):
                 continue
             if directory is None or busy:
-                log.info("a reading is left out: the one before is not over", directory=schedule.directory_name)
+                log.info("directory_reading_skipped", directory=schedule.directory_name, reason="still running")
                 continue
             try:
                 self._service.queue(tx, directory, NewJob(directory.id, Kind.READING, complete=full))
             except Conflict as error:
-                log.warning("a reading is left out", directory=directory.name, error=str(error))
+                log.warning("directory_reading_skipped", directory=directory.name, reason=str(error))
 
     def _note(self, tx: Tx, directory: Directory, before: Schedule | None, after: Schedule | None) -> None:
-        differences = audit.changed(_told(before), _told(after))
+        differences = audit.changed(_audited(before), _audited(after))
         if differences:
             repo.note(tx, "directory.schedule", directory, self._clock(), differences)
 
@@ -140,8 +140,8 @@ def _stored(directory: Directory, timing: Timing, next_at: int) -> Schedule:
     )
 
 
-def _told(schedule: Schedule | None) -> Mapping[str, JSON]:
-    """What the audit trail tells of a schedule."""
+def _audited(schedule: Schedule | None) -> Mapping[str, JSON]:
+    """Return a schedule as the audit trail shows it."""
     if schedule is None:
         return {}
     return {

@@ -15,11 +15,11 @@ from sallyport.directory.directory import (
     CLOUD,
     LDIF_NAME,
     READ_BY_SERVICE,
+    Configuration,
     Directory,
     DirectoryKind,
     Group,
     Reading,
-    Said,
     User,
     hosts_of,
     kind_of,
@@ -59,15 +59,15 @@ class Directories:
     # --- people and groups ------------------------------------------------------------------------------------------
 
     async def groups(self, stretch: Stretch, search: str) -> tuple[list[Group], int]:
-        """One page of a domain's groups, and how many match."""
+        """Return one page of a domain's groups, and the number of matches."""
         return await self._store.search(lambda tx: entries.groups(tx, stretch, search))
 
     async def users(self, stretch: Stretch, search: str, *, cloud: bool = False) -> tuple[list[User], int]:
-        """One page of a domain's people, and how many match."""
+        """Return one page of a domain's people, and the number of matches."""
         return await self._store.search(lambda tx: entries.users(tx, stretch, search, cloud=cloud))
 
     async def users_of_group(self, group_id: int, stretch: Stretch, search: str) -> tuple[list[User], int]:
-        """One page of the people in a group of the domain and in the groups in it, and how many. NotFound."""
+        """Return one page of the people in a group and in its nested groups, and their number. NotFound."""
 
         def work(tx: Tx) -> tuple[list[User], int]:
             group = entries.group(tx, group_id)
@@ -78,67 +78,67 @@ class Directories:
         return await self._store.search(work)
 
     async def groups_of(self, users: Sequence[User]) -> list[list[str]]:
-        """The names of the groups that each is in directly."""
+        """Return the names of the groups that each person is a direct member of."""
         return await self._store.search(lambda tx: [entries.names_of_own_groups(tx, user) for user in users])
 
     async def names(self, domain_id: int) -> dict[int, str]:
-        """What a domain's directories are called, by id."""
+        """Return the names of a domain's directories, by id."""
         return {each.id: each.name for each in await self.of_domain(domain_id)}
 
     # --- configuration ----------------------------------------------------------------------------------------------
 
     async def of_domain(self, domain_id: int) -> list[Directory]:
-        """A domain's directories."""
+        """Return a domain's directories."""
         return await self._store.read(lambda tx: repo.of_domain(tx, domain_id))
 
-    async def save(self, said: Sequence[tuple[int, Said]]) -> None:
-        """Set the given fields of directories, all or none; a directory that does not exist is made. Invalid: also if a
-        stored secret would be sent elsewhere, or a private key is not usable."""
-        flaws = [await trio.to_thread.run_sync(key_flaw, each.secret or b"") for _, each in said]
+    async def save(self, configuration: Sequence[tuple[int, Configuration]]) -> None:
+        """Set the given fields of directories, all or none; a directory that does not exist is created. Invalid: also
+        if a stored secret would be sent elsewhere, or a private key is not usable."""
+        flaws = [await trio.to_thread.run_sync(key_flaw, each.secret or b"") for _, each in configuration]
 
         def work(tx: Tx) -> None:
-            for (domain_id, each), flaw in zip(said, flaws, strict=True):
+            for (domain_id, each), flaw in zip(configuration, flaws, strict=True):
                 self._save(tx, domain_id, each, flaw)
 
         await self._store.write(work)
 
-    def _save(self, tx: Tx, domain_id: int, said: Said, flaw: str) -> Directory:
+    def _save(self, tx: Tx, domain_id: int, configuration: Configuration, flaw: str) -> Directory:
         """Set the given fields of a directory. flaw: why the secret is not an application's private key."""
-        known, at = repo.standing(tx, domain_id, said.name), self._clock()
-        kind = said.kind or _kind_said(known, said.app_url or "")
+        known, at = repo.named_for_use(tx, domain_id, configuration.name), self._clock()
+        kind = configuration.kind or _kind_of(known, configuration.app_url or "")
         if known is not None and (known.kind in CLOUD) != (kind in CLOUD) and entries.has_people(tx, known.id):
             raise Conflict("the directory has people: it cannot become another kind of directory")
-        directory = known or self.make(tx, domain_id, said.name, kind)
-        before = _told(directory)
+        directory = known or self.make(tx, domain_id, configuration.name, kind)
+        before = _audited(directory)
         settings = {
             **json.loads(directory.settings),
-            **{k: v for k, v in (said.settings or {}).items() if v is not None},
+            **{k: v for k, v in (configuration.settings or {}).items() if v is not None},
         }
         columns: dict[str, Value] = {
             "kind": kind.value,
             "settings": json.dumps({k: v for k, v in settings.items() if v}),
         }
-        given = {"account_name": said.account_name, "app_url": said.app_url}
+        given = {"account_name": configuration.account_name, "app_url": configuration.app_url}
         columns |= {name: value for name, value in given.items() if value is not None}
-        if directory.secret is not None and not said.secret and _goes_elsewhere(directory, columns, settings):
+        if directory.secret is not None and not configuration.secret and _goes_elsewhere(directory, columns, settings):
             raise Invalid("the secret is needed again", (FieldError("bindPassword", _NEEDED_AGAIN),))
-        if said.secret and flaw and kind is DirectoryKind.OKTA and settings.get("clientId"):
+        if configuration.secret and flaw and kind is DirectoryKind.OKTA and settings.get("clientId"):
             raise Invalid("invalid clientSecret", (FieldError("clientSecret", flaw),))
-        if said.secret:
-            columns["secret"] = self._vault.seal(said.secret, repo.identity(directory.id))
+        if configuration.secret:
+            columns["secret"] = self._vault.seal(configuration.secret, repo.identity(directory.id))
         moved = columns.get("app_url", directory.app_url) != directory.app_url
         if moved or settings != json.loads(directory.settings):
-            columns["cursor"] = ""  # it was of another directory, or of another part of it
+            columns["cursor"] = ""  # the next reading is of another directory, or another part of it
         repo.update(tx, directory.id, columns, at)
         after = repo.get(tx, directory.id)
         assert after is not None  # noqa: S101  it was just written
-        hidden: dict[str, JSON] = {"secret": HIDDEN} if said.secret else {}
-        repo.note(tx, "directory.save", after, at, changed({**before, **hidden}, {**_told(after), **hidden}))
+        hidden: dict[str, JSON] = {"secret": HIDDEN} if configuration.secret else {}
+        repo.note(tx, "directory.save", after, at, changed({**before, **hidden}, {**_audited(after), **hidden}))
         return after
 
     def make(self, tx: Tx, domain_id: int, name: str, kind: DirectoryKind) -> Directory:
-        """The domain's directory of that name, which is made where it is not there. Conflict: too many."""
-        known = repo.standing(tx, domain_id, name)
+        """Return the domain's directory of that name, which is created if it does not exist. Conflict: too many."""
+        known = repo.named_for_use(tx, domain_id, name)
         if known is not None:
             return known
         if len(repo.of_domain(tx, domain_id)) >= MOST_DIRECTORIES:
@@ -150,7 +150,7 @@ class Directories:
     # --- imports ----------------------------------------------------------------------------------------------------
 
     async def import_ldif(self, domain_id: int, file: str, file_name: str, name: str, *, complete: bool) -> int:
-        """Queue the import of an uploaded file; the job's id. Conflict: too many wait."""
+        """Queue the import of an uploaded file; return the job's id. Conflict: too many wait."""
 
         def work(tx: Tx) -> int:
             directory = self.make(tx, domain_id, name or LDIF_NAME, DirectoryKind.LDIF)
@@ -160,7 +160,7 @@ class Directories:
         return await self._asked(work)
 
     async def import_users(self, wanted: Sequence[Reading]) -> list[int]:
-        """Queue readings, all or none; the jobs' ids."""
+        """Queue readings, all or none; return the ids of the jobs."""
 
         def work(tx: Tx) -> list[int]:
             found = list[int]()
@@ -174,11 +174,11 @@ class Directories:
         return await self._asked(work)
 
     async def sync(self, domain_id: int, name: str, *, full: bool = False) -> int:
-        """Queue a reading of a directory as it is set; the job's id. NotFound; Invalid: it is not read by the
-        service; Conflict: too many wait. One that waits already is the one."""
+        """Queue a reading with the stored settings unless one is queued already; return the job's id. NotFound;
+        Invalid: the service does not read the directory; Conflict: too many wait."""
 
         def work(tx: Tx) -> int:
-            directory = repo.standing(tx, domain_id, name)
+            directory = repo.named_for_use(tx, domain_id, name)
             if directory is None:
                 raise NotFound(NO_DIRECTORY)
             if directory.kind not in READ_BY_SERVICE or not (directory.app_url or directory.settings != "{}"):
@@ -211,15 +211,15 @@ class Directories:
         return result
 
     def queue(self, tx: Tx, directory: Directory, new: NewJob) -> int:
-        """Queue a job in a transaction, after which `jobs.wake` is called; its id. Conflict: too many wait."""
+        """Queue a job in a transaction, which `jobs.wake` must follow; return its id. Conflict: too many wait."""
         job_id = self.jobs.add(tx, directory.domain_id, new)
-        told: dict[str, JSON] = {"import": job_id, "kind": new.kind.value, "file": new.file_name or None}
-        changes = changed({}, {name: value for name, value in told.items() if value is not None})
+        file: dict[str, JSON] = {"file": new.file_name} if new.file_name else {}
+        changes = changed({}, {"import": job_id, "kind": new.kind.value, **file})
         repo.note(tx, "directory.import", directory, self._clock(), changes)
         return job_id
 
     def _read_from(self, tx: Tx, domain_id: int, name: str, app_url: str) -> Directory:
-        """The directory that is meant by a name, or by where it is."""
+        """Return the directory with a name, or with an appUrl of the same host and port."""
         ((host, port),) = hosts_of(app_url)
         if not name:
             for each in repo.of_domain(tx, domain_id):
@@ -246,20 +246,20 @@ class Directories:
         return await self._store.read(work)
 
     async def named(self, domain_id: int, name: str) -> Directory:
-        """The domain's directory of that name. NotFound."""
+        """Return the domain's directory of that name. NotFound."""
         directory = await self._store.read(lambda tx: repo.named(tx, domain_id, name))
         if directory is None:
             raise NotFound(NO_DIRECTORY)
         return directory
 
     def check_key(self, tx: Tx) -> None:
-        """Open a secret in a store that is to take the place of this one. SecretError."""
+        """Open a secret of a store that will replace this one. SecretError."""
         repo.check_key(tx, self._vault)
 
 
 def _goes_elsewhere(directory: Directory, columns: Mapping[str, Value], settings: Mapping[str, str]) -> bool:
-    """Whether a directory's secret would be sent to another, as another, or shown to who has another certificate: who
-    may set a directory must not get to see the secret that somebody else has given."""
+    """Return whether the stored secret would be sent to another server, as another account, or to the holder of another
+    certificate. An operator must not obtain a secret that another operator has entered."""
     known = {"kind": directory.kind, "account_name": directory.account_name, "app_url": directory.app_url}
     before: dict[str, str] = json.loads(directory.settings)
     return any(columns.get(name, value) != value for name, value in known.items()) or any(
@@ -267,15 +267,16 @@ def _goes_elsewhere(directory: Directory, columns: Mapping[str, Value], settings
     )
 
 
-def _told(directory: Directory) -> dict[str, JSON]:
-    """What the audit trail tells of a directory."""
+def _audited(directory: Directory) -> dict[str, JSON]:
+    """Return a directory as the audit trail shows it."""
     settings: dict[str, JSON] = json.loads(directory.settings)
     own: dict[str, JSON] = {"kind": directory.kind, "accountName": directory.account_name, "appUrl": directory.app_url}
     return {**own, **settings}
 
 
-def _kind_said(known: Directory | None, app_url: str) -> DirectoryKind:
-    """What a directory is of which nobody says it: what it was, unless files filled it that is now to be read."""
+def _kind_of(known: Directory | None, app_url: str) -> DirectoryKind:
+    """Return the kind of a directory that is saved without one: its present kind, or that of its appUrl if it is new or
+    was filled by files."""
     if known is None or (known.kind == DirectoryKind.LDIF and app_url):
         return kind_of(app_url)
     return DirectoryKind(known.kind)

@@ -12,12 +12,12 @@ from sallyport.directory.mapping import FieldMapping
 from sallyport.store.model import Tx
 
 MOST_ERRORS: Final = 20
-"""So many of the first errors are kept with a job."""
+"""Errors that are kept with a job, the first ones."""
 LONGEST_ERROR: Final = 500
 
 
 class State(StrEnum):
-    """Of a job."""
+    """The state of a job."""
 
     QUEUED = "QUEUED"
     RUNNING = "RUNNING"
@@ -30,7 +30,7 @@ OPEN: Final = frozenset({State.QUEUED, State.RUNNING})
 
 
 class Removals(IntEnum):
-    """Whether a job may remove most of what a directory has: it stops before it does, until somebody confirms it."""
+    """Whether a job may remove most of a directory: it stops before that, until an admin confirms it."""
 
     FEW = 0
     STOPPED = 1
@@ -38,8 +38,8 @@ class Removals(IntEnum):
 
 
 class Kind(StrEnum):
-    """What a job does: reads an uploaded file, what an agent has sent, or a directory; maps what is there anew; or
-    removes the directory with all that is known of it."""
+    """The work of a job: import an uploaded file, an agent's run, or a reading; apply a changed mapping; or remove the
+    directory with its people and groups."""
 
     LDIF = "ldif"
     AGENT = "agent"
@@ -50,8 +50,8 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job as it is stored. file: its name among the files of imports. complete: who is not told of is gone.
-    source, errors: JSON. position: lines of the prepared file that are written. removals: a Removals. Times in
+    """A stored job. file: name of the file in `ImportFiles`. complete: remove the entries that the source lacks.
+    source, errors: JSON. position: number of written lines of the prepared file. removals: a Removals. Times in
     microseconds."""
 
     id: int
@@ -84,7 +84,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class NewJob:
-    """A job to be. source: JSON of what is read where that is not as the directory has it; secret: for it."""
+    """A new job. source: JSON of settings that replace the directory's own; secret: for these."""
 
     directory_id: int
     kind: Kind
@@ -96,12 +96,12 @@ class NewJob:
 
 
 ATTRIBUTES: Final = "attributes"
-"""A setting of a Source that nobody sets: what the mappings take, with commas between them."""
+"""The setting of a Source that has the attributes of all mappings, with commas between them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A directory that is read over a network. kind: of the directory. settings: as `directory.model` names them, and
+    """A directory to read over a network. kind: of the directory. settings: by the names of `SaveDirectory`, and
     ATTRIBUTES."""
 
     domain_id: int
@@ -113,16 +113,16 @@ class Source:
 
 
 Read: TypeAlias = Callable[[Source, str, bool], AbstractAsyncContextManager[AsyncIterator[Batch]]]
-"""Reads a directory: source, the cursor of the reading before, and whether all of it is to be read; the batches, while
-the block lasts. SallyportError: what is wrong, for a person; what was told until then is thrown away."""
+"""Reads a directory: takes the source, the cursor of the last reading, and whether to read everything; returns a
+context manager of batches. SallyportError: the reading failed, and its batches are discarded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One import as its transactions see it. marks: what was told of is marked, since the rest is gone at the end.
-    mapped: the attributes that this mapping, and those of groups, take. started_at: microseconds. former: the mappings
-    of groups that it has removed, by name without case, for those that are made anew behind them; a restart in between
-    forgets them."""
+    """An import as its transactions see it. marks: mark each entry that the source has, since the others are removed at
+    the end. mapped: the attributes of the mappings of the directory and its groups. started_at: microseconds. former:
+    mappings of groups that this import has removed, by folded name, for groups that it adds again later; a restart
+    loses them."""
 
     domain_id: int
     directory_id: int
@@ -137,8 +137,8 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """What may have become of an entry that nobody has changed: its name, with that of a unit above it, and whether it
-    may log in, with time. Empty: not told."""
+    """The present name and status of an unchanged entry: a unit above it may have been renamed, and time may have
+    changed its status. Empty: not known."""
 
     dn: str
     dn_key: bytes
@@ -147,7 +147,7 @@ class Moved:
 
 @dataclass(slots=True)
 class Counts:
-    """What has become of entries. changed: anything that a login may look at."""
+    """Numbers of entries by result."""
 
     added: int = 0
     updated: int = 0
@@ -157,7 +157,7 @@ class Counts:
 
     @property
     def changed(self) -> bool:
-        """Whether anything is not as it was."""
+        """Return whether anything that logins read has changed."""
         return bool(self.added or self.updated or self.removed)
 
     def __iadd__(self, other: "Counts") -> "Counts":
@@ -170,10 +170,10 @@ class Counts:
 
 
 class Revocations(Protocol):
-    """Ends the sessions of users once the transaction is through, in domains that say so."""
+    """Ends the sessions of users after the transaction, in domains that are configured so."""
 
     def revoke(self, tx: Tx, domain_id: int, names: Sequence[str], reason: str) -> None:
-        """Users of a domain lose their access. reason: for a person."""
+        """Revoke the access of users of a domain. reason: for the admin."""
 
     def group_matters(self, domain_id: int, group: str) -> bool:
-        """Whether to lose a group is to lose access."""
+        """Return whether a login rule of the domain names the group."""

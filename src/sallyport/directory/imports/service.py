@@ -1,13 +1,13 @@
-"""The jobs: imports in the background of the service, in their turns (`turns`).
+"""The jobs: imports in the background of the service.
 
-A job goes through three steps, each of which leaves something behind that a restart goes on from: all of its source is
-in a file (an upload, what an agent has sent, or a directory that is read now); a child process has prepared that file;
-it is written, and the job knows how far. A job that runs when the service stops is RUNNING in the store, and goes on
-with the next start.
+A job has three steps, and a restart continues with the step that was not completed. The source is complete in a file:
+an upload, the run of an agent, or a directory that is read now (`collect`). A child process has prepared that file.
+The prepared lines are written, and the job's row has the position. A job that runs when the service stops is RUNNING
+in the store, and continues after the start.
 """
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Final
@@ -19,19 +19,17 @@ from sallyport.base.actor import Actor, acting_as
 from sallyport.base.clock import SECOND, Clock
 from sallyport.base.errors import Conflict, Contradiction, Invalid, NotFound, SallyportError, StoreError
 from sallyport.base.ids import new_error_id
-from sallyport.base.secret import Secret
 from sallyport.base.wire import JSON
 from sallyport.directory import repo as directories
 from sallyport.directory.directory import CLOUD, Directory
 from sallyport.directory.entries import repo as entries
-from sallyport.directory.entry import Entry
 from sallyport.directory.imports import repo
 from sallyport.directory.imports.applier import Applier
 from sallyport.directory.imports.child import LIMITS, Limits, prepare
-from sallyport.directory.imports.files import LARGEST, ImportFiles
+from sallyport.directory.imports.collect import Collector
+from sallyport.directory.imports.files import ImportFiles
 from sallyport.directory.imports.finish import Finisher, Losses
 from sallyport.directory.imports.job import (
-    ATTRIBUTES,
     Job,
     Kind,
     NewJob,
@@ -39,11 +37,9 @@ from sallyport.directory.imports.job import (
     Removals,
     Revocations,
     Run,
-    Source,
     State,
 )
-from sallyport.directory.imports.lines import gathered
-from sallyport.directory.imports.turns import Turns
+from sallyport.directory.imports.scheduler import Scheduler
 from sallyport.directory.mapping import FieldMapping
 from sallyport.directory.principals import Invalidations
 from sallyport.metrics import DirectoryMetrics
@@ -52,12 +48,12 @@ from sallyport.store.model import Store, Tx
 from sallyport.store.vault import Vault
 
 MOST_WAITING: Final = 20
-"""Jobs of a domain that wait or run."""
+"""Jobs of a domain that wait or run, at most."""
 TOO_MANY_WAIT: Final = f"{MOST_WAITING} imports of the domain are not done yet"
 KEPT: Final = 200
-"""Jobs of a domain that are over and still shown."""
+"""Ended jobs of a domain that are kept."""
 FEW_REMOVALS: Final = 20
-"""So many are removed however few there are; of more, not more than half."""
+"""Removals that need no confirmation; more than these need one if they are more than half."""
 LOOK_S: Final = 5.0
 AGAIN_S: Final = 5.0
 
@@ -65,8 +61,8 @@ log = structlog.get_logger()
 
 
 class Jobs:
-    """The jobs of all domains, done while `run` runs. readers: by the kind of the directory. changed: is called with
-    the id of each domain that an import has changed. limits: of the child process that prepares a file."""
+    """The jobs of all domains; `run` runs them. readers: by the kind of directory. changed: is called with the id of
+    each domain that an import has changed. limits: of the child process that prepares a file."""
 
     def __init__(
         self,
@@ -83,10 +79,7 @@ class Jobs:
     ) -> None:
         self._store = store
         self.limits = limits
-        self.largest = LARGEST
-        self._vault = vault
         self._files = files
-        self._readers = readers
         self._clock = clock
         self._metrics = metrics
         self._invalidations = Invalidations(changed)
@@ -94,37 +87,38 @@ class Jobs:
         self._finisher = Finisher(store, clock, self._invalidations.changed)
         self._losses = Losses(store, files, revocations)
         self._wake = trio.Event()
-        self._turns = Turns()
+        self._scheduler = Scheduler()
+        self.collector = Collector(store, vault, files, readers)
 
-    # --- for others -------------------------------------------------------------------------------------------------
+    # --- requests ---------------------------------------------------------------------------------------------------
 
     def add(self, tx: Tx, domain_id: int, new: NewJob) -> int:
-        """Queue a job, in the transaction of who asks for it, who then calls `wake`. Conflict: too many wait."""
+        """Queue a job in the caller's transaction, which `wake` must follow. Conflict: too many wait."""
         if repo.open_jobs(tx, domain_id) >= MOST_WAITING:
             raise Conflict(TOO_MANY_WAIT)
         job_id = repo.add(tx, domain_id, new, self._clock())
         if new.secret is not None:
-            repo.set_secret(tx, job_id, self._vault.seal(new.secret, _identity(job_id)))
+            self.collector.keep_secret(tx, job_id, new.secret)
         repo.purge(tx, domain_id, KEPT)
         return job_id
 
     def wake(self) -> None:
-        """There is a job."""
+        """Look for due jobs now."""
         self._wake.set()
 
     async def get(self, job_id: int) -> Job:
-        """A job. NotFound."""
+        """Return a job. NotFound."""
         job = await self._store.read(lambda tx: repo.get(tx, job_id))
         if job is None:
             raise NotFound("import not found")
         return job
 
     async def page(self, domain_id: int, offset: int, limit: int) -> list[Job]:
-        """Jobs of a domain, the newest first."""
+        """Return jobs of a domain, newest first."""
         return await self._store.read(lambda tx: repo.page(tx, domain_id, offset, limit))
 
     async def cancel(self, job: Job) -> None:
-        """End a job; what it has written stays. Conflict: it is over."""
+        """Cancel a job; what it has written stays. Conflict: it is over."""
 
         def work(tx: Tx) -> None:
             if not repo.end(tx, job.id, State.CANCELLED, "cancelled", self._clock()):
@@ -132,11 +126,11 @@ class Jobs:
             self._note(tx, job, "directory.import.cancel")
 
         await self._store.write(work)
-        if not self._turns.cancel(job.id):
+        if not self._scheduler.cancel(job.id):
             await self._put_away(job.id)
 
     async def confirm(self, job: Job) -> None:
-        """Let a job that has stopped remove what it has found missing. Conflict: it has not, or too many wait."""
+        """Continue a job that stopped before its removals. Conflict: it did not, or too many wait."""
 
         def work(tx: Tx) -> None:
             if repo.open_jobs(tx, job.domain_id) >= MOST_WAITING:
@@ -149,13 +143,13 @@ class Jobs:
         self.wake()
 
     def forget(self) -> None:
-        """The store was replaced: no job of before goes on."""
-        self._turns.cancel_all()
+        """Cancel the running jobs: the store was replaced."""
+        self._scheduler.cancel_all()
 
     # --- in the background ------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Do the jobs, until cancelled."""
+        """Run the jobs, until cancelled."""
         with suppress(StoreError):
             for domain_id, at in await self._store.read(repo.last_done):
                 self._metrics.succeeded(domain_id, at / SECOND)
@@ -166,34 +160,34 @@ class Jobs:
             while True:
                 self._wake = trio.Event()
                 try:
-                    for job in await self._store.read(self._turns.look()):
-                        self._turns.begin(job)
+                    for job in await self._store.read(self._scheduler.due()):
+                        self._scheduler.begin(job)
                         nursery.start_soon(self._do, job)
                 except StoreError as error:
-                    log.warning("imports are not looked after", error=str(error))
+                    log.warning("imports_not_started", error=str(error))
                 with trio.move_on_after(LOOK_S):
                     await self._wake.wait()
 
     async def _do(self, job: Job) -> None:
-        """One job, until it is over, waits for the store, or the service stops."""
+        """Run a job until it has ended, waits for the store, or the service stops."""
         waits = False
-        with self._turns.keeping(job):
-            with self._turns.at_work(job):
+        with self._scheduler.domain_taken(job):
+            with self._scheduler.running(job):
                 waits = await self._attempt(job)
-            if waits:  # without keeping other domains' jobs from their turn
+            if waits:  # while jobs of other domains start
                 self.wake()
                 await trio.sleep(AGAIN_S)
         self.wake()
         await self._put_away(job.id)
 
     async def _attempt(self, job: Job) -> bool:
-        """Do a job; whether it is to be done again when the store takes it."""
+        """Run a job; return whether to run it again once the store works."""
         try:
             with acting_as(Actor("service", f"import {job.id}")):
                 await self._perform(job)
         except StoreError as error:
             if not isinstance(error, Contradiction):
-                log.warning("an import waits for the store", job=job.id, error=str(error))
+                log.warning("import_waits_for_store", job=job.id, error=str(error))
                 return True
             await self._fail_by_fault(job)
         except (SallyportError, OSError) as error:
@@ -205,18 +199,18 @@ class Jobs:
         return False
 
     async def _fail_by_fault(self, job: Job) -> None:
-        """End a job by an error of the program that is being handled."""
+        """End a job with the unexpected error that is being handled."""
         error_id = new_error_id()
-        log.exception("an import failed", job=job.id, error_id=error_id)
+        log.exception("import_failed", job=job.id, error_id=error_id)
         await self._fail(job, f"internal error {error_id}, see the log of the service")
 
     async def _fail(self, job: Job, message: str) -> None:
-        log.warning("an import failed", job=job.id, domain=job.domain_id, error=message)
+        log.warning("import_failed", job=job.id, domain=job.domain_id, error=message)
         with suppress(StoreError):
             await self._store.write(partial(self._end, job=job, state=State.FAILED, message=message))
 
     async def _put_away(self, job_id: int) -> None:
-        """Count a job that is over, and delete its files."""
+        """Count a job that has ended, and delete its files."""
         with suppress(StoreError, OSError, NotFound):
             job = await self.get(job_id)
             if job.ended_at is not None:
@@ -242,12 +236,12 @@ class Jobs:
             partial(entries.attributes_wanted, directory_id=directory.id, mapping=directory.mapping)
         )
         if job.kind == Kind.READING and not job.file:
-            await self._collect(job, directory, mapped)
-        async with self._turns.writing:
+            await self.collector.collect(job, directory, mapped)
+        async with self._scheduler.writers:
             await self._write(job, directory, mapped)
 
     async def _write(self, job: Job, directory: Directory, mapped: frozenset[str]) -> None:
-        """Write what is in the job's file, or follows from what is known, to its end."""
+        """Write the entries of the job's file, and what follows from them."""
         writes = job.kind not in (Kind.MAPPING, Kind.REMOVAL) and job.removals != Removals.CONFIRMED
         if writes:
             await self._prepare(await self.get(job.id), mapped)
@@ -288,53 +282,6 @@ class Jobs:
         if not await self._store.read(partial(directories.of_domain, domain_id=job.domain_id)):
             self._metrics.forget(job.domain_id)
 
-    async def _collect(self, job: Job, directory: Directory, mapped: Collection[str]) -> None:
-        """Read a directory into a file. Refused, OSError: it could not be read; nothing has changed."""
-        read = self._readers.get(directory.kind)
-        if read is None:
-            raise Invalid(f"a directory of the kind {directory.kind} is not read by the service")
-        source = await self._source(job, directory, mapped)
-        full = not directory.cursor or bool(job.complete) or bool(job.source)
-        name = await trio.to_thread.run_sync(self._files.new, "spool", 0)
-        size, complete, cursor = 0, False, ""
-        try:
-            async with read(source, "" if full else directory.cursor, full) as batches:
-                async for batch in batches:
-                    size += await trio.to_thread.run_sync(self._spool, name, batch.entries, size)
-                    complete, cursor = complete or batch.complete, batch.cursor or cursor
-            if not size:
-                self._spool(name, (), 0)
-            complete &= not job.source or bool(job.complete)  # what was asked for may be a part of the directory
-            collected = partial(repo.collected, job_id=job.id, file=name, cursor=cursor, complete=complete)
-            await self._store.write(collected)
-        except BaseException:
-            self._files.delete(name)
-            raise
-
-    def _spool(self, name: str, batch: Sequence[Entry], at: int) -> int:
-        """Write a batch at the end of a file; its size. Invalid: the file is too large; StoreFull, OSError."""
-        octets = gathered(batch)
-        if at + len(octets) > self.largest:
-            raise Invalid(f"a reading has at most {self.largest >> 20} MiB")
-        self._files.check_room()
-        self._files.append(name, octets, at)
-        return len(octets)
-
-    async def _source(self, job: Job, directory: Directory, mapped: Collection[str]) -> Source:
-        """What is read, and with which secret: the directory's goes nowhere but where the directory is. SecretError."""
-        settings: dict[str, str] = json.loads(directory.settings)
-        own: dict[str, str] = json.loads(job.source) if job.source else {}
-        sealed = await self._store.read(lambda tx: repo.secret(tx, job.id))
-        secret = None
-        if sealed is not None:
-            secret = Secret(self._vault.open(sealed, _identity(job.id)))
-        elif directory.secret is not None and not job.source:
-            secret = Secret(self._vault.open(directory.secret, directories.identity(directory.id)))
-        app_url = own.pop("appUrl", directory.app_url)
-        settings |= {**own, ATTRIBUTES: ",".join(sorted(mapped))}
-        account = "" if job.source else directory.account_name
-        return Source(job.domain_id, directory.kind, app_url, account, settings, secret)
-
     async def _prepare(self, job: Job, mapped: Collection[str]) -> None:
         """Prepare the job's file in a child process. Invalid: the file has an error, or needs too much."""
         source, target = self._files.path(job.file), self._files.prepared(job.file)
@@ -345,7 +292,7 @@ class Jobs:
         await self._store.write(partial(repo.prepared, job_id=job.id, total=done.total, skipped=done.skipped))
 
     async def _finish(self, run: Run) -> str:
-        """What follows from all entries together; what there is to tell."""
+        """Do what follows from all entries together; return the message of the job."""
         job, message, stops = await self.get(run.job_id), "", ""
         if run.marks and job.kind == Kind.LDIF and job.failed:
             message = "nothing was removed, since some entries could not be used"
@@ -362,7 +309,7 @@ class Jobs:
         return message
 
     async def _too_many(self, job: Job, run: Run) -> str:
-        """Why a job must not remove what it has found missing; empty: it may."""
+        """Return why the job must not remove the missing entries; empty: it may."""
         if job.removals == Removals.CONFIRMED:
             return ""
         for table, kind in (("directory_users", "users"), ("directory_groups", "groups")):
@@ -396,7 +343,3 @@ class Jobs:
             target=f"import {job.id} of {job.directory_name}",
             changes=audit.changed({"state": job.state}, {"state": now.state, **counts}),
         )
-
-
-def _identity(job_id: int) -> str:
-    return f"directory_jobs/{job_id}/secret"

@@ -1,0 +1,86 @@
+"""Read a directory over a network into a job's file."""
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
+
+import trio
+
+from sallyport.base.errors import Invalid
+from sallyport.base.secret import Secret
+from sallyport.directory import repo as directories
+from sallyport.directory.directory import Directory
+from sallyport.directory.entry import Entry
+from sallyport.directory.imports import repo
+from sallyport.directory.imports.files import LARGEST, ImportFiles
+from sallyport.directory.imports.job import ATTRIBUTES, Job, Read, Source
+from sallyport.directory.imports.lines import gathered
+from sallyport.store.model import Store, Tx
+from sallyport.store.vault import Vault
+
+
+class Collector:
+    """Reads directories. readers: by the kind of directory. largest: octets of a file."""
+
+    def __init__(self, store: Store, vault: Vault, files: ImportFiles, readers: Mapping[str, Read]) -> None:
+        self.largest = LARGEST
+        self._store = store
+        self._vault = vault
+        self._files = files
+        self._readers = readers
+
+    def keep_secret(self, tx: Tx, job_id: int, secret: bytes) -> None:
+        """Store the secret that a job binds with, until the job ends."""
+        repo.set_secret(tx, job_id, self._vault.seal(secret, _identity(job_id)))
+
+    async def collect(self, job: Job, directory: Directory, mapped: Collection[str]) -> None:
+        """Read a directory into a file. Refused, OSError: it could not be read; nothing has changed."""
+        read = self._readers.get(directory.kind)
+        if read is None:
+            raise Invalid(f"a directory of the kind {directory.kind} is not read by the service")
+        source = await self._source(job, directory, mapped)
+        full = not directory.cursor or bool(job.complete) or bool(job.source)
+        name = await trio.to_thread.run_sync(self._files.new, "spool", 0)
+        size, complete, cursor = 0, False, ""
+        try:
+            async with read(source, "" if full else directory.cursor, full) as batches:
+                async for batch in batches:
+                    size += await trio.to_thread.run_sync(self._append, name, batch.entries, size)
+                    complete, cursor = complete or batch.complete, batch.cursor or cursor
+            if not size:
+                self._append(name, (), 0)
+            complete &= not job.source or bool(job.complete)  # the request may be for a part of the directory
+            collected = partial(repo.collected, job_id=job.id, file=name, cursor=cursor, complete=complete)
+            await self._store.write(collected)
+        except BaseException:
+            self._files.delete(name)
+            raise
+
+    def _append(self, name: str, entries: Sequence[Entry], at: int) -> int:
+        """Append entries to a file; return their octets. Invalid: the file is too large; StoreFull, OSError."""
+        octets = gathered(entries)
+        if at + len(octets) > self.largest:
+            raise Invalid(f"a reading has at most {self.largest >> 20} MiB")
+        self._files.check_room()
+        self._files.append(name, octets, at)
+        return len(octets)
+
+    async def _source(self, job: Job, directory: Directory, mapped: Collection[str]) -> Source:
+        """Return what to read and the secret. The directory's own secret is used only for its own settings.
+        SecretError."""
+        settings: dict[str, str] = json.loads(directory.settings)
+        own: dict[str, str] = json.loads(job.source) if job.source else {}
+        sealed = await self._store.read(lambda tx: repo.secret(tx, job.id))
+        secret = None
+        if sealed is not None:
+            secret = Secret(self._vault.open(sealed, _identity(job.id)))
+        elif directory.secret is not None and not job.source:
+            secret = Secret(self._vault.open(directory.secret, directories.identity(directory.id)))
+        app_url = own.pop("appUrl", directory.app_url)
+        settings |= {**own, ATTRIBUTES: ",".join(sorted(mapped))}
+        account = "" if job.source else directory.account_name
+        return Source(job.domain_id, directory.kind, app_url, account, settings, secret)
+
+
+def _identity(job_id: int) -> str:
+    return f"directory_jobs/{job_id}/secret"

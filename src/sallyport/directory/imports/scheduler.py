@@ -1,0 +1,74 @@
+"""Which jobs run: one of a domain at a time, two of a tenant, and two of all that write.
+
+A directory decides how long its reading takes, which may have no end. So a reading takes no place that another tenant
+could use. Writing takes as long as there is something to write: there, first come, first served.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import trio
+
+from sallyport.directory.imports import repo
+from sallyport.directory.imports.job import Job
+from sallyport.store.model import Work
+
+AT_ONCE: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    tenant_id: int
+    scope: trio.CancelScope
+
+
+class Scheduler:
+    """The running jobs. writers: the places of the jobs that write."""
+
+    def __init__(self) -> None:
+        self.writers = trio.CapacityLimiter(AT_ONCE)
+        self._running: dict[int, _Running] = {}
+        self._domains: set[int] = set()
+
+    def due(self) -> Work[list[Job]]:
+        """Return the read of the jobs that may start now. `begin` must be called for each."""
+        held = Counter(each.tenant_id for each in self._running.values())
+        return partial(repo.waiting, busy=frozenset(self._domains), held=held, most=AT_ONCE)
+
+    def begin(self, job: Job) -> None:
+        """Start a job; `domain_taken` must follow."""
+        self._domains.add(job.domain_id)
+        self._running[job.id] = _Running(job.tenant_id, trio.CancelScope())
+
+    @contextmanager
+    def domain_taken(self, job: Job) -> Iterator[None]:
+        """Start no other job of the domain within the block."""
+        try:
+            yield
+        finally:
+            self._domains.discard(job.domain_id)
+
+    @contextmanager
+    def running(self, job: Job) -> Iterator[None]:
+        """Count the job among its tenant's within the block, which `cancel` ends."""
+        try:
+            with self._running[job.id].scope:
+                yield
+        finally:
+            del self._running[job.id]
+
+    def cancel(self, job_id: int) -> bool:
+        """Cancel a running job; return whether it was running."""
+        if job_id not in self._running:
+            return False
+        self._running[job_id].scope.cancel()
+        return True
+
+    def cancel_all(self) -> None:
+        """Cancel all running jobs."""
+        for each in self._running.values():
+            each.scope.cancel()
