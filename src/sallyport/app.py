@@ -16,8 +16,7 @@ from sallyport.base.config import Address, Settings
 from sallyport.base.errors import ConfigError, SecretError
 from sallyport.base.wire import JSON
 from sallyport.certs.credentials import Certificates, Credentials
-from sallyport.did.area import Issuing
-from sallyport.did.holding import Holding
+from sallyport.did.area import DidArea
 from sallyport.directory.area import DirectoryArea
 from sallyport.directory.readers import readers
 from sallyport.domains.domain import FirstFactor
@@ -166,18 +165,6 @@ class App:
         self.http = overrides.http or HttpFactory(egress=settings.egress)
         self.dynamic, self.revocations = self._dynamic_authorization()
         self._wire_endpoints(vault)
-        self.issuing = Issuing(
-            store,
-            vault,
-            CredentialMetrics(registry),
-            self.holding.keys,
-            self.revocations,
-            self.holding.presentations,
-            lambda: settings.did_base(self.http_address),
-            clock,
-            http=self.http,
-            hosts=settings.did_web_hosts,
-        )
         self.directory = DirectoryArea(
             store,
             vault,
@@ -227,21 +214,26 @@ class App:
             self.configuration.on_replaced(forget)
 
     def _wire_endpoints(self, vault: Vault) -> None:
-        self.holding = Holding(
+        self.did = DidArea(
             self.store,
             vault,
+            self.revocations,
             self.tenancy,
             AccessTargets(),
             Guesses(burst=WRONG_WALLET_KEYS),
+            CredentialMetrics(self.registry),
             PresentationMetrics(self.registry),
+            lambda: self.settings.did_base(self.http_address),
             self.clock,
+            http=self.http,
+            hosts=self.settings.did_web_hosts,
         )
         self.users = EndpointUsers(
             self.store,
             vault,
             self.clock,
             changed=self._user_changed,
-            deleted=lambda tx, ids: self.holding.users.unlink(tx, ids) or forget_users(tx, ids),
+            deleted=lambda tx, ids: self.did.users.unlink(tx, ids) or forget_users(tx, ids),
             renamed=release_names,
             revocations=self.revocations,
         )
@@ -250,7 +242,7 @@ class App:
         self.keys = Keys(self.store, self.clock, has_instance=self.instances.in_domain)
         self.policies = PasswordPolicies(self.store, self.instances, self.clock, deleted=forget_policies)
         self.groups = Groups(self.store, self.users, self.policies, self.clock)
-        self.accounts = Users(self.store, vault, self.users, self.policies, self.holding.users, self.clock)
+        self.accounts = Users(self.store, vault, self.users, self.policies, self.did.users, self.clock)
         self.agents = Agents(
             self.store,
             vault,
@@ -281,7 +273,7 @@ class App:
             domains=self.domains,
             users=self.users,
             seeds=self.seeds,
-            wallets=self.holding.prompts,
+            wallets=self.did.prompts,
             principals=self.directory.principals,
             sightings=self.devices.sightings,
             rules=self.rules,
@@ -354,7 +346,7 @@ class App:
         """End in a backup what must not come back with it."""
         now = self.clock()
         sessions.void(tx)
-        self.holding.presentations.void(tx)
+        self.did.requests.void(tx)
         endpoints_repo.void_codes(tx, now // (STEP_S * SECOND) + 1)  # a code counts one step early, too
         if revoke_tokens:
             tokens_repo.revoke_all(tx, at=now)
@@ -405,7 +397,7 @@ class App:
         self.users.check_key(tx)
         self.logins.providers.check_key(tx)
         self.logins.first.check_key(tx)
-        self.issuing.check_key(tx)
+        self.did.dids.check_key(tx)
         self.directory.directories.check_key(tx)
         self.agents.check_key(tx)
 

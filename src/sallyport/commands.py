@@ -157,7 +157,7 @@ def commands(app: App) -> Commands:
             policy_commands.commands(app.policies, app.tenancy),
             event_commands.commands(app.events, app.domains.anywhere, now_us),
             listen_commands.commands(app.senders, lambda host: app.clients.table.find(host) is not None),
-            did_commands.commands(app.issuing, app.domains.anywhere, now_us),
+            did_commands.commands(app.did, app.domains.anywhere, now_us),
             store_commands.commands(app.copies, app.rotation),
             log_commands.commands(),
         ]

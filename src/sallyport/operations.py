@@ -10,7 +10,6 @@ from sallyport.did import public as did_pages
 from sallyport.did.credentials import operations as credentials_api
 from sallyport.did.dids import operations as dids_api
 from sallyport.did.presentations import operations as presentations_api
-from sallyport.did.schemas import operations as schemas_api
 from sallyport.did.wallets import operations as wallets_api
 from sallyport.directory import operations as directories_api
 from sallyport.domains import operations as domains_api
@@ -53,8 +52,8 @@ def operations(app: App, gate: Gate) -> list[Operations]:
         events_api.operations(app.events, app.domains, gate),
         lockouts_api.operations(app.logins.lockouts, gate),
         audit_api.operations(app.audit, gate),
-        wallets_api.operations(app.holding.wallets, gate),
-        presentations_api.operations(app.holding.verifier, app.holding.presentations, gate),
+        wallets_api.operations(app.did.wallets, gate),
+        presentations_api.operations(app.did.verifier, app.did.presentations, gate),
         keys_api.operations(app.keys, app.agent_file, gate),
         instances_api.operations(app.instances, gate),
         directories_api.operations(app.directory, app.domain_ids, gate),
@@ -62,12 +61,12 @@ def operations(app: App, gate: Gate) -> list[Operations]:
         agents_api.operations(app.agents, gate),
         groups_api.operations(app.groups, gate),
         users_api.operations(app.accounts, app.seeds, app.enrolment_link, gate),
-        dids_api.operations(app.issuing.dids, gate),
-        schemas_api.operations(app.issuing.schemas, gate),
-        credentials_api.operations(app.issuing.credentials, now_us, gate),
+        dids_api.operations(app.did.dids, gate),
+        credentials_api.schema_operations(app.did.schemas, gate),
+        credentials_api.operations(app.did.credentials, now_us, gate),
     ]
 
 
 def pages(app: App, gate: Gate) -> list[BaseRoute]:
     """What needs no token: the page of an enrolment link, and what DIDs resolve to."""
-    return [*enrolments_page.routes(app.seeds), *did_pages.routes(app.issuing, gate)]
+    return [*enrolments_page.routes(app.seeds), *did_pages.routes(app.did, gate)]

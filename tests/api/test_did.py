@@ -105,8 +105,8 @@ def test_a_new_issuer(tenant: Tenant, method: str) -> None:
     assert re.fullmatch(r"\d\d-\d\d-\d{4} \d\d:\d\d:\d\d", row.pop("lastYpdatedAt"))
     assert row == {
         "id": answer["didId"], "DIDType": "Issuer", "didType": "Issuer", "domainId": tenant.domain, "did": answer["id"],
-        "issuerName": "n", "credentialIssued": 0, "desc": "d", "method": method, "issuerId": answer["didId"],
-        "walletUserId": 0,
+        "name": "n", "issuerName": "n", "credentialIssued": 0, "desc": "d", "method": method,
+        "issuerId": answer["didId"], "walletUserId": 0,
     }  # fmt: skip
 
 
@@ -233,7 +233,9 @@ def test_a_new_schema(tenant: Tenant) -> None:
     assert content["author"] == by and content["version"] == "1.0" and content["name"] == "Badge"
     assert content["Schema"] == {"$id": content["Schema"]["$id"], **JSON_SCHEMA}
     assert got(tenant, content["Schema"]["$id"]).json() == content
-    assert tenant.ask(SCHEMAS, domainId=tenant.domain, issuerDid=by) == [{"id": made["id"], "name": "Badge"}]
+    assert tenant.ask(SCHEMAS, domainId=tenant.domain, issuerDid=by) == [
+        {"id": made["id"], "name": "Badge", "author": by, "signed": True}
+    ]
     assert tenant.ask(SCHEMAS, domainId=tenant.domain, issuerDid=issuer(tenant)) == []
     assert "proof" not in schema(tenant, by, sign=False)["Schema"]
 
@@ -274,8 +276,11 @@ def test_a_new_credential(tenant: Tenant, path: str) -> None:
         "code": 200, "message": "1 credential(s)", "status": "Success", "domainId": tenant.domain, "count": 1,
         "credentials": [
             {
-                "id": made["id"], "issuerId": answer["credentials"][0]["issuerId"], "schemaId": sent["schemaId"],
-                "credentialId": made["credentialId"], "name": "Badge", "status": "ACTIVE", "expired": False,
+                "id": made["id"], "issuerId": answer["credentials"][0]["issuerId"], "issuerName": "The issuer",
+                "schemaId": sent["schemaId"], "schemaName": "Badge", "credentialId": made["credentialId"],
+                "name": "Badge", "status": "ACTIVE", "expired": False,
+                "issuedAt": answer["credentials"][0]["issuedAt"], "expireDate": "2999-01-01T00:00:00Z",
+                "issuerDid": sent["issuerDid"], "holderDid": DID, "epmUsername": "alice",
             }
         ],
     }  # fmt: skip

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sallyport.did.wallets.model import NewWallet
+from sallyport.did.wallets.wallet import NewWallet
 from sallyport.inventory.clients.plan import Wanted
 from sallyport.inventory.clients.service import NewClient
 from sallyport.store.copies import SqliteCopies
@@ -70,7 +70,7 @@ async def test_the_secrets_of_a_provider(areas: Areas, since: Since, name: str) 
 
 async def test_wallets(areas: Areas) -> None:
     """Neither the walletKey nor the token, of a registration and of a reset."""
-    wallets = areas.holding.wallets
+    wallets = areas.did.wallets
     made = await wallets.register(areas.tenant, NewWallet(areas.domain, "ann", "ann@corp.example", ""))
     again = await wallets.reset(areas.tenant, areas.domain, made.wallet_id)
     assert await nowhere(areas, made.wallet_key, made.token, again.wallet_key, again.token)

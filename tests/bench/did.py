@@ -19,14 +19,13 @@ from tabulate import tabulate
 from sallyport.base.clock import SECOND
 from sallyport.base.wire import JSON
 from sallyport.did.credentials import repo
-from sallyport.did.credentials.model import Credential, Status
+from sallyport.did.credentials.credential import Credential, Schema, Status
 from sallyport.did.crypto import jws, vc
 from sallyport.did.crypto.documents import did_of, key_did, resolve
 from sallyport.did.crypto.jws import Signer
 from sallyport.did.crypto.keys import ED25519, PrivateKey
 from sallyport.did.dids import repo as dids
-from sallyport.did.dids.model import Kind, NewDid
-from sallyport.did.schemas import repo as schemas
+from sallyport.did.dids.did import Kind, NewDid
 from sallyport.store.model import Tx
 from sallyport.store.search import Stretch
 from sallyport.store.sqlite import SqliteStore
@@ -207,7 +206,9 @@ def _begin(domain_id: int, token: str, tx: Tx) -> Callable[[Tx, int], None]:
     issuer = did("issuer", Kind.ISSUER)
     for number in range(WALLETS):
         did(f"holder {number}", Kind.USER)
-    schema = schemas.add(tx, tenant_id, domain_id, issuer, f"schema-{domain_id}", "Badge", "{}", START_US)
+    schema = repo.add_schema(
+        tx, Schema(0, tenant_id, domain_id, f"schema-{domain_id}", "Badge", "{}"), issuer, START_US
+    )
 
     def add(tx: Tx, number: int) -> None:
         if number % 65_536 == 0:

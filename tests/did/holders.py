@@ -12,9 +12,9 @@ import pytest
 
 from sallyport.base.clock import SECOND
 from sallyport.base.wire import JSON
+from sallyport.did.credentials.credential import NewSchema
 from sallyport.did.crypto.jws import Signer
-from sallyport.did.schemas.model import NewSchema
-from sallyport.did.wallets.model import NewWallet
+from sallyport.did.wallets.wallet import NewWallet
 from sallyport.web.scope import Caller, Role
 from tests.areas import Areas
 from tests.did.crypto.signers import did, signer
@@ -47,8 +47,8 @@ class World:
 
     def __init__(self, areas: Areas, issuer: Identity) -> None:
         self.areas = areas
-        self.holding = areas.holding
-        self.dids = areas.issuing.dids
+        self.did = areas.did
+        self.dids = areas.did.dids
         self.admin = Caller(0, 1, 1, areas.tenant, Role.ADMIN, "admin")
         self.identity = issuer
         self.issuer = issuer.issuer.did
@@ -62,7 +62,7 @@ class World:
     async def person(self, email: str, by: Signer, username: str = "") -> Person:
         """Somebody with a wallet; with a user name also with a credential that the wallet has accepted."""
         new = NewWallet(self.areas.domain, email.partition("@")[0], email, "")
-        made = await self.holding.wallets.register(self.areas.tenant, new)
+        made = await self.did.wallets.register(self.areas.tenant, new)
         jwk = by.key.public.jwk
         await self.dids.create_holder(self.areas.tenant, new_did(self.areas.domain), made.wallet_id, self.issuer, jwk)
         caller = await self.areas.tenancy.authenticate(made.token)
@@ -73,8 +73,8 @@ class World:
 
     async def give(self, person: Person, credential_id: int) -> None:
         """Assign a credential to a wallet, which accepts it."""
-        await self.holding.wallets.assign(self.areas.tenant, [(person.wallet_id, credential_id)])
-        await self.holding.wallets.acknowledge(person.caller, person.wallet_id, credential_id, accept=True)
+        await self.did.wallets.assign(self.areas.tenant, [(person.wallet_id, credential_id)])
+        await self.did.wallets.acknowledge(person.caller, person.wallet_id, credential_id, accept=True)
         person.credential, person.jwt = credential_id, await self.token(credential_id)
 
     async def issue(
@@ -85,7 +85,7 @@ class World:
         clock.pass_by(begins_s)
         claims: dict[str, JSON] = {"epmUsername": username} if username else {}
         new = NewSchema(issuer or self.issuer, "anything", ANY, sign=False)
-        schema = self.schema if username else (await self.areas.issuing.schemas.create(self.areas.tenant, new)).id
+        schema = self.schema if username else (await self.areas.did.schemas.create(self.areas.tenant, new)).id
         issued = await self.identity.issue(
             holder_did=holder_did,
             issuer_did=issuer or self.issuer,
@@ -99,7 +99,7 @@ class World:
 
     async def revoke(self, person: Person) -> None:
         """Revoke a person's credential."""
-        await self.areas.issuing.credentials.revoke(self.areas.domain, person.credential)
+        await self.areas.did.credentials.revoke(self.areas.domain, person.credential)
 
     async def token(self, credential_id: int) -> str:
         """A credential's token."""

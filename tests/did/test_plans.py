@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from sallyport.did.credentials import holders_repo as holders
 from sallyport.did.credentials import repo as credentials
-from sallyport.did.credentials.model import Status
+from sallyport.did.credentials.credential import Credential, Status
 from sallyport.did.dids import repo as dids
-from sallyport.did.dids.model import Kind, NewDid
-from sallyport.did.held import repo as held
+from sallyport.did.dids.did import Kind, NewDid
 from sallyport.did.presentations import repo as requests
 from sallyport.did.wallets import repo as wallets
-from sallyport.did.wallets.model import NewWallet
+from sallyport.did.wallets.wallet import NewWallet
 from sallyport.store.connections import SqliteTx
 from sallyport.store.counters import PART_BITS
 from sallyport.store.migrations import migrate
@@ -24,17 +24,21 @@ from tests.plans import plans
 
 PART = 1 << PART_BITS
 DEEP = Stretch(3, 500_000, 10)
+CREDENTIAL = Credential(
+    **dict.fromkeys(Credential.__dataclass_fields__, 7) | {"domain_id": 3}  # type: ignore[arg-type]
+)
 
 
 @pytest.mark.parametrize(
     "work",
     [
-        lambda tx: held.holder_of_user(tx, 3, "ann", "did:key:z", 0, 1),
-        lambda tx: held.holder_of_user(tx, 3, "ann", "did:key:z", 7, 1),
-        lambda tx: held.wallet_of_holder(tx, 3, "did:key:z"),
-        lambda tx: held.users_of_holder(tx, 3, "did:key:z"),
-        lambda tx: held.of_wallet(tx, 5, 1),
-        lambda tx: held.by_name(tx, 3, "urn:uuid:z"),
+        lambda tx: holders.holder_of_user(tx, 3, "ann", "did:key:z", 0, 1),
+        lambda tx: holders.holder_of_user(tx, 3, "ann", "did:key:z", 7, 1),
+        lambda tx: holders.wallet_of_holder(tx, 3, "did:key:z"),
+        lambda tx: holders.users_of_holder(tx, 3, "did:key:z"),
+        lambda tx: holders.users_of(tx, CREDENTIAL),
+        lambda tx: credentials.valid_of_wallet(tx, 5, 1),
+        lambda tx: credentials.by_uuid(tx, 3, "urn:uuid:z"),
         lambda tx: dids.get(tx, 3, "did:key:z", Kind.USER),
         lambda tx: dids.of_tenant(tx, 1, "did:key:z", Kind.ISSUER),
         lambda tx: dids.document(tx, "did:web:a.test"),
@@ -51,10 +55,9 @@ async def test_one_is_found_by_what_is_its_own(areas: Areas, work: Work[object])
     assert not [plan for plan in found if plan.startswith("SCAN") or plan.endswith(("(domain_id=?)", "(tenant_id=?)"))]
 
 
-@pytest.mark.parametrize("entries", [credentials.page, credentials.entries])
-async def test_any_page_of_credentials_is_found_by_its_places(areas: Areas, entries: object) -> None:
+async def test_any_page_of_credentials_is_found_by_its_places(areas: Areas) -> None:
     """The last one as quickly as the first."""
-    found = plans(areas.store.path, lambda tx: entries(tx, DEEP))  # type: ignore[operator]
+    found = plans(areas.store.path, lambda tx: credentials.page(tx, DEEP))
     assert "SEARCH credentials USING INDEX credentials_place (domain_id=? AND place>? AND place<?)" in found
     assert not [plan for plan in found if "SCAN" in plan or "TEMP B-TREE" in plan]
 

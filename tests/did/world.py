@@ -1,9 +1,8 @@
 """An issuer, a holder and a schema over `areas`."""
 
 from sallyport.base.wire import JSON
-from sallyport.did.credentials.model import Credential, NewCredential
-from sallyport.did.dids.model import NewDid, Record
-from sallyport.did.schemas.model import NewSchema, Schema
+from sallyport.did.credentials.credential import Credential, NewCredential, NewSchema, Schema
+from sallyport.did.dids.did import NewDid, Record
 from tests.areas import Areas
 from tests.did.crypto.signers import HOLDER
 
@@ -42,12 +41,12 @@ class Identity:
             "expires_at": None,
         }
         new = NewCredential(**{**fields, **changes})  # type: ignore[arg-type]
-        return await self.areas.issuing.credentials.issue(self.areas.tenant, new)
+        return await self.areas.did.credentials.issue(self.areas.tenant, new)
 
 
 async def identity(areas: Areas, method: str = "key", curve: str = "Ed25519") -> Identity:
     """An issuer of that method, with a holder and a schema."""
-    issuing = areas.issuing
+    issuing = areas.did
     issuer = await issuing.dids.create_issuer(areas.tenant, new_did(areas.domain, method, curve, "The issuer"))
     holder = await issuing.dids.create_holder(
         areas.tenant, new_did(areas.domain, name="Alice"), 0, issuer.did, HOLDER.key.public.jwk

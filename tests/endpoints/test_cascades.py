@@ -134,7 +134,7 @@ async def test_a_user_with_accounts_on_many_machines(areas: Areas) -> None:
     await assigned(areas, "agent_takeovers", ("domain_id", "instance_id", "account", "at"), rows)
 
     async def rename(store: Store, name: str = "eve") -> None:
-        accounts = Users(store, areas.vault, areas.users, areas.policies, areas.holding.users, areas.clock)
+        accounts = Users(store, areas.vault, areas.users, areas.policies, areas.did.users, areas.clock)
         await accounts.update(areas.domain, ann, UserChange(name))
 
     with pytest.raises(Conflict):
@@ -156,9 +156,9 @@ async def test_users_on_many_instances(areas: Areas) -> None:
     )
 
     def service(store: Store) -> Users:
-        known = EndpointUsers(store, areas.vault, areas.clock, deleted=areas.holding.users.unlink)
+        known = EndpointUsers(store, areas.vault, areas.clock, deleted=areas.did.users.unlink)
         known.slices = areas.users.slices
-        return Users(store, areas.vault, known, areas.policies, areas.holding.users, areas.clock)
+        return Users(store, areas.vault, known, areas.policies, areas.did.users, areas.clock)
 
     async def delete(store: Store) -> None:
         await service(store).remove(areas.domain, [Removal(ann, "", 0)])

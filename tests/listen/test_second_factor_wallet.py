@@ -41,7 +41,7 @@ class Desk:
 
     async def approve(self, request_id: int = 0) -> None:
         """Present ann's credential to a request, else to the oldest that is open."""
-        ann, presentations = self.world.ann, self.world.holding.presentations
+        ann, presentations = self.world.ann, self.world.did.presentations
         request, _ = await presentations.poll(ann.caller, ann.wallet_id, ann.wallet_key, ann.did, request_id)
         presentation = vc.present(
             [ann.jwt],
@@ -81,7 +81,7 @@ async def test_one_approval_is_one_accept(desk: Desk) -> None:
     assert (await answer(desk.wire, again))[0] == ACCESS_ACCEPT
     assert [status for _, status in await desk.requests()] == ["accepted", "open"]
     ann = desk.world.ann
-    await desk.world.holding.presentations.decline(ann.caller, ann.wallet_id, ann.did, strangers, None)
+    await desk.world.did.presentations.decline(ann.caller, ann.wallet_id, ann.did, strangers, None)
     assert (await answer(desk.wire, stranger, OTHER))[0] == ACCESS_REJECT
     await desk.wire.silence()
     assert sorted(await told(desk.world.areas)) == [

@@ -53,8 +53,8 @@ class WalletBench:
             self._news = trio.Event()
 
     async def _answer(self, request_id: int) -> None:
-        ann, presentations = self.world.ann, self.world.holding.presentations
-        if await self.world.holding.prompts.answer(request_id, within_s=0) is not None:
+        ann, presentations = self.world.ann, self.world.did.presentations
+        if await self.world.did.prompts.answer(request_id, within_s=0) is not None:
             return
         if self.behaviour is Behaviour.DENY:
             await presentations.decline(ann.caller, ann.wallet_id, ann.did, request_id, None)
@@ -75,7 +75,7 @@ class WalletBench:
     async def enrolled(self, domain_id: int, user: str, issuer_did: str, schema_id: int) -> bool:
         """Counted."""
         self.requests += 1
-        return await self.world.holding.prompts.enrolled(domain_id, user, issuer_did, schema_id)
+        return await self.world.did.prompts.enrolled(domain_id, user, issuer_did, schema_id)
 
     async def open(
         self,
@@ -90,7 +90,7 @@ class WalletBench:
     ) -> int | None:
         """Counted, and told to ann."""
         self.requests += 1
-        opened = await self.world.holding.prompts.open(
+        opened = await self.world.did.prompts.open(
             self.world.areas.domain,
             user,
             issuer_did,
@@ -107,9 +107,9 @@ class WalletBench:
     async def answer(self, request_id: int, *, within_s: float) -> bool | None:
         """Counted."""
         self.requests += 1
-        return await self.world.holding.prompts.answer(request_id, within_s=within_s)
+        return await self.world.did.prompts.answer(request_id, within_s=within_s)
 
     async def withdraw(self, request_id: int) -> None:
         """Counted."""
         self.requests += 1
-        await self.world.holding.prompts.withdraw(request_id)
+        await self.world.did.prompts.withdraw(request_id)

@@ -38,7 +38,7 @@ def tampered(jwt: str) -> str:
 
 async def documents(areas: Areas, *dids: str) -> dict[str, JSON]:
     """What DIDs resolve to here."""
-    return {each: (await areas.issuing.resolver.resolve(each)).content for each in dids}
+    return {each: (await areas.did.resolver.resolve(each)).content for each in dids}
 
 
 @pytest.mark.parametrize("method", ["key", "jwk", "web"])
@@ -61,7 +61,7 @@ async def test_did_jwt_vc_takes_a_rotated_key(areas: Areas, tmp_path: Path) -> N
     for _ in range(2):
         issued = await some.issue()
         tokens.append(await areas.store.read(lambda tx, number=issued.id: repo.token(tx, number)))
-        await areas.issuing.dids.rotate(areas.domain, some.issuer.did)
+        await areas.did.dids.rotate(areas.domain, some.issuer.did)
     known = await documents(areas, some.issuer.did)
     assert ask(tmp_path, [{"ask": "didJwtVc", "jwt": each, "documents": known} for each in tokens]) == [True, True]
 
@@ -129,7 +129,7 @@ async def test_data_integrity_takes_our_proofs(areas: Areas, tmp_path: Path, met
     document = await areas.store.read(lambda tx: repo.document(tx, issued.id))
     schema = json.loads(some.schema.content)
     ((name,),) = await areas.store.read(lambda tx: tx.rows("select uuid from status_lists"))
-    listed = json.loads((await areas.issuing.lists.published(str(name))).document)
+    listed = json.loads((await areas.did.lists.published(str(name))).document)
     known = await documents(areas, some.issuer.did)
     wrong = [
         {**document, "credentialSubject": {"id": some.holder.did, "epmUsername": "mallory"}},
@@ -153,11 +153,11 @@ async def test_vc_status_list_reads_our_lists(areas: Areas, tmp_path: Path) -> N
     url = str(entry["statusListCredential"])
 
     async def published() -> dict[str, JSON]:
-        found: dict[str, JSON] = json.loads((await areas.issuing.lists.published(url.rpartition("/")[2])).document)
+        found: dict[str, JSON] = json.loads((await areas.did.lists.published(url.rpartition("/")[2])).document)
         return found
 
     before = await published()
-    await areas.issuing.credentials.revoke(areas.domain, revoked.id)
+    await areas.did.credentials.revoke(areas.domain, revoked.id)
     after = await published()
     forged = {**before, "issuer": did(ISSUERS["P-256"])}
     questions = [

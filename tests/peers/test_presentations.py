@@ -25,10 +25,10 @@ def clock() -> SetClock:
 async def test_did_jwt_vc_meets_our_requests(areas: Areas, tmp_path: Path) -> None:
     """For its nonce and verifier; one for another nonce, and the same again, are refused."""
     world = await populated(areas)
-    ann, presentations = world.ann, world.holding.presentations
+    ann, presentations = world.ann, world.did.presentations
     await areas.instances.add(areas.domain, NewInstance("server"))
     wanted = Wanted(world.issuer, ann.did, "ann", "server", of_group=False)
-    await world.holding.verifier.issue(areas.tenant, wanted)
+    await world.did.verifier.issue(areas.tenant, wanted)
     request, _ = await presentations.poll(ann.caller, ann.wallet_id, ann.wallet_key, ann.did)
     question = {
         "ask": "makeVp",

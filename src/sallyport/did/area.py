@@ -3,44 +3,60 @@
 from collections.abc import Callable, Collection
 
 from sallyport.base.clock import Clock, now_us
+from sallyport.did.credentials.schemas import Schemas
 from sallyport.did.credentials.service import Credentials
 from sallyport.did.credentials.status import StatusLists
 from sallyport.did.dids.resolver import Resolver
 from sallyport.did.dids.service import Dids
-from sallyport.did.peers import Requests, Sessions, Wallets
-from sallyport.did.schemas.service import Schemas
-from sallyport.metrics import CredentialMetrics
+from sallyport.did.peers import AccessTargets, Guesses, Sessions, Tokens
+from sallyport.did.presentations.asking import Verifier
+from sallyport.did.presentations.open import OpenRequests
+from sallyport.did.presentations.prompts import LoginPrompts
+from sallyport.did.presentations.service import Presentations
+from sallyport.did.wallets.guard import Tries
+from sallyport.did.wallets.service import Wallets
+from sallyport.did.wallets.users import UserCredentials
+from sallyport.metrics import CredentialMetrics, PresentationMetrics
 from sallyport.outgoing.http import HttpFactory
-from sallyport.store.model import Store, Tx
+from sallyport.store.model import Store
 from sallyport.store.vault import Vault
 
 
-class Issuing:
-    """DIDs, schemas, credentials and their status. base: the address that the service's own DIDs, schemas and lists
-    begin with. hosts: of foreign did:web that may be asked."""
+class DidArea:
+    """Issuers and holders, credentials, wallets and presentations. users: the credentials of endpoint users. prompts:
+    the wallet as second factor of a login.
+
+    base: the address that the service's own DIDs, schemas and lists begin with. hosts: the hosts of foreign did:web
+    that may be asked.
+    """
 
     def __init__(
         self,
         store: Store,
         vault: Vault,
-        metrics: CredentialMetrics,
-        wallets: Wallets,
         sessions: Sessions,
-        requests: Requests,
+        tokens: Tokens,
+        targets: AccessTargets,
+        guesses: Guesses,
+        credential_metrics: CredentialMetrics,
+        presentation_metrics: PresentationMetrics,
         base: Callable[[], str],
         clock: Clock = now_us,
         *,
         http: HttpFactory | None = None,
         hosts: Collection[str] = (),
     ) -> None:
-        self.dids = Dids(store, vault, wallets, sessions, requests, base, clock)
+        requests, tries = OpenRequests(clock), Tries(guesses, clock)
+        self.dids = Dids(store, vault, sessions, requests, base, clock)
         self.resolver = Resolver(store, http, hosts)
         self.schemas = Schemas(store, vault, base, clock)
         self.lists = StatusLists(store, vault, base, clock)
         self.credentials = Credentials(
-            store, vault, self.schemas, self.lists, wallets, sessions, requests, metrics, clock
+            store, vault, self.schemas, self.lists, sessions, requests, credential_metrics, clock
         )
-
-    def check_key(self, tx: Tx) -> None:
-        """Open a key in a store that is to take the place of this one. SecretError."""
-        self.dids.check_key(tx)
+        self.users = UserCredentials(clock)
+        self.wallets = Wallets(store, tokens, vault, tries, clock)
+        self.verifier = Verifier(store, targets, clock)
+        self.presentations = Presentations(store, vault, requests, tries, presentation_metrics, clock)
+        self.prompts = LoginPrompts(store, requests, clock)
+        self.requests = requests

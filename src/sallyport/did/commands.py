@@ -2,7 +2,7 @@
 credential.list, credential.show, credential.revoke."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Annotated, Protocol
 
 from pydantic import BeforeValidator, Field, JsonValue
@@ -12,12 +12,12 @@ from sallyport.base.command import Arguments, Command, command
 from sallyport.base.errors import Invalid
 from sallyport.base.validation import Moment
 from sallyport.base.wire import JSON, Row
-from sallyport.did.area import Issuing
-from sallyport.did.credentials.model import Credential, NewCredential
+from sallyport.did.area import DidArea
+from sallyport.did.credentials.credential import Credential, ListedSchema, NewCredential, NewSchema
 from sallyport.did.credentials.service import claims_of
 from sallyport.did.crypto.keys import ED25519
-from sallyport.did.dids.model import CurveName, Kind, MethodName, NewDid, Record
-from sallyport.did.schemas.model import NewSchema, Schema
+from sallyport.did.dids.bodies import CurveName, MethodName
+from sallyport.did.dids.did import Kind, NewDid, Record
 from sallyport.store.search import Stretch
 from sallyport.web.scope import Id, Name, Text
 
@@ -94,12 +94,12 @@ class OneCredential(Arguments):
     id: Id
 
 
-def commands(issuing: Issuing, find_domain: FindDomain, clock: Clock) -> dict[str, Command]:
+def commands(issuing: DidArea, find_domain: FindDomain, clock: Clock) -> dict[str, Command]:
     """The commands of decentralized identity by name."""
     return {**_did_commands(issuing, find_domain), **_credential_commands(issuing, find_domain, clock)}
 
 
-def _did_commands(issuing: Issuing, find_domain: FindDomain) -> dict[str, Command]:
+def _did_commands(issuing: DidArea, find_domain: FindDomain) -> dict[str, Command]:
     async def create(wanted: CreateDid) -> JSON:
         place = find_domain(wanted.domain)
         new = NewDid(place.id, wanted.method, wanted.name, wanted.description, wanted.key_type)
@@ -137,7 +137,7 @@ def _did_commands(issuing: Issuing, find_domain: FindDomain) -> dict[str, Comman
     }
 
 
-def _credential_commands(issuing: Issuing, find_domain: FindDomain, clock: Clock) -> dict[str, Command]:
+def _credential_commands(issuing: DidArea, find_domain: FindDomain, clock: Clock) -> dict[str, Command]:
     async def issue(wanted: IssueCredential) -> JSON:
         place = find_domain(wanted.domain)
         claims, password = claims_of(dict[str, JSON](wanted.claims), wanted.holder)
@@ -187,9 +187,8 @@ def _did(record: Record) -> Row:
     }
 
 
-def _schema(schema: Schema) -> Row:
-    content: Mapping[str, JSON] = json.loads(schema.content)
-    return {"id": schema.id, "name": schema.name, "author": content["author"], "signed": "proof" in content}
+def _schema(schema: ListedSchema) -> Row:
+    return {"id": schema.id, "name": schema.name, "author": schema.author, "signed": bool(schema.signed)}
 
 
 def _credential(credential: Credential, now: int) -> Row:

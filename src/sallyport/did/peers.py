@@ -1,37 +1,85 @@
-"""What issuing needs of others: the wallets of holders, and who ends the sessions of those who lose a credential."""
+"""What decentralized identity needs of other areas: sessions, tokens, and the endpoints of presentation requests."""
 
 from collections.abc import Sequence
 from typing import Protocol
 
 from sallyport.store.model import Tx
-from sallyport.web.scope import Caller
-
-
-class Wallets(Protocol):
-    """Knows the wallets of holders."""
-
-    def check(self, tx: Tx, domain_id: int, wallet_id: int) -> None:
-        """NotFound: the domain has no such wallet."""
-
-    def seal(self, tx: Tx, domain_id: int, wallet_id: int, clear: bytes, identity: str) -> bytes:
-        """Seal something for whoever has the wallet's key. NotFound: the domain has no such wallet."""
-
-    def own(self, tx: Tx, caller: Caller, wallet_id: int) -> None:
-        """NotFound: the tenant has no such wallet. Forbidden: the caller is another wallet."""
 
 
 class Sessions(Protocol):
-    """Ends the sessions of users once the transaction is through, where their domain says so."""
+    """Ends the sessions of users once the transaction is committed, where their domain says so."""
 
     def revoke(self, tx: Tx, domain_id: int, names: Sequence[str], reason: str) -> None:
-        """Users of a domain lose their access. reason: for a person."""
+        """End the sessions of users of a domain. reason: for a person."""
 
 
-class Requests(Protocol):
-    """Knows the open presentation requests."""
+class Tokens(Protocol):
+    """Makes access tokens."""
 
-    def withdraw(self, tx: Tx, domain_id: int, *, holder_did: str = "", issuer_did: str = "") -> Sequence[int]:
-        """Close up to SLICE requests for a holder's credentials of an issuer, empty for any; which those were."""
+    def wallet_token(self, tx: Tx, tenant_id: int, email: str) -> tuple[int, str]:
+        """Make a token with the role wallet; its id, and the token."""
 
-    def wake(self, request_ids: Sequence[int]) -> None:
-        """That is on disk: who waits for them is told."""
+    def end_wallet_token(self, tx: Tx, tenant_id: int, token_id: int) -> None:
+        """Revoke a token."""
+
+    def forget(self) -> None:
+        """Forget what is cached of tokens: a revocation holds from now on."""
+
+
+class Guesses(Protocol):
+    """Counts failures by source, and forgets them with time."""
+
+    def too_many(self, source: str, now: int) -> bool:
+        """Return whether this source has to wait. now: microseconds."""
+
+    def fail(self, source: str, now: int) -> None:
+        """Count one more."""
+
+
+class Person(Protocol):
+    """An endpoint user."""
+
+    @property
+    def id(self) -> int:
+        """Its userId."""
+
+    @property
+    def domain_id(self) -> int:
+        """Its domain."""
+
+    @property
+    def name(self) -> str:
+        """Its userName."""
+
+
+class AccessTarget(Protocol):
+    """An instance or a group; see `endpoints.targets`."""
+
+    @property
+    def id(self) -> int:
+        """Its number."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it grants anything."""
+
+    @property
+    def session_s(self) -> int | None:
+        """The longest session of its users."""
+
+    def admits(self, tx: Tx, method: str, names: Sequence[str]) -> bool:
+        """Return whether one of the users of these names, or, without names, any user may authenticate so there."""
+
+
+class AccessTargets(Protocol):
+    """Knows the instances and groups."""
+
+    def find(self, tx: Tx, tenant_id: int, domain_id: int, name: str, *, group: bool = False) -> AccessTarget | None:
+        """Return the tenant's instance or group of that name or id; one of the domain first."""
+
+    def members(self, tx: Tx, group_id: int) -> Sequence[Person]:
+        """Return the users of a group."""

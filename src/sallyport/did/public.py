@@ -12,10 +12,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute
 
-from sallyport.did.area import Issuing
+from sallyport.did.area import DidArea
+from sallyport.did.credentials.schemas import PATH as SCHEMA_PATH
 from sallyport.did.credentials.status import PATH as STATUS_PATH
 from sallyport.did.dids.service import FOLDER
-from sallyport.did.schemas.service import PATH as SCHEMA_PATH
 from sallyport.web import problem
 from sallyport.web.observe import TemplateRoute
 from sallyport.web.operation import token_of
@@ -28,7 +28,7 @@ _KEPT: Final = {**_ANYBODY, "cache-control": "public, max-age=60"}
 TOKEN_KIND: Final = "application/jwt"  # noqa: S105  a content type
 
 
-def routes(issuing: Issuing, gate: Gate) -> list[BaseRoute]:
+def routes(issuing: DidArea, gate: Gate) -> list[BaseRoute]:
     """The routes of everything here."""
 
     async def document(request: Request) -> Response:

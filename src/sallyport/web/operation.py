@@ -78,7 +78,7 @@ class Plain(Generic[AnswerT]):
 
     __slots__ = ("content",)
 
-    def __init__(self, content: Mapping[str, object]) -> None:
+    def __init__(self, content: Mapping[str, object] | Counted[dict[str, object]]) -> None:
         self.content = content
 
 
@@ -216,8 +216,8 @@ class _Answer(Generic[AnswerT]):
     def response(self, answer: AnswerT) -> Response:
         """The answer as it is sent."""
         response = _JsonResponse(self.content(answer))
-        if isinstance(answer, Counted):
-            response.headers[TOTAL_HEADER] = str(answer.total)
+        if isinstance(answer, Plain) and isinstance(answer.content, Counted):
+            response.headers[TOTAL_HEADER] = str(answer.content.total)
         return response
 
     def content(self, answer: AnswerT) -> bytes:

@@ -9,14 +9,13 @@ from sallyport.base.clock import SECOND
 from sallyport.base.errors import CredentialError, Invalid, NotFound
 from sallyport.base.wire import JSON
 from sallyport.did.credentials import repo
-from sallyport.did.credentials.model import Status
+from sallyport.did.credentials.credential import NewSchema, Status
 from sallyport.did.credentials.service import LATEST, claims_of
 from sallyport.did.credentials.status import BITS, StatusLists, list_document
 from sallyport.did.crypto import jws, proofs, vc
 from sallyport.did.crypto.documents import ASSERTION, did_of
 from sallyport.did.crypto.encoding import read_object
-from sallyport.did.dids.model import Kind
-from sallyport.did.schemas.model import NewSchema
+from sallyport.did.dids.did import Kind
 from sallyport.endpoints.users.account import WalletAssignment
 from sallyport.store.search import Stretch
 from tests.areas import Areas
@@ -30,13 +29,13 @@ from tests.endpoints import trail
 async def verified(areas: Areas, text: str) -> vc.Credential:
     """A token, by what its issuer's DID resolves to, with every check but the status."""
     token = jws.parse(text)
-    return vc.verify(token, await areas.issuing.resolver.resolve(did_of(token.key_id)), areas.clock())
+    return vc.verify(token, await areas.did.resolver.resolve(did_of(token.key_id)), areas.clock())
 
 
 async def check_status(areas: Areas, document: dict[str, JSON]) -> None:
     """Look the status up as a verifier does: fetch the list, verify it, look at the bit. CredentialError."""
     entry = entry_of(document)
-    published = await areas.issuing.lists.published(entry.url.rpartition("/")[2])
+    published = await areas.did.lists.published(entry.url.rpartition("/")[2])
     check(entry, await verified(areas, published.token), str(document["issuer"]))
 
 
@@ -54,7 +53,7 @@ async def test_what_is_issued_verifies_in_both_forms(areas: Areas, method: str, 
     assert isinstance(proof, dict) and {"type", "created", "jws", "proofPurpose", "verificationMethod"} <= proof.keys()
     assert proof["jws"] == token
     if curve != "secp256k1":
-        signer = await areas.issuing.resolver.resolve(some.issuer.did)
+        signer = await areas.did.resolver.resolve(some.issuer.did)
         proofs.verify({**document, "proof": proof}, signer, purpose=ASSERTION, now=areas.clock())
     assert held.subject == some.holder.did
     assert document["credentialSubject"] == {"id": some.holder.did, "epmUsername": "alice", "holderId": "17"}
@@ -69,16 +68,15 @@ async def test_a_password_is_no_claim(areas: Areas) -> None:
     """It is sealed, opens for the holder, stands in neither form nor the trail, and goes with the revocation."""
     some = await identity(areas)
     issued = await some.issue(password="hunter2")
-    read = areas.issuing.credentials.holders_password
-    assert await areas.store.read(lambda tx: read(tx, issued.id)) == "hunter2"
+    assert await areas.store.read(lambda tx: repo.password(tx, areas.vault, issued.id)) == "hunter2"
     document = await areas.store.read(lambda tx: repo.document(tx, issued.id))
     token = jws.parse(await areas.store.read(lambda tx: repo.token(tx, issued.id)))
     assert "hunter2" not in json.dumps([document, token.payload])
     assert "hunter2" not in str(await trail(areas))
     rows = await areas.store.read(lambda tx: tx.rows("select * from credentials"))
     assert "hunter2" not in str(rows)
-    await areas.issuing.credentials.revoke(areas.domain, issued.id)
-    assert await areas.store.read(lambda tx: read(tx, issued.id)) == ""
+    await areas.did.credentials.revoke(areas.domain, issued.id)
+    assert await areas.store.read(lambda tx: repo.password(tx, areas.vault, issued.id)) == ""
 
 
 def test_metadata_that_would_mean_something_else() -> None:
@@ -112,14 +110,14 @@ async def test_the_schema_decides(areas: Areas) -> None:
     with pytest.raises(Invalid) as refused:
         await some.issue(claims={"epmUsername": ""})
     assert [each.field for each in refused.value.fields] == ["metadata.epmUsername"]
-    assert await areas.issuing.credentials.page(Stretch(areas.domain, 0, 10)) == ([], 0)
+    assert await areas.did.credentials.page(Stretch(areas.domain, 0, 10)) == ([], 0)
     strict = {
         **SCHEMA,
         "properties": {"epmUsername": {}, "epmPassword": {"minLength": 8}, "id": {"pattern": "^did:"}},
         "required": ["epmUsername", "epmPassword", "id"],
         "additionalProperties": False,
     }
-    schema = await areas.issuing.schemas.create(areas.tenant, NewSchema(some.issuer.did, "s", strict, sign=False))
+    schema = await areas.did.schemas.create(areas.tenant, NewSchema(some.issuer.did, "s", strict, sign=False))
     await some.issue(schema_id=schema.id, claims={"epmUsername": "a"}, password="long enough")
     for wrong in ({"password": "short"}, {"password": ""}, {"claims": {"epmUsername": "a", "more": 1}}):
         with pytest.raises(Invalid):
@@ -132,7 +130,7 @@ async def test_who_and_what_must_be_there(areas: Areas) -> None:
     """Issuer, holder and schema are of the domain; the expiry is to come."""
     some = await identity(areas)
     branch = await areas.domains.add(areas.tenant, "branch")
-    elsewhere = await areas.issuing.dids.create_issuer(areas.tenant, new_did(branch))
+    elsewhere = await areas.did.dids.create_issuer(areas.tenant, new_did(branch))
     for wrong in (
         {"issuer_did": elsewhere.did},
         {"issuer_did": some.holder.did},
@@ -153,7 +151,7 @@ async def test_a_revocation_acts(areas: Areas) -> None:
     """The bit is set, the trail says so; again changes nothing."""
     some = await identity(areas)
     kept, revoked = await some.issue(), await some.issue()
-    credentials = areas.issuing.credentials
+    credentials = areas.did.credentials
     document = await areas.store.read(lambda tx: repo.document(tx, revoked.id))
     await check_status(areas, document)
     for _ in range(2):
@@ -173,10 +171,10 @@ async def test_a_revocation_ends_sessions_where_the_domain_says_so(areas: Areas)
     """Whose domain disconnects is asked for by name; whose does not, is not."""
     some = await identity(areas)
     first, second = await some.issue(), await some.issue()
-    await areas.issuing.credentials.revoke(areas.domain, first.id)
+    await areas.did.credentials.revoke(areas.domain, first.id)
     assert await areas.store.read(lambda tx: tx.rows("select user_name from revocations")) == []
     await areas.domains.set_disconnect_on_revoke(areas.domain, True)
-    await areas.issuing.credentials.revoke(areas.domain, second.id)
+    await areas.did.credentials.revoke(areas.domain, second.id)
     assert await areas.store.read(lambda tx: tx.rows("select user_name from revocations")) == [("alice",)]
 
 
@@ -188,7 +186,7 @@ async def test_a_revocation_ends_the_sessions_of_those_to_whom_it_was_assigned(a
     robert, wally, _ = [await areas.users.add(areas.domain, name, b"a password") for name in ("robert", "wally", "eve")]
     for user, wallets, assigned in [(robert, [], [world.ann.credential]), (wally, [world.ann.wallet_id], [])]:
         wanted = WalletAssignment(areas.domain, [user], wallets, assigned, "badge", 0, several=False)
-        await areas.store.write(partial(world.holding.users.assign, wanted=wanted))
+        await areas.store.write(partial(world.did.users.assign, wanted=wanted))
     await world.revoke(world.ann)
     told = await areas.store.read(lambda tx: tx.rows("select user_name from revocations order by user_name"))
     assert told == [("robert",), ("wally",)]
@@ -199,15 +197,15 @@ async def test_a_deleted_holder_ends_the_sessions_of_those_it_let_in(areas: Area
     world = await populated(areas)
     ignored = await world.issue(world.ann.did, "carl")
     await world.give(world.ann, ignored)
-    await world.holding.wallets.acknowledge(world.ann.caller, world.ann.wallet_id, ignored, accept=False)
+    await world.did.wallets.acknowledge(world.ann.caller, world.ann.wallet_id, ignored, accept=False)
     await world.give(world.ann, await world.issue(world.ann.did, ""))
     await world.person("bob@corp.example", signer(3), "bob")
     await areas.domains.set_disconnect_on_revoke(areas.domain, True)
     robert, wally, _ = [await areas.users.add(areas.domain, name, b"a password") for name in ("robert", "wally", "eve")]
     for user, wallets, assigned in [(robert, [], [world.ann.credential]), (wally, [world.ann.wallet_id], [])]:
         wanted = WalletAssignment(areas.domain, [user], wallets, assigned, "badge", 0, several=False)
-        await areas.store.write(partial(world.holding.users.assign, wanted=wanted))
-    await areas.issuing.dids.delete(areas.domain, [(Kind.USER, world.ann.did)])
+        await areas.store.write(partial(world.did.users.assign, wanted=wanted))
+    await areas.did.dids.delete(areas.domain, [(Kind.USER, world.ann.did)])
     told = await areas.store.read(lambda tx: tx.rows("select user_name from revocations order by user_name"))
     assert told == [("ann",), ("robert",), ("wally",)]
 
@@ -216,7 +214,7 @@ async def test_a_revocation_of_the_wrong_one(areas: Areas) -> None:
     """Another issuer, holder or domain than the credential's finds nothing."""
     some = await identity(areas)
     issued = await some.issue()
-    revoke = areas.issuing.credentials.revoke
+    revoke = areas.did.credentials.revoke
     for wrong in (
         (areas.domain, issued.id, some.holder.did, some.holder.did),
         (areas.domain, issued.id, some.issuer.did, some.issuer.did),
@@ -231,15 +229,13 @@ async def test_expiry_does_not_replace_the_status(areas: Areas) -> None:
     """A credential whose time is over keeps its stored status and is expired."""
     some = await identity(areas)
     issued, revoked = [await some.issue(expires_at=areas.clock() + 60 * SECOND) for _ in range(2)]
-    await areas.issuing.credentials.revoke(areas.domain, revoked.id)
+    await areas.did.credentials.revoke(areas.domain, revoked.id)
     areas.clock.pass_by(60)
-    listed, _ = await areas.issuing.credentials.page(Stretch(areas.domain, 0, 10))
-    shown, _ = await areas.issuing.credentials.entries(Stretch(areas.domain, 0, 10))
-    for found in (listed, shown):
-        assert [(each.status, each.is_expired(areas.clock())) for each in found] == [
-            (Status.ACTIVE, True),
-            (Status.REVOKED, True),
-        ]
+    listed, _ = await areas.did.credentials.page(Stretch(areas.domain, 0, 10))
+    assert [(each.status, each.is_expired(areas.clock())) for each in listed] == [
+        (Status.ACTIVE, True),
+        (Status.REVOKED, True),
+    ]
     assert listed[0].id == issued.id
 
 
@@ -272,19 +268,19 @@ async def test_a_list_is_signed_anew_when_it_must_be(areas: Areas) -> None:
     some = await identity(areas, "web")
     issued = await some.issue()
     ((name,),) = await areas.store.read(lambda tx: tx.rows("select uuid from status_lists"))
-    published = areas.issuing.lists.published
+    published = areas.did.lists.published
     seen = [await published(str(name))]
     assert await published(str(name)) is seen[0]
-    await areas.issuing.credentials.revoke(areas.domain, issued.id)
+    await areas.did.credentials.revoke(areas.domain, issued.id)
     seen.append(await published(str(name)))
     areas.clock.pass_by(3600)
     seen.append(await published(str(name)))
-    await areas.issuing.dids.rotate(areas.domain, some.issuer.did)
+    await areas.did.dids.rotate(areas.domain, some.issuer.did)
     seen.append(await published(str(name)))
     assert len({each.token for each in seen}) == 4
     for each in seen:
         await verified(areas, each.token)
-        signer = await areas.issuing.resolver.resolve(some.issuer.did)
+        signer = await areas.did.resolver.resolve(some.issuer.did)
         proofs.verify(read_object(each.document), signer, purpose=ASSERTION, now=areas.clock())
     with pytest.raises(NotFound):
         await published("nobody")
@@ -294,8 +290,8 @@ async def test_each_tenant_has_a_share_of_the_signed_lists(areas: Areas) -> None
     """A list is not signed anew because lists of another tenant's issuer are asked for."""
     ours = await identity(areas)
     await ours.issue()
-    issuer = await areas.issuing.dids.create_issuer(areas.tenant, new_did(areas.domain, name="Other"))
-    schema = await areas.issuing.schemas.create(areas.tenant, NewSchema(issuer.did, "Badge", SCHEMA, sign=True))
+    issuer = await areas.did.dids.create_issuer(areas.tenant, new_did(areas.domain, name="Other"))
+    schema = await areas.did.schemas.create(areas.tenant, NewSchema(issuer.did, "Badge", SCHEMA, sign=True))
     other = Identity(areas, issuer, ours.holder, schema)
     tenant = await areas.tenancy.ensure_tenant(2, 1)
     for _ in range(3):
@@ -326,7 +322,7 @@ async def test_a_list_of_another_issuer_says_nothing(areas: Areas) -> None:
         check(entry, listed, some.issuer.did)
     assert refused.value.reason == "status"
     elsewhere = Entry("https://id.example.test/credentials/status/x", entry.index)
-    own = await areas.issuing.lists.published(entry.url.rpartition("/")[2])
+    own = await areas.did.lists.published(entry.url.rpartition("/")[2])
     with pytest.raises(CredentialError):
         check(elsewhere, await verified(areas, own.token), some.issuer.did)
     with pytest.raises(CredentialError):
@@ -339,9 +335,9 @@ async def test_pages(areas: Areas) -> None:
     """Ordered by id, a stretch at a time, with the kept total; another domain has none."""
     some: Identity = await identity(areas)
     issued = [await some.issue() for _ in range(5)]
-    found, total = await areas.issuing.credentials.page(Stretch(areas.domain, 2, 2))
+    found, total = await areas.did.credentials.page(Stretch(areas.domain, 2, 2))
     assert ([each.id for each in found], total) == ([each.id for each in issued[2:4]], 5)
-    assert await areas.issuing.credentials.page(Stretch(areas.domain + 1, 0, 10)) == ([], 0)
+    assert await areas.did.credentials.page(Stretch(areas.domain + 1, 0, 10)) == ([], 0)
     assert {each.id: each for each in found}[issued[2].id] == issued[2]
 
 
@@ -350,5 +346,5 @@ async def test_an_issuer_counts_what_it_issued(areas: Areas) -> None:
     some = await identity(areas)
     await some.issue()
     await some.issue()
-    (issuer, holder), _ = await areas.issuing.dids.page(Stretch(areas.domain, 0, 10))
+    (issuer, holder), _ = await areas.did.dids.page(Stretch(areas.domain, 0, 10))
     assert (issuer.credentials_issued, holder.credentials_issued) == (2, 0)

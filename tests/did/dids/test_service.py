@@ -12,9 +12,12 @@ from sallyport.base.errors import Conflict, CredentialError, Invalid, NotFound, 
 from sallyport.base.secret import Secret
 from sallyport.did.crypto.documents import ASSERTION, AUTHENTICATION, MAX_METHODS, parse, resolve
 from sallyport.did.crypto.encoding import to_base64url
+from sallyport.did.crypto.keys import ED25519, PrivateKey
 from sallyport.did.dids import repo
-from sallyport.did.dids.model import Kind, spoken
-from sallyport.did.dids.service import Dids
+from sallyport.did.dids.did import Kind
+from sallyport.did.dids.operations import day_first
+from sallyport.did.wallets.key import open_with
+from sallyport.did.wallets.wallet import NewWallet
 from sallyport.store.model import Tx
 from sallyport.store.search import Stretch
 from sallyport.store.sqlite import SEARCHERS
@@ -25,28 +28,13 @@ from tests.did.world import identity, new_did
 from tests.endpoints import trail
 
 
-class SomeWallets:
-    """Wallet 5 of every domain, which is sealed for by turning octets around."""
-
-    def check(self, tx: Tx, domain_id: int, wallet_id: int) -> None:
-        if wallet_id != 5:
-            raise NotFound("wallet not found")
-
-    def seal(self, tx: Tx, domain_id: int, wallet_id: int, clear: bytes, identity: str) -> bytes:
-        self.check(tx, domain_id, wallet_id)
-        return clear[::-1]
-
-    def own(self, tx: Tx, caller: object, wallet_id: int) -> None:
-        self.check(tx, 0, wallet_id)
-
-
 @pytest.mark.parametrize("method", ["key", "jwk", "web"])
 @pytest.mark.parametrize("curve", ISSUERS)
 async def test_an_issuer_signs_as_its_document_says(areas: Areas, method: str, curve: str) -> None:
     """The sealed key of each method and curve is the one that the DID resolves to, for assertions."""
-    issuer = await areas.issuing.dids.create_issuer(areas.tenant, new_did(areas.domain, method, curve))
+    issuer = await areas.did.dids.create_issuer(areas.tenant, new_did(areas.domain, method, curve))
     assert issuer.did.startswith(f"did:{method}:")
-    document = await areas.issuing.resolver.resolve(issuer.did)
+    document = await areas.did.resolver.resolve(issuer.did)
 
     def signed(tx: Tx) -> tuple[str, bytes]:
         key = repo.active_key(tx, issuer.id)
@@ -62,7 +50,7 @@ async def test_an_issuer_signs_as_its_document_says(areas: Areas, method: str, c
 
 async def test_a_key_at_rest_shows_nothing(areas: Areas) -> None:
     """The store holds a sealed key that opens under the master key alone, and the trail holds none of it."""
-    issuer = await areas.issuing.dids.create_issuer(areas.tenant, new_did(areas.domain))
+    issuer = await areas.did.dids.create_issuer(areas.tenant, new_did(areas.domain))
     key = await areas.store.read(lambda tx: repo.active_key(tx, issuer.id))
     assert key is not None and key.sealed is not None
     clear = repo.signer(areas.vault, key).key.octets.reveal()
@@ -83,37 +71,28 @@ async def test_a_holder_whose_wallet_keeps_the_key(areas: Areas) -> None:
     assert key is not None and key.sealed is None
     jwk = HOLDER.key.public.jwk
     with pytest.raises(Conflict):
-        await areas.issuing.dids.create_holder(areas.tenant, new_did(areas.domain), 0, "", jwk)
+        await areas.did.dids.create_holder(areas.tenant, new_did(areas.domain), 0, "", jwk)
     with pytest.raises(Invalid) as refused:
-        await areas.issuing.dids.create_holder(areas.tenant, new_did(areas.domain), 0, "", {**jwk, "d": "AAAA"})
+        await areas.did.dids.create_holder(areas.tenant, new_did(areas.domain), 0, "", {**jwk, "d": "AAAA"})
     assert refused.value.fields[0].field == "publicKeyJwk" and "AAAA" not in str(refused.value.fields)
 
 
 async def test_a_holder_whose_key_is_kept_here(areas: Areas) -> None:
     """The key is sealed to the wallet and then under the master key; without a wallet there is nobody to seal it to."""
-    dids = Dids(
-        areas.store,
-        areas.vault,
-        SomeWallets(),
-        areas.revocations,
-        areas.holding.presentations,
-        lambda: "https://id.example.test",
-        areas.clock,
-    )
-    holder = await dids.create_holder(areas.tenant, new_did(areas.domain), 5, "")
-    assert holder.wallet_id == 5
+    dids, new = areas.did.dids, NewWallet(areas.domain, "ann", "ann@corp.example", "")
+    wallet = await areas.did.wallets.register(areas.tenant, new)
+    holder = await dids.create_holder(areas.tenant, new_did(areas.domain), wallet.wallet_id, "")
+    assert holder.wallet_id == wallet.wallet_id
     key = await areas.store.read(lambda tx: repo.active_key(tx, holder.id))
     assert key is not None and key.sealed is not None
     for_wallet = areas.vault.open(key.sealed, repo.identity(key.id))
-    from sallyport.did.crypto.keys import ED25519, PrivateKey
-
-    assert PrivateKey(ED25519, Secret(for_wallet[::-1])).public.multikey == key.multikey
+    clear = open_with(wallet.wallet_key, for_wallet, repo.identity(key.id))
+    assert PrivateKey(ED25519, Secret(clear)).public.multikey == key.multikey
     with pytest.raises(Invalid):
         await dids.create_holder(areas.tenant, new_did(areas.domain), 0, "")
-    with pytest.raises(NotFound):
-        await dids.create_holder(areas.tenant, new_did(areas.domain), 6, "")
-    with pytest.raises(NotFound):
-        await dids.create_holder(areas.tenant, new_did(areas.domain), 6, "", HOLDER.key.public.jwk)
+    for jwk in (None, HOLDER.key.public.jwk):
+        with pytest.raises(NotFound):
+            await dids.create_holder(areas.tenant, new_did(areas.domain), wallet.wallet_id + 1, "", jwk)
 
 
 async def test_an_issuer_is_named_by_its_id_or_its_did(areas: Areas) -> None:
@@ -122,12 +101,12 @@ async def test_an_issuer_is_named_by_its_id_or_its_did(areas: Areas) -> None:
     branch = await areas.domains.add(areas.tenant, "branch")
     for issuer, number in ((str(some.issuer.id), 8), (some.issuer.did, 9)):
         jwk = ISSUERS["P-256"].key.public.jwk if number == 8 else ISSUERS["secp256k1"].key.public.jwk
-        made = await areas.issuing.dids.create_holder(areas.tenant, new_did(areas.domain), 0, issuer, jwk)
+        made = await areas.did.dids.create_holder(areas.tenant, new_did(areas.domain), 0, issuer, jwk)
         assert made.issuer_id == some.issuer.id
         with pytest.raises(NotFound):
-            await areas.issuing.dids.create_holder(areas.tenant, new_did(branch), 0, issuer, jwk)
+            await areas.did.dids.create_holder(areas.tenant, new_did(branch), 0, issuer, jwk)
     with pytest.raises(NotFound):
-        await areas.issuing.dids.create_holder(
+        await areas.did.dids.create_holder(
             areas.tenant, new_did(areas.domain), 0, str(some.holder.id), ISSUERS["Ed25519"].key.public.jwk
         )
 
@@ -135,8 +114,8 @@ async def test_an_issuer_is_named_by_its_id_or_its_did(areas: Areas) -> None:
 async def test_lists(areas: Areas) -> None:
     """A domain's DIDs, an issuer's with its holders, and the tenant's by name, by kind or by the whole DID."""
     some = await identity(areas)
-    other = await areas.issuing.dids.create_issuer(areas.tenant, new_did(areas.domain, name="Another issuer"))
-    dids, everything = areas.issuing.dids, Stretch(areas.domain, 0, 10)
+    other = await areas.did.dids.create_issuer(areas.tenant, new_did(areas.domain, name="Another issuer"))
+    dids, everything = areas.did.dids, Stretch(areas.domain, 0, 10)
     whole, total = await dids.page(everything)
     assert ([each.id for each in whole], total) == ([some.issuer.id, some.holder.id, other.id], 3)
     of_issuer, total = await dids.page(everything, issuer_id=some.issuer.id)
@@ -162,7 +141,7 @@ async def test_deletion_is_all_or_nothing(areas: Areas) -> None:
     """One unknown DID keeps all; a holder may come again; an issuer signs no more, and stays verifiable."""
     some = await identity(areas, "web")
     issued = await some.issue()
-    dids = areas.issuing.dids
+    dids = areas.did.dids
     with pytest.raises(NotFound):
         await dids.delete(areas.domain, [(Kind.ISSUER, some.issuer.did), (Kind.USER, some.issuer.did)])
     assert (await dids.page(Stretch(areas.domain, 0, 10)))[1] == 2
@@ -175,16 +154,16 @@ async def test_deletion_is_all_or_nothing(areas: Areas) -> None:
     await dids.create_holder(areas.tenant, new_did(areas.domain), 0, "", HOLDER.key.public.jwk)
     with pytest.raises(NotFound):
         await some.issue()
-    await areas.issuing.credentials.revoke(areas.domain, issued.id)
-    assert (await areas.issuing.resolver.resolve(some.issuer.did)).methods
+    await areas.did.credentials.revoke(areas.domain, issued.id)
+    assert (await areas.did.resolver.resolve(some.issuer.did)).methods
 
 
 async def test_rotation_keeps_the_old_key_for_what_it_signed(areas: Areas) -> None:
     """The document has both keys; the old one asserts and logs nobody in; the new one signs."""
     some = await identity(areas, "web", "P-256")
-    (old,) = (await areas.issuing.resolver.resolve(some.issuer.did)).methods
-    method_id = await areas.issuing.dids.rotate(areas.domain, some.issuer.did)
-    document = await areas.issuing.resolver.resolve(some.issuer.did)
+    (old,) = (await areas.did.resolver.resolve(some.issuer.did)).methods
+    method_id = await areas.did.dids.rotate(areas.domain, some.issuer.did)
+    document = await areas.did.resolver.resolve(some.issuer.did)
     assert {each.id for each in document.methods} == {old.id, method_id}
     assert document.key(old.id, ASSERTION) == old.key
     with pytest.raises(CredentialError):
@@ -198,19 +177,19 @@ async def test_a_did_that_is_its_key_has_no_other(areas: Areas) -> None:
     """did:key and did:jwk cannot be rotated, and nobody rotates another domain's."""
     some = await identity(areas)
     with pytest.raises(Invalid):
-        await areas.issuing.dids.rotate(areas.domain, some.issuer.did)
+        await areas.did.dids.rotate(areas.domain, some.issuer.did)
     with pytest.raises(NotFound):
-        await areas.issuing.dids.rotate(areas.domain + 1, some.issuer.did)
+        await areas.did.dids.rotate(areas.domain + 1, some.issuer.did)
 
 
 async def test_a_document_has_room_for_64_keys(areas: Areas) -> None:
     """All keys stay in the document, which everybody may ask for: a rotation beyond that is refused."""
     some = await identity(areas, "web")
     for _ in range(MAX_METHODS - 1):
-        await areas.issuing.dids.rotate(areas.domain, some.issuer.did)
+        await areas.did.dids.rotate(areas.domain, some.issuer.did)
     with pytest.raises(Conflict, match="64 keys"):
-        await areas.issuing.dids.rotate(areas.domain, some.issuer.did)
-    assert len((await areas.issuing.resolver.resolve(some.issuer.did)).methods) == MAX_METHODS
+        await areas.did.dids.rotate(areas.domain, some.issuer.did)
+    assert len((await areas.did.resolver.resolve(some.issuer.did)).methods) == MAX_METHODS
 
 
 async def test_strangers_take_no_place_of_a_login(areas: Areas) -> None:
@@ -223,7 +202,7 @@ async def test_strangers_take_no_place_of_a_login(areas: Areas) -> None:
     async def ask(work: Callable[[str], Awaitable[object]], name: str) -> None:
         done.append(await work(name))
 
-    issuing = areas.issuing
+    issuing = areas.did
     async with trio.open_nursery() as nursery:
         for _ in range(SEARCHERS):
             nursery.start_soon(areas.store.search, lambda _tx: go_on.wait(30))
@@ -244,22 +223,22 @@ async def test_what_is_published_is_the_document(areas: Areas) -> None:
     assert some.issuer.did.startswith("did:web:id.example.test:did:")
     import json
 
-    content = await areas.issuing.dids.published(some.issuer.did.rpartition(":")[2])
-    assert parse(some.issuer.did, json.dumps(content).encode()) == await areas.issuing.resolver.resolve(some.issuer.did)
+    content = await areas.did.dids.published(some.issuer.did.rpartition(":")[2])
+    assert parse(some.issuer.did, json.dumps(content).encode()) == await areas.did.resolver.resolve(some.issuer.did)
     with pytest.raises(NotFound):
-        await areas.issuing.dids.published("0" * 16)
+        await areas.did.dids.published("0" * 16)
 
 
 async def test_foreign_hosts_are_not_asked(areas: Areas) -> None:
     """A did:web of a host that nobody named is not resolved, nor is one of ours that is not there."""
     for did in ("did:web:169.254.169.254", "did:web:localhost%3A8080:x", "did:web:id.example.test:did:0", "did:ion:x"):
         with pytest.raises(CredentialError) as refused:
-            await areas.issuing.resolver.resolve(did)
+            await areas.did.resolver.resolve(did)
         assert refused.value.reason == "unresolved"
     key_did = HOLDER.method_id.partition("#")[0]
-    assert await areas.issuing.resolver.resolve(key_did) == resolve(key_did)
+    assert await areas.did.resolver.resolve(key_did) == resolve(key_did)
 
 
 def test_the_text_of_a_time() -> None:
     """Day, month, year."""
-    assert spoken(1_767_225_600_000_000 + 40 * 86_400_000_000) == "10-02-2026 00:00:00"
+    assert day_first(1_767_225_600_000_000 + 40 * 86_400_000_000) == "10-02-2026 00:00:00"

@@ -10,7 +10,7 @@ from sallyport.base.wire import JSON
 from sallyport.did.crypto import vc
 from sallyport.did.crypto.jws import Signer
 from sallyport.did.presentations.asking import Wanted
-from sallyport.did.presentations.model import Request
+from sallyport.did.presentations.request import Request
 from sallyport.endpoints.instances.instance import NewInstance
 from tests.did.holders import Person, World
 
@@ -21,8 +21,8 @@ async def requested(world: World, person: Person | None = None, username: str = 
     with suppress(Conflict):
         await world.areas.instances.add(world.areas.domain, NewInstance("server"))
     wanted = Wanted(world.issuer, person.did, username, "server", of_group=False)
-    (issued,) = await world.holding.verifier.issue(world.areas.tenant, wanted)
-    request, _ = await world.holding.presentations.poll(
+    (issued,) = await world.did.verifier.issue(world.areas.tenant, wanted)
+    request, _ = await world.did.presentations.poll(
         person.caller, person.wallet_id, person.wallet_key, person.did, issued.id
     )
     return request
@@ -47,7 +47,7 @@ async def submit(
 ) -> None:
     """Submit to ann's request."""
     person = person or world.ann
-    await world.holding.presentations.submit(person.caller, person.wallet_id, person.did, request.id, presentation)
+    await world.did.presentations.submit(person.caller, person.wallet_id, person.did, request.id, presentation)
 
 
 async def refused(world: World, request: Request, presentation: str | dict[str, JSON]) -> str:

@@ -10,8 +10,8 @@ from sallyport.base.wire import JSON
 from sallyport.did.crypto import jws, vc
 from sallyport.did.crypto.encoding import to_base64url
 from sallyport.did.crypto.jws import Signer
-from sallyport.did.dids.model import Kind
-from sallyport.did.presentations.model import Request
+from sallyport.did.dids.did import Kind
+from sallyport.did.presentations.request import Request
 from tests.did.crypto.signers import credential, did, signer
 from tests.did.holders import World
 from tests.did.presentations.requests import refused, requested, shown, still_open, submit
@@ -103,7 +103,7 @@ async def revoked(world: World, request: Request) -> str:
 async def ignored(world: World, request: Request) -> str:
     """A credential that its wallet ignores."""
     ann = world.ann
-    await world.holding.wallets.acknowledge(ann.caller, ann.wallet_id, ann.credential, accept=False)
+    await world.did.wallets.acknowledge(ann.caller, ann.wallet_id, ann.credential, accept=False)
     return shown(world, request)
 
 
@@ -217,7 +217,7 @@ async def test_a_holder_answers_for_itself_alone(world: World) -> None:
     bob = await world.person("bob@corp.example", signer(3), "bob")
     request = await requested(world)
     presentation = shown(world, request)
-    presentations = world.holding.presentations
+    presentations = world.did.presentations
     with pytest.raises(NotFound):
         await presentations.submit(bob.caller, bob.wallet_id, world.ann.did, request.id, presentation)
     with pytest.raises(NotFound):

@@ -7,7 +7,7 @@ import pytest
 
 from sallyport.base.errors import Invalid
 from sallyport.did.presentations.definition import asking, read
-from sallyport.did.presentations.paths import compiled
+from sallyport.did.presentations.exchange import compiled
 
 ISSUER = "did:key:z6MkiTBz1ymuepAQ4HEHYSF1H8quG5GLVVQR3djdX3mDooWp"
 

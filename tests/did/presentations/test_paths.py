@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import JsonValue
 
-from sallyport.did.presentations.paths import compiled, found
+from sallyport.did.presentations.exchange import compiled, found
 
 NAMES: JsonValue = {"o": {"j j": {"k.k": 3}}, "'": {"@": 2}}
 CHILDREN: JsonValue = {"o": {"j": 1, "k": 2}, "a": [5, 3]}

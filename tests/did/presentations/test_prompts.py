@@ -8,9 +8,9 @@ import trio.testing
 
 from sallyport.base.errors import CredentialError
 from sallyport.did.crypto import vc
-from sallyport.did.dids.model import Kind
+from sallyport.did.dids.did import Kind
 from sallyport.did.presentations import definition
-from sallyport.did.presentations.model import Request
+from sallyport.did.presentations.request import Request
 from sallyport.endpoints.users.account import UserChange, WalletAssignment
 from tests.did.crypto.signers import signer
 from tests.did.holders import World
@@ -18,7 +18,7 @@ from tests.did.holders import World
 
 async def opened(world: World, user: str = "ann", challenge: str = "c1", schema: int = 0) -> int | None:
     """The request of a login."""
-    return await world.holding.prompts.open(
+    return await world.did.prompts.open(
         world.areas.domain,
         user,
         world.issuer,
@@ -32,7 +32,7 @@ async def opened(world: World, user: str = "ann", challenge: str = "c1", schema:
 async def polled(world: World) -> Request:
     """What ann's wallet finds."""
     ann = world.ann
-    return (await world.holding.presentations.poll(ann.caller, ann.wallet_id, ann.wallet_key, ann.did))[0]
+    return (await world.did.presentations.poll(ann.caller, ann.wallet_id, ann.wallet_key, ann.did))[0]
 
 
 async def approve(world: World) -> None:
@@ -46,7 +46,7 @@ async def approve(world: World) -> None:
         id="urn:uuid:p",
         now=world.areas.clock(),
     )
-    await world.holding.presentations.submit(ann.caller, ann.wallet_id, ann.did, request.id, presentation)
+    await world.did.presentations.submit(ann.caller, ann.wallet_id, ann.did, request.id, presentation)
 
 
 async def test_the_wallet_wakes_the_login(world: World) -> None:
@@ -56,23 +56,23 @@ async def test_the_wallet_wakes_the_login(world: World) -> None:
     told = list[bool | None]()
 
     async def wait() -> None:
-        told.append(await world.holding.prompts.answer(request_id, within_s=math.inf))
+        told.append(await world.did.prompts.answer(request_id, within_s=math.inf))
 
     with trio.fail_after(30):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(wait)
             await approve(world)
     assert told == [True]
-    assert await world.holding.prompts.answer(request_id, within_s=0) is True
+    assert await world.did.prompts.answer(request_id, within_s=0) is True
 
 
 async def test_who_waits_too_long_asks_again(world: World, autojump_clock: trio.testing.MockClock) -> None:
     """Still open after the time; out of time, it is over."""
     request_id = await opened(world)
     assert request_id is not None
-    assert await world.holding.prompts.answer(request_id, within_s=5) is None
+    assert await world.did.prompts.answer(request_id, within_s=5) is None
     world.areas.clock.pass_by(60)
-    assert await world.holding.prompts.answer(request_id, within_s=5) is False
+    assert await world.did.prompts.answer(request_id, within_s=5) is False
 
 
 @pytest.mark.parametrize("end", ["decline", "revoke", "withdraw"])
@@ -81,13 +81,13 @@ async def test_a_request_that_ends_otherwise(world: World, end: str) -> None:
     request_id, ann = await opened(world), world.ann
     assert request_id is not None
     if end == "decline":
-        await world.holding.presentations.decline(ann.caller, ann.wallet_id, ann.did, request_id, None)
+        await world.did.presentations.decline(ann.caller, ann.wallet_id, ann.did, request_id, None)
     elif end == "revoke":
         await world.revoke(ann)
     else:
-        await world.holding.prompts.withdraw(request_id)
-        await world.holding.prompts.withdraw(request_id)
-    assert await world.holding.prompts.answer(request_id, within_s=math.inf) is False
+        await world.did.prompts.withdraw(request_id)
+        await world.did.prompts.withdraw(request_id)
+    assert await world.did.prompts.answer(request_id, within_s=math.inf) is False
 
 
 async def test_one_challenge_is_one_request(world: World) -> None:
@@ -98,14 +98,14 @@ async def test_one_challenge_is_one_request(world: World) -> None:
     assert second not in {None, first}
     await approve(world)
     assert first is not None and second is not None
-    assert await world.holding.prompts.answer(first, within_s=0) is True
-    assert await world.holding.prompts.answer(second, within_s=0) is None
+    assert await world.did.prompts.answer(first, within_s=0) is True
+    assert await world.did.prompts.answer(second, within_s=0) is None
 
 
 async def test_who_is_enrolled(world: World) -> None:
     """By the credential's user name, in any case; not by one that is ignored, revoked, expired, of another issuer or
     schema, or in no wallet."""
-    prompts, areas = world.holding.prompts, world.areas
+    prompts, areas = world.did.prompts, world.areas
 
     async def enrolled(user: str, issuer: str = "", schema: int = 0, domain: int = 0) -> bool:
         return await prompts.enrolled(domain or areas.domain, user, issuer or world.issuer, schema)
@@ -118,9 +118,9 @@ async def test_who_is_enrolled(world: World) -> None:
     await world.issue(world.ann.did, "carl")
     assert not await enrolled("carl")
     ann = world.ann
-    await world.holding.wallets.acknowledge(ann.caller, ann.wallet_id, ann.credential, accept=False)
+    await world.did.wallets.acknowledge(ann.caller, ann.wallet_id, ann.credential, accept=False)
     assert not await enrolled("ann") and await opened(world, challenge="c9") is None
-    await world.holding.wallets.acknowledge(ann.caller, ann.wallet_id, ann.credential, accept=True)
+    await world.did.wallets.acknowledge(ann.caller, ann.wallet_id, ann.credential, accept=True)
     areas.clock.pass_by(366 * 86_400)
     assert not await enrolled("ann")
 
@@ -128,17 +128,17 @@ async def test_who_is_enrolled(world: World) -> None:
 async def test_names_beyond_ascii(world: World) -> None:
     """A user name is compared without case in every script."""
     await world.person("aerger@corp.example", signer(5), "Ärger")
-    assert await world.holding.prompts.enrolled(world.areas.domain, "ÄRGER", world.issuer, 0)
+    assert await world.did.prompts.enrolled(world.areas.domain, "ÄRGER", world.issuer, 0)
 
 
 async def test_what_updateuserwallet_assigns(world: World) -> None:
     """A credential that is assigned to an endpoint user opens doors for that user; in a wallet that is, those without a
     user name; a deleted user's go."""
-    areas, users = world.areas, world.holding.users
+    areas, users = world.areas, world.did.users
     bob = await world.person("bob@corp.example", signer(3))
     await world.give(bob, await world.issue(bob.did, ""))
     robert = await areas.users.add(areas.domain, "robert", b"password of his")
-    prompts = world.holding.prompts
+    prompts = world.did.prompts
     assert not await prompts.enrolled(areas.domain, "robert", world.issuer, 0)
 
     async def assign(wallets: list[int], credentials: list[int], *, several: bool = False) -> None:
@@ -168,21 +168,21 @@ async def test_the_did_of_a_user_is_the_wallets(world: World) -> None:
     user's sessions."""
     areas, bob = world.areas, await world.person("bob@corp.example", signer(3))
     await world.give(bob, await world.issue(bob.did, ""))
-    prompts = world.holding.prompts
+    prompts = world.did.prompts
     await areas.users.add(areas.domain, "eve", b"a password of a user")
     assert not await prompts.enrolled(areas.domain, "eve", world.issuer, 0)
     await _user_with_did(world, "robert", bob.did)
     assert await prompts.enrolled(areas.domain, "Robert", world.issuer, 0)
     assert not await prompts.enrolled(areas.domain, "eve", world.issuer, 0)
     await areas.domains.set_disconnect_on_revoke(areas.domain, True)
-    await areas.issuing.credentials.revoke(areas.domain, bob.credential)
+    await areas.did.credentials.revoke(areas.domain, bob.credential)
     assert await areas.store.read(lambda tx: tx.rows("select user_name from revocations")) == [("robert",)]
 
 
 async def test_the_did_of_a_user_does_not_admit_by_a_foreign_credential(world: World) -> None:
     """A credential with the epmUsername of another user is not the user's, whatever the user's `did`."""
     await _user_with_did(world, "robert", world.ann.did)
-    assert not await world.holding.prompts.enrolled(world.areas.domain, "robert", world.issuer, 0)
+    assert not await world.did.prompts.enrolled(world.areas.domain, "robert", world.issuer, 0)
 
 
 async def test_an_assigned_credential_is_the_one_that_is_asked_for(world: World) -> None:
@@ -192,7 +192,7 @@ async def test_an_assigned_credential_is_the_one_that_is_asked_for(world: World)
     await world.give(ann, await world.issue(ann.did, ""))
     robert = await areas.users.add(areas.domain, "robert", b"password of his")
     wanted = WalletAssignment(areas.domain, [robert], [], [ann.credential], "badge", 0, several=False)
-    await areas.store.write(lambda tx: world.holding.users.assign(tx, wanted))
+    await areas.store.write(lambda tx: world.did.users.assign(tx, wanted))
     request_id = await opened(world, "robert")
     assert request_id is not None
     assigned, ann.jwt = ann.jwt, own
@@ -200,7 +200,7 @@ async def test_an_assigned_credential_is_the_one_that_is_asked_for(world: World)
         await approve(world)
     ann.jwt = assigned
     await approve(world)
-    assert await world.holding.prompts.answer(request_id, within_s=0) is True
+    assert await world.did.prompts.answer(request_id, within_s=0) is True
 
 
 async def test_the_schema_is_in_the_definition(world: World) -> None:
@@ -209,16 +209,16 @@ async def test_the_schema_is_in_the_definition(world: World) -> None:
     assert "$.credentialSchema.id" not in (await polled(world)).definition
     other = await opened(world, challenge="c2", schema=world.schema)
     first = await polled(world)
-    await world.holding.prompts.withdraw(first.id)
+    await world.did.prompts.withdraw(first.id)
     second = await polled(world)
     assert second.id == other
     (descriptor,) = definition.read(second.definition).input_descriptors
     (field,) = [each for each in descriptor.constraints.fields if "$.credentialSchema.id" in each.path]
     assert field.path == ["$.credentialSchema.id", "$.vc.credentialSchema.id"]
-    address = world.areas.issuing.schemas.address(world.identity.schema.uuid)
+    address = world.areas.did.schemas.address(world.identity.schema.uuid)
     assert field.filter == {"type": "string", "const": address}
     await approve(world)
-    assert await world.holding.prompts.answer(second.id, within_s=0) is True
+    assert await world.did.prompts.answer(second.id, within_s=0) is True
 
 
 async def test_a_deleted_holder_shows_nothing(world: World) -> None:
@@ -230,14 +230,14 @@ async def test_a_deleted_holder_shows_nothing(world: World) -> None:
     told: list[bool | None] = []
 
     async def wait() -> None:
-        told.append(await world.holding.prompts.answer(waited, within_s=3600))
+        told.append(await world.did.prompts.answer(waited, within_s=3600))
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(wait)
         await trio.testing.wait_all_tasks_blocked()
-        await areas.issuing.dids.delete(areas.domain, [(Kind.USER, ann.did)])
+        await areas.did.dids.delete(areas.domain, [(Kind.USER, ann.did)])
     assert told == [False]
-    assert not await world.holding.prompts.enrolled(areas.domain, "ann", world.issuer, 0)
+    assert not await world.did.prompts.enrolled(areas.domain, "ann", world.issuer, 0)
     assert await opened(world, challenge="c2") is None
     await world.person("ann2@corp.example", signer(5), "ann")
     assert await opened(world, challenge="c3") is not None

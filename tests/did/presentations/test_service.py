@@ -10,10 +10,10 @@ from sallyport.base.errors import Conflict, CredentialError, Forbidden, NotFound
 from sallyport.did.crypto import jws, proofs
 from sallyport.did.crypto.documents import AUTHENTICATION
 from sallyport.did.crypto.keys import CURVES
-from sallyport.did.dids.model import Kind
+from sallyport.did.dids.did import Kind
 from sallyport.did.dids.service import Dids
 from sallyport.did.presentations.asking import Wanted
-from sallyport.did.presentations.model import State
+from sallyport.did.presentations.request import State
 from sallyport.endpoints.groups.group import NewGroup
 from sallyport.endpoints.instances.instance import NewInstance
 from sallyport.endpoints.membership import Action
@@ -39,9 +39,7 @@ async def test_a_request_is_met_once(world: World) -> None:
         with pytest.raises(Conflict):
             await submit(world, request, again)
     with pytest.raises(NotFound):
-        await world.holding.presentations.poll(
-            world.ann.caller, world.ann.wallet_id, world.ann.wallet_key, world.ann.did
-        )
+        await world.did.presentations.poll(world.ann.caller, world.ann.wallet_id, world.ann.wallet_key, world.ann.did)
     assert world.areas.sample("sallyport_presentations_total", result="accepted") == 1
     assert world.areas.sample("sallyport_presentations_total", result="over") == 2
 
@@ -82,7 +80,7 @@ async def test_holders_of_each_curve(world: World, curve: str) -> None:
 
 async def test_the_oldest_is_polled_first(world: World) -> None:
     """With how many are open; what was answered or is out of time is not among them."""
-    ann, presentations = world.ann, world.holding.presentations
+    ann, presentations = world.ann, world.did.presentations
     first, second = await requested(world), await requested(world)
     found, pending = await presentations.poll(ann.caller, ann.wallet_id, ann.wallet_key, ann.did)
     assert (found.id, pending) == (first.id, 2)
@@ -98,7 +96,7 @@ async def test_the_oldest_is_polled_first(world: World) -> None:
 
 async def test_a_request_is_declined(world: World) -> None:
     """By the wallet's own token or with the walletKey, and not by an admin alone; then it is over."""
-    ann, presentations = world.ann, world.holding.presentations
+    ann, presentations = world.ann, world.did.presentations
     first, second = await requested(world), await requested(world)
     with pytest.raises(Forbidden):
         await presentations.decline(world.admin, ann.wallet_id, ann.did, first.id, None)
@@ -132,7 +130,7 @@ async def test_wrong_presentations_lock_one_wallet(world: World) -> None:
     """Ten wrong presentations of one wallet leave the token's other wallets alone."""
     bob = await world.person("bob@corp.example", signer(3), "bob")
     request = await requested(world)
-    submit_as_admin = partial(world.holding.presentations.submit, world.admin)
+    submit_as_admin = partial(world.did.presentations.submit, world.admin)
     for _ in range(10):
         with pytest.raises(CredentialError):
             await submit_as_admin(world.ann.wallet_id, world.ann.did, request.id, "nonsense")
@@ -146,7 +144,7 @@ async def test_an_unanswered_request_expires(world: World) -> None:
     """Its status is Expired from the time at which it could not be answered any more."""
     request = await requested(world)
     world.areas.clock.pass_by(3600)
-    standing = await world.holding.presentations.status(world.areas.tenant, request.id)
+    standing = await world.did.presentations.status(world.areas.tenant, request.id)
     assert (standing.state, standing.since) == (State.EXPIRED, request.expires_at)
 
 
@@ -156,7 +154,7 @@ async def test_a_deleted_issuer_withdraws_what_is_open(world: World) -> None:
     world.areas.clock.pass_by(3600)
     new = await requested(world)
     await world.dids.delete(world.areas.domain, [(Kind.ISSUER, world.issuer)])
-    states = [(await world.holding.presentations.status(world.areas.tenant, each.id)).state for each in (old, new)]
+    states = [(await world.did.presentations.status(world.areas.tenant, each.id)).state for each in (old, new)]
     assert states == [State.EXPIRED, State.WITHDRAWN]
 
 
@@ -174,8 +172,7 @@ async def test_an_issuer_with_many_open_requests(world: World) -> None:
     open_ones, left = "select count(*) from presentation_requests where status = 'open'", []
 
     async def delete(store: Store) -> None:
-        wallets, requests = areas.holding.keys, areas.holding.presentations
-        dids = Dids(store, areas.vault, wallets, areas.revocations, requests, str, areas.clock)
+        dids = Dids(store, areas.vault, areas.revocations, areas.did.requests, str, areas.clock)
         left.append(await areas.store.read(lambda tx: tx.value(int, open_ones)))
         await dids.delete(areas.domain, [(Kind.ISSUER, world.issuer)])
 
@@ -202,17 +199,17 @@ async def test_a_deleted_holder_is_asked_nothing(world: World) -> None:
     bob = await world.person("bob@corp.example", signer(3), "bob")
     later = await world.issue(ann.did, "ann")
     request, bobs = await requested(world), await requested(world, bob)
-    await areas.issuing.dids.delete(areas.domain, [(Kind.USER, ann.did)])
+    await areas.did.dids.delete(areas.domain, [(Kind.USER, ann.did)])
     with pytest.raises(Conflict, match="over"):
         await submit(world, request, shown(world, request))
     with pytest.raises(NotFound, match="no presentation request"):
-        await world.holding.presentations.poll(ann.caller, ann.wallet_id, ann.wallet_key, ann.did)
+        await world.did.presentations.poll(ann.caller, ann.wallet_id, ann.wallet_key, ann.did)
     with pytest.raises(NotFound, match="holder not found"):
         await requested(world)
     with pytest.raises(Conflict, match="deleted"):
-        await world.holding.wallets.assign(areas.tenant, [(bob.wallet_id, later)])
-    await world.holding.wallets.assign(areas.tenant, [(ann.wallet_id, ann.credential)])  # as it is already
-    assert (await world.holding.wallets.deliver(ann.caller, ann.email, ann.wallet_key))[1] == []
+        await world.did.wallets.assign(areas.tenant, [(bob.wallet_id, later)])
+    await world.did.wallets.assign(areas.tenant, [(ann.wallet_id, ann.credential)])  # as it is already
+    assert (await world.did.wallets.deliver(ann.caller, ann.email, ann.wallet_key))[1] == []
     await submit(world, bobs, shown(world, bobs, bob.jwt, by=bob.signer), bob)
 
 
@@ -222,10 +219,8 @@ async def test_a_deleted_issuer_asks_nothing(world: World) -> None:
     other = await world.new_issuer("other")
     request = await requested(world)
     sql = "select id from presentation_requests where status = 'open'"
-    (theirs,) = await world.holding.verifier.issue(
-        areas.tenant, Wanted(other, world.ann.did, "", "server", of_group=False)
-    )
-    await areas.issuing.dids.delete(areas.domain, [(Kind.ISSUER, world.issuer)])
+    (theirs,) = await world.did.verifier.issue(areas.tenant, Wanted(other, world.ann.did, "", "server", of_group=False))
+    await areas.did.dids.delete(areas.domain, [(Kind.ISSUER, world.issuer)])
     with pytest.raises(Conflict, match="over"):
         await submit(world, request, shown(world, request))
     with pytest.raises(NotFound, match="issuer not found"):
@@ -244,7 +239,7 @@ async def test_a_deletion_that_fails_closes_nothing(world: World) -> None:
 async def test_a_restored_store_answers_nothing_twice(world: World) -> None:
     """What was open in a copy is over in the store that it becomes: it may have been answered since."""
     request = await requested(world)
-    await world.areas.store.write(world.holding.presentations.void)
+    await world.areas.store.write(world.did.requests.void)
     with pytest.raises(Conflict):
         await submit(world, request, shown(world, request))
     assert await still_open(world, await requested(world))
@@ -256,7 +251,7 @@ async def test_a_restored_store_answers_nothing_twice(world: World) -> None:
 async def issued(world: World, endpoint: str, *, holder: str = "", of_group: bool = False) -> list[int]:
     """The wallets that issuePR asks."""
     wanted = Wanted(world.issuer, holder or world.ann.did * (not of_group), "", endpoint, of_group=of_group)
-    return [each.holder.wallet_id for each in await world.holding.verifier.issue(world.areas.tenant, wanted)]
+    return [each.holder.wallet_id for each in await world.did.verifier.issue(world.areas.tenant, wanted)]
 
 
 async def test_the_user_name_is_asked_for(world: World) -> None:
@@ -282,9 +277,9 @@ async def test_the_endpoint_is_an_instance_or_a_group(world: World) -> None:
         Wanted(world.issuer, did(MALLORY), "", "server", of_group=False),
     ):
         with pytest.raises(NotFound):
-            await world.holding.verifier.issue(areas.tenant, wanted)
+            await world.did.verifier.issue(areas.tenant, wanted)
     with pytest.raises(NotFound):
-        await world.holding.verifier.issue(other, Wanted(world.issuer, world.ann.did, "", "server", of_group=False))
+        await world.did.verifier.issue(other, Wanted(world.issuer, world.ann.did, "", "server", of_group=False))
 
 
 async def test_the_endpoints_methods_and_policy(world: World) -> None:
@@ -318,7 +313,7 @@ async def test_the_methods_of_a_users_groups(world: World) -> None:
     await areas.instances.assign_groups(areas.domain, [instance], groups, Action.ADD)
     for name in ("", "ANN"):
         with pytest.raises(Conflict, match="by DID"):
-            await world.holding.verifier.issue(
+            await world.did.verifier.issue(
                 areas.tenant, Wanted(world.issuer, world.ann.did, name, "server", of_group=False)
             )
     await areas.groups.edit(areas.domain, groups[0], {"auth_flow": "SSH,DID"})

@@ -3,9 +3,9 @@
 import pytest
 
 from sallyport.base.errors import Conflict, CredentialError, NotFound, Unauthenticated
-from sallyport.did.dids.model import NewDid
+from sallyport.did.dids.did import NewDid
 from sallyport.did.presentations.asking import Wanted
-from sallyport.did.presentations.signing import holders_signer
+from sallyport.did.presentations.service import holders_signer
 from sallyport.did.wallets.key import new_wallet_key
 from sallyport.endpoints.instances.instance import NewInstance
 from tests.did.crypto.signers import signer
@@ -22,26 +22,26 @@ async def request_to(world: World, holder: str) -> int:
     """A request to that holder."""
     await world.areas.instances.add(world.areas.domain, NewInstance("server"))
     wanted = Wanted(world.issuer, holder, "ann", "server", of_group=False)
-    return (await world.holding.verifier.issue(world.areas.tenant, wanted))[0].id
+    return (await world.did.verifier.issue(world.areas.tenant, wanted))[0].id
 
 
 async def test_the_service_signs_for_who_brings_the_key(world: World) -> None:
     """createPresentation gives a presentation of the right credential, which submitPresentation takes."""
-    ann, presentations, holder = world.ann, world.holding.presentations, await kept_holder(world)
+    ann, presentations, holder = world.ann, world.did.presentations, await kept_holder(world)
     request_id = await request_to(world, holder)
     with pytest.raises(NotFound):  # ann's other credential is another holder's
         await presentations.create(ann.caller, ann.wallet_id, ann.wallet_key, holder, request_id)
-    await world.holding.wallets.assign(world.areas.tenant, [(ann.wallet_id, await world.issue(holder, "bob"))])
+    await world.did.wallets.assign(world.areas.tenant, [(ann.wallet_id, await world.issue(holder, "bob"))])
     with pytest.raises(NotFound):  # and this one has another user name
         await presentations.create(ann.caller, ann.wallet_id, ann.wallet_key, holder, request_id)
-    await world.holding.wallets.assign(world.areas.tenant, [(ann.wallet_id, await world.issue(holder, "ann"))])
+    await world.did.wallets.assign(world.areas.tenant, [(ann.wallet_id, await world.issue(holder, "ann"))])
     made = await presentations.create(ann.caller, ann.wallet_id, ann.wallet_key, holder, request_id)
     await presentations.submit(ann.caller, ann.wallet_id, holder, request_id, made)
 
 
 async def test_nobody_else_signs(world: World) -> None:
     """Without the walletKey, for a holder that keeps its own key, or with a key of another wallet."""
-    ann, presentations, holder = world.ann, world.holding.presentations, await kept_holder(world)
+    ann, presentations, holder = world.ann, world.did.presentations, await kept_holder(world)
     request_id = await request_to(world, holder)
     with pytest.raises(Unauthenticated):
         await presentations.create(world.admin, ann.wallet_id, new_wallet_key(), holder, request_id)
@@ -58,15 +58,15 @@ async def test_nobody_else_signs(world: World) -> None:
 async def request_to_own(world: World) -> int:
     """A request to the holder whose key ann's wallet keeps."""
     wanted = Wanted(world.issuer, world.ann.did, "ann", "server", of_group=False)
-    return (await world.holding.verifier.issue(world.areas.tenant, wanted))[0].id
+    return (await world.did.verifier.issue(world.areas.tenant, wanted))[0].id
 
 
 async def test_a_deleted_holder_signs_no_more(world: World) -> None:
     """Its key is gone with it."""
-    from sallyport.did.dids.model import Kind
+    from sallyport.did.dids.did import Kind
 
-    ann, presentations, holder = world.ann, world.holding.presentations, await kept_holder(world)
-    await world.holding.wallets.assign(world.areas.tenant, [(ann.wallet_id, await world.issue(holder, "ann"))])
+    ann, presentations, holder = world.ann, world.did.presentations, await kept_holder(world)
+    await world.did.wallets.assign(world.areas.tenant, [(ann.wallet_id, await world.issue(holder, "ann"))])
     request_id = await request_to(world, holder)
     await world.dids.delete(world.areas.domain, [(Kind.USER, holder)])
     with pytest.raises((NotFound, CredentialError)):

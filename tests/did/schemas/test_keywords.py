@@ -4,7 +4,7 @@ import pytest
 
 from sallyport.base.errors import Invalid
 from sallyport.base.wire import JSON
-from sallyport.did.schemas.check import check_schema, check_subject
+from sallyport.did.credentials.check import check_schema, check_subject
 
 DRAFT_07 = "http://json-schema.org/draft-07/schema#"
 DRAFT_2020 = "https://json-schema.org/draft/2020-12/schema"

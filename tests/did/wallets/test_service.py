@@ -5,8 +5,8 @@ import pytest
 from sallyport.base.errors import Conflict, Forbidden, Invalid, NotFound, TooMany, Unauthenticated
 from sallyport.base.wire import JSON
 from sallyport.did.wallets.key import new_wallet_key
-from sallyport.did.wallets.model import NewWallet
 from sallyport.did.wallets.service import LONGEST_PAGE, paired
+from sallyport.did.wallets.wallet import NewWallet
 from sallyport.store.search import Stretch
 from sallyport.web.paging import Page
 from sallyport.web.scope import Role
@@ -17,7 +17,7 @@ from tests.did.holders import World
 async def delivered(world: World, wallet_key: str = "") -> list[tuple[int, str]]:
     """What ann's wallet gets, with its status."""
     ann = world.ann
-    _, found, _ = await world.holding.wallets.deliver(ann.caller, ann.email, wallet_key or ann.wallet_key)
+    _, found, _ = await world.did.wallets.deliver(ann.caller, ann.email, wallet_key or ann.wallet_key)
     return [(each.credential.id, each.credential.status) for each in found]
 
 
@@ -25,9 +25,7 @@ async def test_a_wallet_is_registered_once_for_an_address(world: World) -> None:
     """Its token has the role wallet; the same address in another case is taken; nothing of the key is kept."""
     assert world.ann.caller.role is Role.WALLET
     with pytest.raises(Conflict):
-        await world.holding.wallets.register(
-            world.areas.tenant, NewWallet(world.areas.domain, "x", "ANN@corp.example", "")
-        )
+        await world.did.wallets.register(world.areas.tenant, NewWallet(world.areas.domain, "x", "ANN@corp.example", ""))
     rows = await world.areas.store.read(lambda tx: tx.rows("select * from wallets"))
     trail = await world.areas.store.read(lambda tx: tx.rows("select * from audit_trail"))
     assert world.ann.wallet_key not in repr(rows) + repr(trail)
@@ -36,7 +34,7 @@ async def test_a_wallet_is_registered_once_for_an_address(world: World) -> None:
 async def test_the_list(world: World) -> None:
     """By id, with how many credentials each has; a part of a name or an address finds."""
     bob = await world.person("bob@corp.example", signer(3))
-    wallets = world.holding.wallets
+    wallets = world.did.wallets
     page = Stretch(world.areas.domain, 0, 10)
     assert [(each.id, each.credentials) for each in (await wallets.page(page))[0]] == [
         (world.ann.wallet_id, 1),
@@ -49,7 +47,7 @@ async def test_the_list(world: World) -> None:
 
 async def test_assigning_again_changes_nothing(world: World) -> None:
     """The accepted one stays accepted; what is another wallet's, or another holder's, is refused, all or none."""
-    ann, wallets = world.ann, world.holding.wallets
+    ann, wallets = world.ann, world.did.wallets
     bob = await world.person("bob@corp.example", signer(3))
     assert await wallets.assign(world.areas.tenant, [(ann.wallet_id, ann.credential)]) == 0
     assert await delivered(world) == [(ann.credential, "Accepted")]
@@ -75,12 +73,12 @@ async def test_what_is_over_is_not_assigned(world: World) -> None:
     world.areas.clock.pass_by(60)
     for credential_id in (revoked.credential, short):
         with pytest.raises(Conflict):
-            await world.holding.wallets.assign(world.areas.tenant, [(world.ann.wallet_id, credential_id)])
+            await world.did.wallets.assign(world.areas.tenant, [(world.ann.wallet_id, credential_id)])
 
 
 async def test_what_is_ignored_is_not_delivered(world: World) -> None:
     """Until it is accepted again; nor what is expired or revoked."""
-    ann, wallets = world.ann, world.holding.wallets
+    ann, wallets = world.ann, world.did.wallets
     for _ in range(2):
         await wallets.acknowledge(ann.caller, ann.wallet_id, ann.credential, accept=False)
         assert await delivered(world) == []
@@ -94,7 +92,7 @@ async def test_what_is_ignored_is_not_delivered(world: World) -> None:
 
 async def test_a_wallet_acts_for_itself_alone(world: World) -> None:
     """Another wallet's token is refused even with the right key; another's credential is not there."""
-    ann, wallets = world.ann, world.holding.wallets
+    ann, wallets = world.ann, world.did.wallets
     bob = await world.person("bob@corp.example", signer(3), "bob")
     with pytest.raises(Forbidden):
         await wallets.deliver(bob.caller, ann.email, ann.wallet_key)
@@ -110,7 +108,7 @@ async def lock(world: World, email: str) -> None:
     """Send ten wrong walletKeys for an address with the admin's token."""
     for _ in range(10):
         with pytest.raises(Unauthenticated, match="invalid walletKey"):
-            await world.holding.wallets.deliver(world.admin, email, new_wallet_key())
+            await world.did.wallets.deliver(world.admin, email, new_wallet_key())
 
 
 @pytest.mark.parametrize("email", ["ann@corp.example", "nobody@corp.example"], ids=["a wallet's", "unknown"])
@@ -119,12 +117,12 @@ async def test_ten_wrong_keys_lock_an_address(world: World, email: str) -> None:
     await lock(world, email)
     for spelled in (email, f" {email.upper()}"):
         with pytest.raises(TooMany):
-            await world.holding.wallets.deliver(world.admin, spelled, new_wallet_key())
+            await world.did.wallets.deliver(world.admin, spelled, new_wallet_key())
 
 
 async def test_a_locked_wallet_refuses_the_right_key(world: World) -> None:
     """The right walletKey is refused for a minute too, for an answer would tell that it is right."""
-    ann, wallets = world.ann, world.holding.wallets
+    ann, wallets = world.ann, world.did.wallets
     await lock(world, ann.email)
     with pytest.raises(TooMany):
         await wallets.deliver(world.admin, ann.email, ann.wallet_key)
@@ -136,7 +134,7 @@ async def test_wrong_keys_lock_one_wallet_for_one_token(world: World) -> None:
     """The same token still acts for another wallet, and another token for the locked wallet."""
     bob = await world.person("bob@corp.example", signer(3))
     await lock(world, world.ann.email)
-    found, *_ = await world.holding.wallets.deliver(world.admin, bob.email, bob.wallet_key)
+    found, *_ = await world.did.wallets.deliver(world.admin, bob.email, bob.wallet_key)
     assert found.id == bob.wallet_id
     assert await delivered(world) == [(world.ann.credential, "Accepted")]
 
@@ -145,7 +143,7 @@ async def test_another_tenant_sees_nothing(world: World) -> None:
     """Neither by id nor by address and key."""
     other = await world.areas.tenancy.ensure_tenant(2, 1)
     with pytest.raises(NotFound):
-        await world.holding.wallets.assign(other, [(world.ann.wallet_id, world.ann.credential)])
+        await world.did.wallets.assign(other, [(world.ann.wallet_id, world.ann.credential)])
 
 
 @pytest.mark.parametrize(
@@ -175,13 +173,13 @@ def test_arrays_pair_up(
 
 async def test_a_poll_has_a_bounded_length(world: World) -> None:
     """A page ends before it has more than 2 MiB of tokens; the total counts all, and further pages have the others."""
-    ann, wallets = world.ann, world.holding.wallets
+    ann, wallets = world.ann, world.did.wallets
     claims: dict[str, JSON] = {"epmUsername": "ann", **{f"claim{number}": "x" * 255 for number in range(115)}}
     large = [(await world.identity.issue(holder_did=ann.did, claims=claims)).id for _ in range(60)]
     await wallets.assign(world.areas.tenant, [(ann.wallet_id, each) for each in large])
     _, first, total = await wallets.deliver(ann.caller, ann.email, ann.wallet_key)
     assert total == 61
     assert 1 < len(first) < 61
-    assert sum(len(each.credential.jwt) for each in first) <= LONGEST_PAGE
+    assert sum(len(each.jwt) for each in first) <= LONGEST_PAGE
     _, page, _ = await wallets.deliver(ann.caller, ann.email, ann.wallet_key, Page(40, 40))
     assert [each.credential.id for each in page] == large[39:]

@@ -1,8 +1,15 @@
-"""Credentials: issued, listed, published as revoked or not, and revoked.
+"""Credentials and their schemas: issued, listed, assigned to wallets, revoked, and found for a login.
 
 A credential is a token (VC-JWT) and the same document with a proof in it; both are made once, when it is issued. A
-password that is given with it is no part of either: it is sealed here for its holder alone, until the credential is
-revoked.
+password that is given with it is no part of either: it is sealed for its holder alone, until the credential is revoked.
 
-status   the lists that tell everybody which credentials are revoked
+credential  values
+bodies      requests and answers
+operations  /api/v1/credential/*, /api/v1/schema/createSchema
+service     rules of credentials
+schemas     rules of schemas
+check       JSON Schema (drafts 07 and 2020-12) at a bounded cost; `keywords` charges a run to a budget
+status      the status lists, which tell verifiers the credentials that are revoked
+repo        SQL
+holders_repo  SQL that finds the holder of a user, and the users of a holder
 """

@@ -1,34 +1,61 @@
-"""The HTTP operations of credentials: /api/v1/credential/*."""
+"""The HTTP operations of credentials and their schemas: /api/v1/credential/*, /api/v1/schema/createSchema."""
+
+import json
 
 from sallyport.base.clock import Clock, iso_seconds
-from sallyport.did.credentials.model import (
+from sallyport.did.credentials.bodies import (
     CreateCredential,
+    CreateSchema,
     CredentialDocument,
-    CredentialEntry,
     CredentialIssued,
     CredentialList,
     CredentialRevoked,
     GetCredential,
-    Held,
     ListCredentials,
-    Listed,
-    NewCredential,
+    ListSchemas,
     OfWallet,
     RevokeCredential,
-    Status,
-    WalletCredential,
+    SchemaCreated,
+    SchemaEntry,
     WalletCredentials,
 )
+from sallyport.did.credentials.credential import Credential, NewCredential, NewSchema, Status
+from sallyport.did.credentials.schemas import Schemas
 from sallyport.did.credentials.service import Credentials, claims_of
 from sallyport.store.search import Stretch
-from sallyport.web.operation import Operations
+from sallyport.web.operation import Operations, Plain
+from sallyport.web.paging import Counted
 from sallyport.web.scope import OPERATORS, READERS, WALLETS, Caller, Gate
 
-HOLDERS = READERS | WALLETS
+
+def schema_operations(service: Schemas, gate: Gate) -> Operations:
+    """The operations of schemas."""
+    schemas = Operations("Credential schemas", gate)
+
+    @schemas.post("/api/v1/schema/createSchema", roles=OPERATORS)
+    async def create_schema(body: CreateSchema, caller: Caller) -> SchemaCreated:
+        """Create a schema, of draft-07 or 2020-12, which credentials can name from now on.
+
+        It refers to nothing but itself, and its patterns are of a kind that cannot take long. With `sign` its author
+        signs it.
+        """
+        made = await service.create(caller.tenant_id, NewSchema(body.author, body.name, body.content, body.sign))
+        return SchemaCreated(message="schema created", id=made.id, Schema=json.loads(made.content))
+
+    @schemas.post("/api/v1/credential/credentialSchemaList", roles=READERS)
+    async def list_schemas(body: ListSchemas, caller: Caller) -> Plain[Counted[SchemaEntry]]:
+        """List the schemas of a domain, ordered by id: of one author, or all. The header `X-Total-Count` has the
+        total."""
+        page = body.page()
+        found, total = await service.page(Stretch(body.domainId, page.offset, page.size), body.issuerDid)
+        entries = [{"id": s.id, "name": s.name, "author": s.author, "signed": bool(s.signed)} for s in found]
+        return Plain(Counted(entries, total))
+
+    return schemas
 
 
 def operations(service: Credentials, clock: Clock, gate: Gate) -> Operations:
-    """The operations of this slice."""
+    """The operations of credentials."""
     credentials = Operations("Credentials", gate)
     _declare_changing(credentials, service)
     _declare_reading(credentials, service, clock)
@@ -39,8 +66,8 @@ def operations(service: Credentials, clock: Clock, gate: Gate) -> Operations:
 def _declare_changing(credentials: Operations, service: Credentials) -> None:
     @credentials.post("/api/v1/credential/createCredential", "/api/v1/issueVerifiableCredential", roles=OPERATORS)
     async def create_credential(body: CreateCredential, caller: Caller) -> CredentialIssued:
-        """Issue a credential to a holder: the metadata become its claims, if they are what the schema asks for.
-        epmPassword is kept for the holder alone, who gets it with the credential."""
+        """Issue a credential to a holder: the metadata become its claims, if the schema allows them. epmPassword is
+        kept for the holder alone, who gets it with the credential."""
         claims, password = claims_of(body.metadata, body.holderDid)
         new = NewCredential(
             domain_id=body.domainId,
@@ -65,77 +92,70 @@ def _declare_changing(credentials: Operations, service: Credentials) -> None:
 
 def _declare_reading(credentials: Operations, service: Credentials, clock: Clock) -> None:
     @credentials.post("/api/v1/credential/credentialList", roles=READERS)
-    async def list_credentials(body: ListCredentials, caller: Caller) -> CredentialList:
+    async def list_credentials(body: ListCredentials, caller: Caller) -> Plain[CredentialList]:
         """List the credentials of a domain, ordered by id; 1000 on a page unless pageSize is given.
 
         `status` is the stored status. `expired` tells whether the credential's time is over.
         """
         page = body.page()
-        found, count = await service.entries(Stretch(body.domainId, page.offset, page.size))
-        now = clock()
-        listed = [_entry(each, now) for each in found]
-        return CredentialList(message=f"{count} credential(s)", domainId=body.domainId, count=count, credentials=listed)
+        found, count = await service.page(Stretch(body.domainId, page.offset, page.size))
+        return Plain({**_listed(found, count, clock()), "domainId": body.domainId})
 
-    @credentials.post("/api/v1/credential/GetCredential", roles=HOLDERS)
+    @credentials.post("/api/v1/credential/GetCredential", roles=READERS | WALLETS)
     async def get_credential(body: GetCredential, caller: Caller) -> CredentialDocument:
-        """A credential as a document, with its issuer's proof; `proof.jws` is the same credential as a token. A wallet
-        gets those that it has."""
+        """Return a credential as a document, with its issuer's proof; `proof.jws` is the same credential as a token. A
+        wallet gets its own credentials alone."""
         number, document = await service.document(caller, body.credentialId)
         return CredentialDocument(id=number, credential=document)
 
 
 def _declare_wallets(credentials: Operations, service: Credentials, clock: Clock) -> None:
-    async def answer(body: OfWallet, caller: Caller, status: Status) -> WalletCredentials:
+    async def answer(body: OfWallet, caller: Caller, status: Status) -> Plain[WalletCredentials]:
         page = body.page()
         found, count = await service.of_wallet(caller, body.walletId, status, page.offset, page.size, body.filter)
-        now = clock()
-        return WalletCredentials(
-            message=f"{count} credential(s)",
-            walletId=body.walletId,
-            count=count,
-            credentials=[_held(each, now) for each in found],
-        )
+        return Plain({**_listed(found, count, clock()), "walletId": body.walletId})
 
-    @credentials.post("/api/v1/credential/GetAssignedCredential", roles=HOLDERS)
-    async def assigned(body: OfWallet, caller: Caller) -> WalletCredentials:
-        """The credentials that a wallet was given and has not answered for yet, ordered by id."""
+    @credentials.post("/api/v1/credential/GetAssignedCredential", roles=READERS | WALLETS)
+    async def assigned(body: OfWallet, caller: Caller) -> Plain[WalletCredentials]:
+        """List the credentials that are assigned to a wallet and neither accepted nor ignored yet, ordered by id."""
         return await answer(body, caller, Status.ASSIGNED)
 
-    @credentials.post("/api/v1/credential/GetAcceptedCredential", roles=HOLDERS)
-    async def accepted(body: OfWallet, caller: Caller) -> WalletCredentials:
-        """The credentials that a wallet has accepted, ordered by id."""
+    @credentials.post("/api/v1/credential/GetAcceptedCredential", roles=READERS | WALLETS)
+    async def accepted(body: OfWallet, caller: Caller) -> Plain[WalletCredentials]:
+        """List the credentials that a wallet has accepted, ordered by id."""
         return await answer(body, caller, Status.ACCEPTED)
 
-    @credentials.post("/api/v1/credential/GetIgnoredCredential", roles=HOLDERS)
-    async def ignored(body: OfWallet, caller: Caller) -> WalletCredentials:
-        """The credentials that a wallet does not want, ordered by id."""
+    @credentials.post("/api/v1/credential/GetIgnoredCredential", roles=READERS | WALLETS)
+    async def ignored(body: OfWallet, caller: Caller) -> Plain[WalletCredentials]:
+        """List the credentials that a wallet has ignored, ordered by id."""
         return await answer(body, caller, Status.IGNORED)
 
 
-def _entry(listed: Listed, now: int) -> CredentialEntry:
-    return CredentialEntry(
-        id=listed.id,
-        issuerId=listed.issuer_id,
-        schemaId=listed.schema_id,
-        credentialId=listed.uuid,
-        name=listed.name,
-        status=listed.status,
-        expired=listed.is_expired(now),
-    )
+def _listed(found: list[Credential], count: int, now: int) -> dict[str, object]:
+    credentials = [_entry(each, now) for each in found]
+    return {
+        "code": 200,
+        "status": "Success",
+        "message": f"{count} credential(s)",
+        "count": count,
+        "credentials": credentials,
+    }
 
 
-def _held(held: Held, now: int) -> WalletCredential:
-    credential = held.credential
-    return WalletCredential(
-        id=credential.id,
-        issuerId=credential.issuer_id,
-        issuerName=held.issuer_name,
-        schemaId=credential.schema_id,
-        schemaName=held.schema_name,
-        issuedAt=iso_seconds(credential.issued_at),
-        credentialId=credential.uuid,
-        expireDate="" if credential.expires_at is None else iso_seconds(credential.expires_at),
-        name=credential.name,
-        status=credential.status,
-        expired=credential.is_expired(now),
-    )
+def _entry(credential: Credential, now: int) -> dict[str, object]:
+    return {
+        "id": credential.id,
+        "issuerId": credential.issuer_id,
+        "issuerName": credential.issuer_name,
+        "schemaId": credential.schema_id,
+        "schemaName": credential.schema_name,
+        "credentialId": credential.uuid,
+        "name": credential.name,
+        "status": credential.status,
+        "expired": credential.is_expired(now),
+        "issuedAt": iso_seconds(credential.issued_at),
+        "expireDate": "" if credential.expires_at is None else iso_seconds(credential.expires_at),
+        "issuerDid": credential.issuer_did,
+        "holderDid": credential.holder_did,
+        "epmUsername": credential.epm_username,
+    }

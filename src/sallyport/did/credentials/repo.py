@@ -1,11 +1,11 @@
-"""The SQL of credentials and of their status lists."""
+"""The SQL of schemas, of credentials and of their status lists."""
 
 import json
 from dataclasses import dataclass
 
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON
-from sallyport.did.credentials.model import Credential, Held, Listed, Status
+from sallyport.did.credentials.credential import Credential, ListedSchema, Schema, Status
 from sallyport.did.crypto import jws
 from sallyport.did.crypto.encoding import read_object
 from sallyport.store import counters
@@ -15,24 +15,70 @@ from sallyport.store.search import page as page_of
 from sallyport.store.vault import Vault
 
 COUNTER = "credentials"
-_COLUMNS = tuple(Credential.__dataclass_fields__)
-_SELECT = f"select {', '.join(_COLUMNS)} from credentials"
-_PLACES = "where domain_id = :d and place > :offset and place <= :offset + :limit order by place"
+VALID_EVER = "c.status in ('Assigned', 'Accepted')"
+VALID = f"{VALID_EVER} and (c.expires_at is null or c.expires_at > :at)"
+"""SQL condition: the credential `c` admits its holder at a time."""
+LIVE = (
+    "exists (select 1 from dids h where h.domain_id = c.domain_id and h.did = c.holder_did and h.kind = 'User' "
+    "and h.deleted_at is null)"
+)
+"""SQL condition: the DID of the holder of the credential `c` is not deleted."""
+_SCHEMA = f"select {', '.join(Schema.__dataclass_fields__)} from credential_schemas"
+_LISTED_SCHEMA = (
+    "select id, name, (select did from dids where id = credential_schemas.author_id) as author, "
+    "json_extract(content, '$.proof') is not null as signed from credential_schemas"
+)
+_COLUMNS = tuple(name for name in Credential.__dataclass_fields__ if name not in {"issuer_name", "schema_name"})
+_SELECT = (
+    f"select {', '.join(_COLUMNS)}, (select name from dids where id = credentials.issuer_id) as issuer_name, "
+    "(select name from credential_schemas where id = credentials.schema_id) as schema_name from credentials"
+)
 
 
-@dataclass(frozen=True, slots=True)
-class StatusList:
-    """A status list. bits: packed eight to an octet. used: how many of them are given. version: of its content."""
+# --- schemas --------------------------------------------------------------------------------------------------------
 
-    id: int
-    uuid: str
-    issuer_id: int
-    used: int
-    version: int
+
+def add_schema(tx: Tx, new: Schema, author_id: int, at: int) -> int:
+    """Add a schema; its id. `new.id` is not read."""
+    schema_id = tx.value(
+        int,
+        "insert into credential_schemas (tenant_id, domain_id, author_id, uuid, name, content, created_at) "
+        "values (:t, :d, :author, :uuid, :name, :content, :at) returning id",
+        t=new.tenant_id,
+        d=new.domain_id,
+        author=author_id,
+        uuid=new.uuid,
+        name=new.name,
+        content=new.content,
+        at=at,
+    )
+    assert schema_id is not None  # noqa: S101  it was inserted
+    return schema_id
+
+
+def schema(tx: Tx, domain_id: int, schema_id: int) -> Schema | None:
+    """Return a schema of the domain, or None."""
+    return tx.one(Schema, f"{_SCHEMA} where id = :id and domain_id = :d", id=schema_id, d=domain_id)
+
+
+def published_schema(tx: Tx, uuid: str) -> str | None:
+    """Return a schema as JSON by the name that it is published under, or None."""
+    return tx.value(str, "select content from credential_schemas where uuid = :uuid", uuid=uuid)
+
+
+def schemas(tx: Tx, stretch: Stretch, author: str) -> tuple[list[ListedSchema], int]:
+    """Return one page of a domain's schemas, ordered by id, and their number. author: a DID; empty for any."""
+    by = " and author_id in (select id from dids where domain_id = :d and did = :author)" if author else ""
+    given: dict[str, Value] = {"d": stretch.domain_id, **({"author": author} if author else {})}
+    ids = f"select id from credential_schemas where domain_id = :d{by}"
+    return page_of(tx, ListedSchema, _LISTED_SCHEMA, ids, stretch, counter=None, searched=False, **given)
+
+
+# --- credentials ----------------------------------------------------------------------------------------------------
 
 
 def add(tx: Tx, new: Credential, token: str, proof: JSON) -> int:
-    """The new credential's id; `new.id` is not looked at."""
+    """Add a credential; its id. `new.id` is not read."""
     columns = [name for name in _COLUMNS if name != "id"]
     credential_id = tx.value(
         int,
@@ -53,43 +99,49 @@ def add(tx: Tx, new: Credential, token: str, proof: JSON) -> int:
 
 
 def get(tx: Tx, domain_id: int, credential_id: int) -> Credential | None:
-    """A credential of the domain, or None."""
+    """Return a credential of the domain, or None."""
     return tx.one(Credential, f"{_SELECT} where id = :id and domain_id = :d", id=credential_id, d=domain_id)
 
 
+def by_uuid(tx: Tx, domain_id: int, uuid: str) -> Credential | None:
+    """Return the domain's credential of that `urn:uuid:`, or None."""
+    return tx.one(Credential, f"{_SELECT} where uuid = :uuid and domain_id = :d", uuid=uuid, d=domain_id)
+
+
 def of_tenant(tx: Tx, tenant_id: int, name: str) -> Credential | None:
-    """A credential of the tenant by its `urn:uuid:` or its number, or None."""
+    """Return a credential of the tenant by its `urn:uuid:` or its number, or None."""
     if name.isascii() and name.isdecimal() and len(name) < 19:
         return tx.one(Credential, f"{_SELECT} where id = :id and tenant_id = :t", id=int(name), t=tenant_id)
     return tx.one(Credential, f"{_SELECT} where uuid = :uuid and tenant_id = :t", uuid=name, t=tenant_id)
 
 
 def page(tx: Tx, stretch: Stretch) -> tuple[list[Credential], int]:
-    """One page of a domain's credentials, ordered by id, and how many there are."""
-    found = tx.all(Credential, f"{_SELECT} {_PLACES}", **_places(stretch))
+    """Return one page of a domain's credentials, ordered by id, and their number."""
+    places = "where domain_id = :d and place > :offset and place <= :offset + :limit order by place"
+    found = tx.all(Credential, f"{_SELECT} {places}", d=stretch.domain_id, offset=stretch.offset, limit=stretch.limit)
     return found, counters.total(tx, stretch.domain_id, COUNTER)
 
 
-def entries(tx: Tx, stretch: Stretch) -> tuple[list[Listed], int]:
-    """Return `page` with only the columns of the list, since one page has up to 1000 credentials."""
-    sql = f"select id, issuer_id, schema_id, uuid, name, status, expires_at from credentials {_PLACES}"
-    found = tx.all(Listed, sql, **_places(stretch))
-    return found, counters.total(tx, stretch.domain_id, COUNTER)
-
-
-def of_wallet(tx: Tx, wallet_id: int, status: Status, stretch: Stretch, search: str = "") -> tuple[list[Held], int]:
-    """One page of a wallet's credentials of a status, ordered by id, and how many there are. search: a part of the
+def of_wallet(
+    tx: Tx, wallet_id: int, status: Status, stretch: Stretch, search: str = ""
+) -> tuple[list[Credential], int]:
+    """Return one page of a wallet's credentials of a status, ordered by id, and their number. search: a part of the
     name."""
     given: dict[str, Value] = {"wallet": wallet_id, "status": status.value}
     ids = "select id from credentials where wallet_id = :wallet and status = :status"
     if search:
         ids, given = f"{ids} and instr(fold(name), :search) > 0", {**given, "search": fold(search)}
-    found, total = page_of(tx, Credential, _SELECT, ids, stretch, counter=None, searched=False, **given)
-    return [Held(each, *_names(tx, each)) for each in found], total
+    return page_of(tx, Credential, _SELECT, ids, stretch, counter=None, searched=False, **given)
+
+
+def valid_of_wallet(tx: Tx, wallet_id: int, at: int) -> list[int]:
+    """Return the ids, in order, of the credentials of a wallet that admit their holder at a time."""
+    sql = f"select c.id from credentials c where c.wallet_id = :wallet and {VALID} and {LIVE} order by c.id"
+    return [int(str(each)) for (each,) in tx.rows(sql, wallet=wallet_id, at=at)]
 
 
 def document(tx: Tx, credential_id: int) -> dict[str, JSON]:
-    """A credential's document, with its proof."""
+    """Return a credential's document, with its proof."""
     (row,) = tx.rows("select jwt, proof from credential_tokens where credential_id = :id", id=credential_id)
     found = jws.parse(str(row[0])).payload["vc"]
     assert isinstance(found, dict)  # noqa: S101  it was made here
@@ -97,12 +149,31 @@ def document(tx: Tx, credential_id: int) -> dict[str, JSON]:
 
 
 def token(tx: Tx, credential_id: int) -> str:
-    """A credential as a token (VC-JWT)."""
+    """Return a credential as a token (VC-JWT)."""
     return tx.value(str, "select jwt from credential_tokens where credential_id = :id", id=credential_id) or ""
 
 
+def move(tx: Tx, credential: Credential, status: Status, wallet_id: int, at: int) -> None:
+    """Store the status of a credential in a wallet; a login finds it by its user name from then on."""
+    tx.execute(
+        "update credentials set status = :status, wallet_id = :wallet, updated_at = :at where id = :id",
+        id=credential.id,
+        status=status.value,
+        wallet=wallet_id,
+        at=at,
+    )
+    if credential.epm_username:
+        tx.execute(
+            "insert into credential_users (credential_id, domain_id, name_key) values (:id, :d, :key) "
+            "on conflict do nothing",
+            id=credential.id,
+            d=credential.domain_id,
+            key=fold(credential.epm_username),
+        )
+
+
 def revoke(tx: Tx, revoked: Credential, at: int) -> None:
-    """Keep that a credential is revoked, and forget its holder's password."""
+    """Store that a credential is revoked, and delete its holder's password."""
     tx.execute(
         "update credentials set status = :status, password = null, revoked_at = :at, updated_at = :at where id = :id",
         status=Status.REVOKED.value,
@@ -111,29 +182,8 @@ def revoke(tx: Tx, revoked: Credential, at: int) -> None:
     )
 
 
-def users(tx: Tx, revoked: Credential) -> list[str]:
-    """Return the names of the users that a credential admits, by the rules of `held.repo.holder_of_user`."""
-    sql = (
-        "select u.name from endpoint_users u join endpoint_user_credentials l on l.user_id = u.id "
-        "where l.credential_id = :id and u.domain_id = :d union "
-        "select u.name from endpoint_users u join endpoint_user_wallets l on l.user_id = u.id "
-        "where l.wallet_id = :wallet and u.domain_id = :d and :username = '' union "
-        "select name from endpoint_users where domain_id = :d and did = :holder and did <> '' and :username = ''"
-    )
-    given: dict[str, Value] = {
-        "wallet": revoked.wallet_id or 0,
-        "username": revoked.epm_username,
-        "holder": revoked.holder_did,
-    }
-    linked = [str(name) for (name,) in tx.rows(sql, id=revoked.id, d=revoked.domain_id, **given)]
-    return list(dict.fromkeys([*filter(None, [revoked.epm_username]), *linked]))
-
-
-# --- what is for the holder alone -----------------------------------------------------------------------------------
-
-
 def password_identity(credential_id: int) -> str:
-    """What a password is sealed for."""
+    """Return the associated data of a sealed password."""
     return f"credentials/{credential_id}/password"
 
 
@@ -144,7 +194,7 @@ def keep_password(tx: Tx, vault: Vault, credential_id: int, clear: str) -> None:
 
 
 def password(tx: Tx, vault: Vault, credential_id: int) -> str:
-    """The password of a credential; empty where there is none. SecretError."""
+    """Return the password of a credential; empty where there is none. SecretError."""
     sealed = tx.value(bytes, "select password from credentials where id = :id", id=credential_id)
     return "" if sealed is None else vault.open(sealed, password_identity(credential_id)).decode()
 
@@ -152,15 +202,26 @@ def password(tx: Tx, vault: Vault, credential_id: int) -> str:
 # --- status lists ---------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class StatusList:
+    """A status list. used: the number of its bits that belong to credentials. version: of its content."""
+
+    id: int
+    uuid: str
+    issuer_id: int
+    used: int
+    version: int
+
+
 def list_with_room(tx: Tx, issuer_id: int, most: int) -> StatusList | None:
-    """An issuer's newest list, if fewer than `most` of its bits are given; or None."""
+    """Return an issuer's newest list if fewer than `most` of its bits belong to credentials, or None."""
     sql = "select id, uuid, issuer_id, used, version from status_lists where issuer_id = :i order by id desc limit 1"
     found = tx.one(StatusList, sql, i=issuer_id)
     return found if found is not None and found.used < most else None
 
 
 def add_list(tx: Tx, issuer_id: int, uuid: str, bits: bytes) -> StatusList:
-    """A new list."""
+    """Add a list."""
     sql = "insert into status_lists (issuer_id, uuid, bits) values (:issuer, :uuid, :bits) returning id"
     list_id = tx.value(int, sql, issuer=issuer_id, uuid=uuid, bits=bits)
     assert list_id is not None  # noqa: S101  it was inserted
@@ -168,18 +229,18 @@ def add_list(tx: Tx, issuer_id: int, uuid: str, bits: bytes) -> StatusList:
 
 
 def is_given(tx: Tx, list_id: int, index: int) -> bool:
-    """Whether a bit of a list belongs to a credential."""
+    """Return whether a bit of a list belongs to a credential."""
     sql = "select 1 from credentials where list_id = :list and list_index = :index"
     return tx.value(int, sql, list=list_id, index=index) is not None
 
 
 def take(tx: Tx, list_id: int) -> None:
-    """One more bit of a list is given."""
+    """Count one more bit of a list that belongs to a credential."""
     tx.execute("update status_lists set used = used + 1 where id = :id", id=list_id)
 
 
 def bits(tx: Tx, list_id: int) -> bytes:
-    """A list's bits, eight to an octet."""
+    """Return a list's bits, eight to an octet."""
     return tx.value(bytes, "select bits from status_lists where id = :id", id=list_id) or b""
 
 
@@ -189,16 +250,6 @@ def put_bits(tx: Tx, list_id: int, octets: bytes) -> None:
 
 
 def published(tx: Tx, uuid: str) -> StatusList | None:
-    """A list by the name that it is published under, or None."""
+    """Return a list by the name that it is published under, or None."""
     sql = "select id, uuid, issuer_id, used, version from status_lists where uuid = :uuid"
     return tx.one(StatusList, sql, uuid=uuid)
-
-
-def _places(stretch: Stretch) -> dict[str, Value]:
-    return {"d": stretch.domain_id, "offset": stretch.offset, "limit": stretch.limit}
-
-
-def _names(tx: Tx, credential: Credential) -> tuple[str, str]:
-    issuer = tx.value(str, "select name from dids where id = :id", id=credential.issuer_id)
-    schema = tx.value(str, "select name from credential_schemas where id = :id", id=credential.schema_id)
-    return issuer or "", schema or ""

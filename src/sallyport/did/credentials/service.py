@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from typing import Protocol
 from uuid import uuid4
 
 import trio
@@ -11,18 +10,20 @@ from sallyport.base.clock import Clock, from_iso, iso_seconds, now_us
 from sallyport.base.errors import FieldError, Forbidden, Invalid, NotFound, invalid_field
 from sallyport.base.wire import JSON
 from sallyport.did.credentials import repo
-from sallyport.did.credentials.model import Credential, Held, Listed, NewCredential, Status
+from sallyport.did.credentials.credential import Credential, NewCredential, Schema, Status
+from sallyport.did.credentials.holders_repo import users_of
+from sallyport.did.credentials.schemas import KIND as SCHEMA_KIND
+from sallyport.did.credentials.schemas import Schemas
 from sallyport.did.credentials.status import CONTEXT as STATUS_CONTEXT
 from sallyport.did.credentials.status import Place, StatusLists
 from sallyport.did.crypto import proofs, vc
 from sallyport.did.dids import repo as dids
-from sallyport.did.dids.model import Kind
+from sallyport.did.dids.did import Kind
 from sallyport.did.dids.service import NO_ISSUER
-from sallyport.did.peers import Requests, Sessions, Wallets
-from sallyport.did.schemas import repo as schemas
-from sallyport.did.schemas.model import KIND as SCHEMA_KIND
-from sallyport.did.schemas.model import Schema
-from sallyport.did.schemas.service import Schemas
+from sallyport.did.peers import Sessions
+from sallyport.did.presentations.open import OpenRequests
+from sallyport.did.wallets import guard
+from sallyport.metrics import CredentialMetrics
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx
 from sallyport.store.search import Stretch
@@ -40,18 +41,8 @@ MAX_USERNAME = 255
 USERNAME, PASSWORD, HOLDER = "epmUsername", "epmPassword", "holderDID"
 
 
-class Counted(Protocol):
-    """Counts what was issued and revoked."""
-
-    def issued(self) -> None:
-        """One was issued."""
-
-    def revoked(self) -> None:
-        """One was revoked."""
-
-
 class Credentials:
-    """The credentials of all tenants. requests: what is closed by a revocation."""
+    """The credentials of all tenants."""
 
     def __init__(
         self,
@@ -59,29 +50,27 @@ class Credentials:
         vault: Vault,
         schemas: Schemas,
         lists: StatusLists,
-        wallets: Wallets,
         sessions: Sessions,
-        requests: Requests,
-        metrics: Counted,
+        requests: OpenRequests,
+        metrics: CredentialMetrics,
         clock: Clock = now_us,
     ) -> None:
         self._store = store
         self._vault = vault
         self._schemas = schemas
         self._lists = lists
-        self._wallets = wallets
         self._sessions = sessions
+        self._requests = requests
         self._metrics = metrics
         self._clock = clock
         self._checking = trio.CapacityLimiter(1)  # Python code in many threads slows the event loop down
-        self._requests = requests
 
     async def issue(self, tenant_id: int, new: NewCredential) -> Credential:
         """A new credential of a holder. NotFound: no such issuer, holder or schema in the domain. Invalid: the claims
         are not what the schema asks for, or the expiry is over."""
         if new.expires_at is not None and not self._clock() < new.expires_at <= LATEST:
             raise invalid_field("expiry", "a time to come")
-        schema = await self._store.read(lambda tx: schemas.get(tx, new.domain_id, new.schema_id))
+        schema = await self._store.read(lambda tx: repo.schema(tx, new.domain_id, new.schema_id))
         if schema is None:
             raise NotFound(NO_SCHEMA)
         await trio.to_thread.run_sync(_check, schema, new, limiter=self._checking)
@@ -104,7 +93,9 @@ class Credentials:
             domain_id=new.domain_id,
             issuer_id=issuer.id,
             issuer_did=issuer.did,
+            issuer_name=issuer.name,
             schema_id=schema.id,
+            schema_name=schema.name,
             uuid=uuid4().urn,
             name=new.name,
             status=Status.ACTIVE,
@@ -133,18 +124,14 @@ class Credentials:
         """One page of a domain's credentials, ordered by id, and how many there are."""
         return await self._store.search(lambda tx: repo.page(tx, stretch))
 
-    async def entries(self, stretch: Stretch) -> tuple[list[Listed], int]:
-        """Return `page` with only the columns of the list."""
-        return await self._store.search(lambda tx: repo.entries(tx, stretch))
-
     async def of_wallet(
         self, caller: Caller, wallet_id: int, status: Status, offset: int, limit: int, search: str = ""
-    ) -> tuple[list[Held], int]:
+    ) -> tuple[list[Credential], int]:
         """One page of a wallet's credentials of a status, ordered by id, and how many there are. search: a part of the
         name. NotFound: no such wallet. Forbidden: the caller is another wallet."""
 
-        def work(tx: Tx) -> tuple[list[Held], int]:
-            self._wallets.own(tx, caller, wallet_id)
+        def work(tx: Tx) -> tuple[list[Credential], int]:
+            guard.own_wallet(tx, caller, wallet_id)
             return repo.of_wallet(tx, wallet_id, status, Stretch(0, offset, limit), search)
 
         return await self._store.search(work)
@@ -155,7 +142,7 @@ class Credentials:
 
         def work(tx: Tx) -> tuple[int, dict[str, JSON]]:
             found = repo.of_tenant(tx, caller.tenant_id, name)
-            if found is None or (caller.role is Role.WALLET and not self._has(tx, caller, found)):
+            if found is None or (caller.role is Role.WALLET and not _has(tx, caller, found)):
                 raise NotFound(NO_CREDENTIAL)
             return found.id, repo.document(tx, found.id)
 
@@ -170,15 +157,6 @@ class Credentials:
             return repo.document(tx, credential_id)
 
         return await self._store.read(work)
-
-    def _has(self, tx: Tx, caller: Caller, credential: Credential) -> bool:
-        if credential.wallet_id is None:
-            return False
-        try:
-            self._wallets.own(tx, caller, credential.wallet_id)
-        except Forbidden:
-            return False
-        return True
 
     async def revoke(self, domain_id: int, credential_id: int, issuer_did: str = "", holder_did: str = "") -> None:
         """Revoke a credential; one that is revoked stays so. issuer_did, holder_did: those that it must have; empty for
@@ -208,7 +186,7 @@ class Credentials:
             at = self._clock()
             repo.revoke(tx, found, at)
             self._lists.revoke(tx, found)
-            if names := repo.users(tx, found):
+            if names := users_of(tx, found):
                 self._sessions.revoke(tx, domain_id, names, "a credential was revoked")
             _note(tx, "credential.revoke", found, at, {"status": [found.status, Status.REVOKED.value]})
             return True
@@ -219,14 +197,21 @@ class Credentials:
         finally:
             self._requests.wake(closed)
 
-    def holders_password(self, tx: Tx, credential_id: int) -> str:
-        """What only the holder of a credential may read; empty where there is nothing. SecretError."""
-        return repo.password(tx, self._vault, credential_id)
+
+def _has(tx: Tx, caller: Caller, credential: Credential) -> bool:
+    """Return whether the credential is in the caller's wallet."""
+    if credential.wallet_id is None:
+        return False
+    try:
+        guard.own_wallet(tx, caller, credential.wallet_id)
+    except Forbidden:
+        return False
+    return True
 
 
 def _check(schema: Schema, new: NewCredential) -> None:
     """Whether the metadata, as it was sent, is what the schema asks for; `id` is there where the schema knows one."""
-    from sallyport.did.schemas.check import check_subject  # with a library that takes its time: in a worker thread
+    from sallyport.did.credentials.check import check_subject  # with a library that takes its time: in a worker thread
 
     content = json.loads(schema.content)["Schema"]
     properties = content.get("properties")

@@ -20,7 +20,7 @@ from sallyport.base.clock import SECOND, Clock, iso_seconds
 from sallyport.base.errors import NotFound
 from sallyport.base.wire import JSON
 from sallyport.did.credentials import repo
-from sallyport.did.credentials.model import Credential
+from sallyport.did.credentials.credential import Credential
 from sallyport.did.crypto import proofs, vc
 from sallyport.did.crypto.encoding import to_base64url
 from sallyport.did.dids import repo as dids

@@ -1,26 +1,23 @@
 """The HTTP operations of DIDs: /api/v1/did/*."""
 
-from sallyport.did.dids.model import (
+from sallyport.base.clock import from_us
+from sallyport.did.dids.bodies import (
     CreateHolderDid,
     CreateIssuerDid,
     DeleteDids,
     DidCreated,
     DidEntry,
     DidsFound,
-    FoundDid,
     IssuerCreated,
     KeyRotated,
-    Kind,
     ListDids,
-    NewDid,
-    Record,
     RotateKey,
     SearchDids,
-    spoken,
 )
+from sallyport.did.dids.did import Kind, NewDid, Record
 from sallyport.did.dids.service import Dids
 from sallyport.store.search import Minimum, Stretch
-from sallyport.web.operation import Done, Operations
+from sallyport.web.operation import Done, Operations, Plain
 from sallyport.web.paging import Counted
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
 
@@ -36,14 +33,15 @@ def operations(service: Dids, gate: Gate) -> Operations:
 def _declare_changing(dids: Operations, service: Dids) -> None:
     @dids.post("/api/v1/did/createIssuerDid", roles=OPERATORS)
     async def create_issuer(body: CreateIssuerDid, caller: Caller) -> IssuerCreated:
-        """A new issuer: a DID by the method key, jwk or web, whose key is made here and never leaves the service."""
+        """Create an issuer: a DID by the method key, jwk or web, whose key is made here and never leaves the
+        service."""
         made = await service.create_issuer(caller.tenant_id, _new(body))
         return IssuerCreated(id=made.did, message="issuer DID created", didId=made.id, issuerId=made.id)
 
     @dids.post("/api/v1/did/createHolderDid", roles=OPERATORS)
     async def create_holder(body: CreateHolderDid, caller: Caller) -> DidCreated:
-        """A new holder. With publicKeyJwk the wallet keeps the private key; without, it is made here and can be used
-        with the walletKey alone."""
+        """Create a holder. With publicKeyJwk the wallet keeps the private key; without it the key is made here and can
+        be used with the walletKey alone."""
         made = await service.create_holder(
             caller.tenant_id, _new(body), body.walletUserId, body.issuer, body.publicKeyJwk
         )
@@ -51,22 +49,22 @@ def _declare_changing(dids: Operations, service: Dids) -> None:
 
     @dids.delete("/api/v1/did/deleteDid", roles=OPERATORS)
     async def delete(body: DeleteDids, caller: Caller) -> Done:
-        """Take DIDs off the lists, all or none, and close their open presentation requests. What an issuer has signed
-        can still be verified, and revoked; a holder's credentials let nobody in any more, and where the domain says so
-        the sessions of those they let in end."""
+        """Take DIDs off the lists, all or none, and close their open presentation requests. Credentials that a deleted
+        issuer has signed can still be verified, and revoked. The credentials of a deleted holder admit no user any
+        more, and where the domain says so the sessions of the users that they admitted end."""
         deleted = await service.delete(body.domainId, [(each.type, each.did) for each in body.dids])
         return Done(message=f"{deleted} DID(s) deleted")
 
     @dids.post("/api/v1/did/rotateKey", roles=OPERATORS)
     async def rotate(body: RotateKey, caller: Caller) -> KeyRotated:
-        """Give an issuer's did:web a new key; what the key before has signed still verifies."""
+        """Give an issuer's did:web a new key; signatures of the key before can still be verified."""
         method_id = await service.rotate(body.domainId, body.did)
         return KeyRotated(message="key rotated", verificationMethod=method_id)
 
 
 def _declare_reading(dids: Operations, service: Dids) -> None:
     @dids.post("/api/v1/did/DIDList", roles=READERS)
-    async def list_dids(body: ListDids, caller: Caller) -> Counted[DidEntry]:
+    async def list_dids(body: ListDids, caller: Caller) -> Plain[Counted[DidEntry]]:
         """List the DIDs of a domain, ordered by id: of an issuer with its holders, or of a wallet user, or all.
 
         The header `X-Total-Count` has the total.
@@ -74,19 +72,19 @@ def _declare_reading(dids: Operations, service: Dids) -> None:
         page = body.page()
         stretch = Stretch(body.domainId, page.offset, page.size)
         found, total = await service.page(stretch, issuer_id=body.issuerId, wallet_id=body.userId)
-        listed = [DidEntry.model_validate({**_entry(each), "lastYpdatedAt": spoken(each.updated_at)}) for each in found]
-        return Counted(listed, total)
+        return Plain(Counted([{**_entry(each), "lastYpdatedAt": day_first(each.updated_at)} for each in found], total))
 
     @dids.post("/api/v1/did/SearchDID", roles=READERS)
-    async def search(body: SearchDids, caller: Caller) -> DidsFound:
-        """The DIDs of the tenant by a part of their name or by the whole DID, ordered by id."""
+    async def search(body: SearchDids, caller: Caller) -> Plain[DidsFound]:
+        """List the DIDs of the tenant by a part of their name or by the whole DID, ordered by id."""
         page = body.page()
         found, count = await service.search(caller.tenant_id, body.name.strip(), body.didType, page.offset, page.size)
-        listed = [FoundDid.model_validate({**_entry(each), "lastUpdatedAt": spoken(each.updated_at)}) for each in found]
-        return DidsFound(count=count, totalIsMinimum=isinstance(count, Minimum), didList=listed)
+        listed = [{**_entry(each), "lastUpdatedAt": day_first(each.updated_at)} for each in found]
+        is_minimum = {"totalIsMinimum": True} if isinstance(count, Minimum) else {}
+        return Plain({"count": count, "didList": listed, **is_minimum})
 
 
-def _new(body: CreateIssuerDid | CreateHolderDid) -> NewDid:
+def _new(body: CreateIssuerDid) -> NewDid:
     return NewDid(body.domainId, body.method, body.name, body.description, body.keyType)
 
 
@@ -97,6 +95,7 @@ def _entry(record: Record) -> dict[str, object]:
         "didType": record.kind,
         "domainId": record.domain_id,
         "did": record.did,
+        "name": record.name,
         "issuerName": record.issuer_name,
         "credentialIssued": record.credentials_issued,
         "desc": record.description,
@@ -104,3 +103,8 @@ def _entry(record: Record) -> dict[str, object]:
         "issuerId": record.id if record.kind == Kind.ISSUER else record.issuer_id or 0,
         "walletUserId": record.wallet_id or 0,
     }
+
+
+def day_first(at: int) -> str:
+    """Return microseconds as DD-MM-YYYY HH:MM:SS in UTC."""
+    return from_us(at).strftime("%d-%m-%Y %H:%M:%S")

@@ -6,7 +6,7 @@ from sallyport.base.text import fold
 from sallyport.did.crypto.documents import ASSERTION, PURPOSES, Document, Method, of_methods, resolve
 from sallyport.did.crypto.jws import Signer
 from sallyport.did.crypto.keys import PrivateKey, PublicKey, from_multikey
-from sallyport.did.dids.model import KeyRow, Kind, NewDid, Record
+from sallyport.did.dids.did import KeyRow, Kind, NewDid, Record
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value
 from sallyport.store.search import SearchIndex, Stretch, whole_page
@@ -22,12 +22,13 @@ _SELECT = (
     "as issuer_name, credentials_issued, updated_at, deleted_at from dids"
 )
 _LIVE = "deleted_at is null"
+_KEY = "select id, did_id, method_id, multikey, sealed, state from did_keys"
 
 
 def add(
     tx: Tx, tenant_id: int, new: NewDid, kind: Kind, did: str, at: int, *, wallet_id: int | None, issuer_id: int | None
 ) -> int:
-    """The new record's id. Conflict: the domain has that DID."""
+    """Add a DID; its record's id. Conflict: the domain has that DID."""
     did_id = tx.value(
         int,
         "insert into dids (tenant_id, domain_id, did, kind, method, name, description, wallet_id, issuer_id, "
@@ -64,24 +65,30 @@ def delete(tx: Tx, record: Record, at: int) -> None:
 
 
 def get(tx: Tx, domain_id: int, did: str, kind: Kind) -> Record | None:
-    """A domain's DID of that kind, or None."""
+    """Return a domain's DID of that kind, or None."""
     sql = f"{_SELECT} where domain_id = :d and did = :did and kind = :kind and {_LIVE}"
     return tx.one(Record, sql, d=domain_id, did=did, kind=kind.value)
 
 
 def of_tenant(tx: Tx, tenant_id: int, did: str, kind: Kind) -> Record | None:
-    """A tenant's DID of that kind, or None."""
+    """Return a tenant's DID of that kind, or None."""
     sql = f"{_SELECT} where did = :did and tenant_id = :t and kind = :kind and {_LIVE} order by id limit 1"
     return tx.one(Record, sql, t=tenant_id, did=did, kind=kind.value)
 
 
 def by_id(tx: Tx, did_id: int) -> Record | None:
-    """A DID by its record's id, also a deleted one, or None."""
+    """Return a DID by its record's id, also a deleted one, or None."""
     return tx.one(Record, f"{_SELECT} where id = :id", id=did_id)
 
 
+def issuer(tx: Tx, domain_id: int, did_id: int) -> Record | None:
+    """Return an issuer of the domain by its record's id, or None."""
+    sql = f"{_SELECT} where id = :id and domain_id = :d and kind = 'Issuer' and {_LIVE}"
+    return tx.one(Record, sql, id=did_id, d=domain_id)
+
+
 def page(tx: Tx, stretch: Stretch, *, issuer_id: int = 0, wallet_id: int = 0) -> tuple[list[Record], int]:
-    """Return one page of a domain's DIDs, ordered by id, and how many there are. issuer_id: only that issuer's DID and
+    """Return one page of a domain's DIDs, ordered by id, and their number. issuer_id: only that issuer's DID and
     its holders' DIDs; 0: any. wallet_id: only that wallet's; 0: any."""
     if not issuer_id and not wallet_id:
         return whole_page(tx, Record, _SELECT, "dids", stretch, counter=COUNTER, only=_LIVE)
@@ -100,7 +107,7 @@ def page(tx: Tx, stretch: Stretch, *, issuer_id: int = 0, wallet_id: int = 0) ->
 
 
 def search(tx: Tx, tenant_id: int, text: str, kind: Kind | None, offset: int, limit: int) -> tuple[list[Record], int]:
-    """One page of a tenant's DIDs, ordered by id, and how many match. text: a part of a name, or a whole DID."""
+    """Return one page of a tenant's DIDs, ordered by id, and their number. text: a part of a name, or a whole DID."""
     stretch, is_whole = Stretch(tenant_id, offset, limit), text.startswith("did:")
     if text and kind is None and not is_whole:
         return _SEARCH.page(tx, Record, _SELECT, stretch, text)
@@ -131,7 +138,7 @@ def _stretch(tx: Tx, ids: str, offset: int, limit: int, parameters: dict[str, Va
 
 
 def add_key(tx: Tx, did_id: int, method_id: str, key: PublicKey, at: int) -> int:
-    """A key that signs from now on; its id, under which its private half is sealed. The one before is kept."""
+    """Add a key, which signs from now on; its id. The key before is kept, retired."""
     tx.execute("update did_keys set state = :retired where did_id = :id", retired=RETIRED, id=did_id)
     key_id = tx.value(
         int,
@@ -149,40 +156,35 @@ def add_key(tx: Tx, did_id: int, method_id: str, key: PublicKey, at: int) -> int
 
 
 def count_keys(tx: Tx, did_id: int) -> int:
-    """How many keys a DID has had."""
+    """Return the number of keys that a DID has had."""
     return tx.value(int, "select count(*) from did_keys where did_id = :id", id=did_id) or 0
 
 
 def keep(tx: Tx, key_id: int, sealed: bytes) -> None:
-    """The private half of a key, sealed for `identity(key_id)`."""
+    """Store the private half of a key, sealed for `identity(key_id)`."""
     tx.execute("update did_keys set sealed = :sealed where id = :id", sealed=sealed, id=key_id)
 
 
 def identity(key_id: int) -> str:
-    """What a private key is sealed for."""
+    """Return the associated data of a sealed private key."""
     return f"did_keys/{key_id}/sealed"
 
 
 def active_key(tx: Tx, did_id: int) -> KeyRow | None:
-    """The key that signs, or None."""
-    sql = "select id, did_id, method_id, multikey, sealed, state from did_keys where did_id = :id and state = :state"
-    return tx.one(KeyRow, sql, id=did_id, state=ACTIVE)
+    """Return the key that signs, or None."""
+    return tx.one(KeyRow, f"{_KEY} where did_id = :id and state = :state", id=did_id, state=ACTIVE)
 
 
 def signer(vault: Vault, key: KeyRow) -> Signer:
-    """An issuer's key, opened. SecretError."""
+    """Open an issuer's key. SecretError."""
     assert key.sealed is not None  # noqa: S101  an issuer's key is kept here
     clear = vault.open(key.sealed, identity(key.id))
     return Signer(key.method_id, PrivateKey(from_multikey(key.multikey).curve, Secret(clear)))
 
 
 def document(tx: Tx, did: str) -> Document | None:
-    """The document of a did:web of this service, or None; a retired key asserts what it has signed, and no more."""
-    sql = (
-        "select id, did_id, method_id, multikey, sealed, state from did_keys "
-        "where did_id in (select id from dids where did = :did) order by id"
-    )
-    keys = tx.all(KeyRow, sql, did=did)
+    """Return the document of a did:web of this service, or None. A retired key may assert, and do nothing else."""
+    keys = tx.all(KeyRow, f"{_KEY} where did_id in (select id from dids where did = :did) order by id", did=did)
     methods = [
         Method(
             each.method_id, from_multikey(each.multikey), frozenset(PURPOSES if each.state == ACTIVE else (ASSERTION,))
@@ -193,20 +195,20 @@ def document(tx: Tx, did: str) -> Document | None:
 
 
 def document_of(tx: Tx, did: str) -> Document:
-    """The document of a DID that needs no network. CredentialError `unresolved`: it does, or there is none."""
+    """Return the document of a DID without using the network. CredentialError `unresolved`: it needs the network, or
+    there is none."""
     return (document(tx, did) if did.startswith("did:web:") else None) or resolve(did)
 
 
 def check_key(tx: Tx, vault: Vault) -> None:
     """Open a key of the store, if there is one. SecretError."""
-    sql = "select id, did_id, method_id, multikey, sealed, state from did_keys where sealed is not null limit 1"
-    row = tx.one(KeyRow, sql)
+    row = tx.one(KeyRow, f"{_KEY} where sealed is not null limit 1")
     if row is not None and row.sealed is not None:
         vault.open(row.sealed, identity(row.id))
 
 
 def count_issued(tx: Tx, issuer_id: int, at: int) -> None:
-    """One more credential of an issuer."""
+    """Count one more credential of an issuer."""
     tx.execute(
         "update dids set credentials_issued = credentials_issued + 1, updated_at = :at where id = :id",
         at=at,

@@ -6,12 +6,16 @@ from collections.abc import Callable, Sequence
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import Conflict, FieldError, Invalid, NotFound, in_field
 from sallyport.base.wire import JSON
+from sallyport.did.credentials.holders_repo import users_of_holder
 from sallyport.did.crypto.documents import MAX_METHODS, jwk_did, key_did, resolve, web_did
 from sallyport.did.crypto.keys import CURVES, PrivateKey, PublicKey, from_jwk
 from sallyport.did.dids import repo
-from sallyport.did.dids.model import Kind, NewDid, Record
-from sallyport.did.held import repo as held
-from sallyport.did.peers import Requests, Sessions, Wallets
+from sallyport.did.dids.did import Kind, NewDid, Record
+from sallyport.did.peers import Sessions
+from sallyport.did.presentations.open import OpenRequests
+from sallyport.did.wallets import repo as wallets
+from sallyport.did.wallets.guard import NO_WALLET
+from sallyport.did.wallets.key import seal_to
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx
 from sallyport.store.search import Stretch
@@ -21,48 +25,44 @@ from sallyport.store.vault import Vault
 NO_ISSUER = "issuer not found"
 NO_DID = "DID not found"
 FOLDER = "did"
-"""Under which the service's own documents are, at its address."""
+"""Folder of the service's own documents, at its address."""
 
 
 class Dids:
-    """The DIDs of all tenants. sessions, requests: what ends with a deletion. base: the URL under which the service's
-    did:web documents are."""
+    """The DIDs of all tenants. base: the address that the service's did:web documents begin with."""
 
     def __init__(
         self,
         store: Store,
         vault: Vault,
-        wallets: Wallets,
         sessions: Sessions,
-        requests: Requests,
+        requests: OpenRequests,
         base: Callable[[], str],
         clock: Clock = now_us,
     ) -> None:
         self._store = store
         self._vault = vault
-        self._wallets = wallets
         self._sessions = sessions
         self._requests = requests
         self._base = base
         self._clock = clock
 
     async def create_issuer(self, tenant_id: int, new: NewDid) -> Record:
-        """A new issuer, with a key of its own that is kept here."""
+        """Create an issuer, with a key of its own that is kept here."""
         key = PrivateKey.new(CURVES[new.curve])
         did, method_id = self._named(new.method, key.public)
 
         def work(tx: Tx) -> Record:
             at = self._clock()
             did_id = repo.add(tx, tenant_id, new, Kind.ISSUER, did, at, wallet_id=None, issuer_id=None)
-            key_id = repo.add_key(tx, did_id, method_id, key.public, at)
-            repo.keep(tx, key_id, self._vault.seal(key.octets.reveal(), repo.identity(key_id)))
-            return self._made(tx, did_id, "did.issuer.create", at)
+            self._keep(tx, did_id, method_id, key, at)
+            return _made(tx, did_id, "did.issuer.create", at)
 
         return await self._store.write(work)
 
     async def create_holder(self, tenant_id: int, new: NewDid, wallet_id: int, issuer: str, jwk: JSON = None) -> Record:
-        """A new holder's DID, for a wallet. issuer: an issuer's id or DID, empty for none. jwk: the public key of the
-        wallet; None: a key is made, sealed for the wallet.
+        """Create a holder's DID, for a wallet. issuer: an issuer's id or DID, empty for none. jwk: the wallet's public
+        key; None: a key is made, sealed for the wallet.
 
         NotFound: no such wallet user or issuer. Invalid: no key, or a private one. Conflict: the domain has that DID.
         """
@@ -75,33 +75,34 @@ class Dids:
 
         def work(tx: Tx) -> Record:
             at = self._clock()
-            if wallet_id:
-                self._wallets.check(tx, new.domain_id, wallet_id)
+            sealing_key = wallets.public_key(tx, new.domain_id, wallet_id) if wallet_id else b""
+            if sealing_key is None:
+                raise NotFound(NO_WALLET)
             issuer_id = _issuer(tx, new.domain_id, issuer).id if issuer not in {"", "0"} else None
             did_id = repo.add(tx, tenant_id, new, Kind.USER, did, at, wallet_id=wallet_id or None, issuer_id=issuer_id)
             key_id = repo.add_key(tx, did_id, method_id, key, at)
             if private is not None:
-                told = repo.identity(key_id)
-                for_wallet = self._wallets.seal(tx, new.domain_id, wallet_id, private.octets.reveal(), told)
-                repo.keep(tx, key_id, self._vault.seal(for_wallet, told))
-            return self._made(tx, did_id, "did.holder.create", at)
+                row = repo.identity(key_id)
+                for_wallet = seal_to(sealing_key, private.octets.reveal(), row)
+                repo.keep(tx, key_id, self._vault.seal(for_wallet, row))
+            return _made(tx, did_id, "did.holder.create", at)
 
         return await self._store.write(work)
 
     async def page(self, stretch: Stretch, *, issuer_id: int = 0, wallet_id: int = 0) -> tuple[list[Record], int]:
-        """Return one page of a domain's DIDs, ordered by id, and how many there are; 0: any."""
+        """Return one page of a domain's DIDs, ordered by id, and their number; 0: any."""
         return await self._store.search(lambda tx: repo.page(tx, stretch, issuer_id=issuer_id, wallet_id=wallet_id))
 
     async def search(
         self, tenant_id: int, text: str, kind: Kind | None, offset: int, limit: int
     ) -> tuple[list[Record], int]:
-        """One page of a tenant's DIDs, ordered by id, and how many match. text: a part of a name, or a whole DID."""
+        """Return one page of a tenant's DIDs, ordered by id, and their number. text: a part of a name, or a DID."""
         return await self._store.search(lambda tx: repo.search(tx, tenant_id, text, kind, offset, limit))
 
     async def delete(self, domain_id: int, wanted: Sequence[tuple[Kind, str]]) -> int:
-        """Take DIDs off the lists; how many. Their open presentation requests are closed; a holder's credentials let
-        nobody in any more, and whom they let in is disconnected where the domain says so. NotFound: nothing is changed
-        if one does not exist.
+        """Take DIDs off the lists; how many. Their open presentation requests are closed. A deleted holder's
+        credentials admit no user any more, and the users that they admitted are disconnected where the domain says so.
+        NotFound: nothing is changed if one does not exist.
 
         A stop in the middle leaves all DIDs, with fewer open requests; see `in_slices`.
         """
@@ -134,13 +135,13 @@ class Dids:
     def _delete(self, tx: Tx, record: Record) -> None:
         at, domain_id = self._clock(), record.domain_id
         _note(tx, "did.delete", record, at)
-        if record.kind != Kind.ISSUER and (names := held.users_of_holder(tx, domain_id, record.did)):
+        if record.kind != Kind.ISSUER and (names := users_of_holder(tx, domain_id, record.did)):
             self._sessions.revoke(tx, domain_id, names, "a holder's DID was deleted")
         repo.delete(tx, record, at)
 
     async def rotate(self, domain_id: int, did: str) -> str:
-        """Give an issuer's did:web a new key of the same curve; the id of its verification method. The key before is
-        kept in the document for what it has signed. NotFound. Invalid: another method, whose DID is the key. Conflict:
+        """Give an issuer's did:web a new key of the same curve; the id of its verification method. The key before stays
+        in the document for what it has signed. NotFound. Invalid: another method, whose DID is the key. Conflict:
         the document has no room for another key."""
 
         def work(tx: Tx) -> str:
@@ -155,17 +156,16 @@ class Dids:
             at = self._clock()
             key = PrivateKey.new(repo.signer(self._vault, old).key.curve)
             method_id = f"{did}#{key.public.multikey}"
-            key_id = repo.add_key(tx, record.id, method_id, key.public, at)
-            repo.keep(tx, key_id, self._vault.seal(key.octets.reveal(), repo.identity(key_id)))
+            self._keep(tx, record.id, method_id, key, at)
             _note(tx, "did.rotate", record, at, {"key": [old.method_id, method_id]})
             return method_id
 
         return await self._store.write(work)
 
     async def published(self, name: str) -> dict[str, JSON]:
-        """The document of a did:web of this service, by its last part. NotFound."""
+        """Return the document of a did:web of this service, by its last part. NotFound."""
         did = web_did(self._base(), FOLDER, name)
-        found = await self._store.search(lambda tx: repo.document(tx, did))  # strangers take no place of a login
+        found = await self._store.search(lambda tx: repo.document(tx, did))  # takes no place of a login
         if found is None:
             raise NotFound(NO_DID)
         return found.content
@@ -174,20 +174,25 @@ class Dids:
         """Open a key in a store that is to take the place of this one. SecretError."""
         repo.check_key(tx, self._vault)
 
+    def _keep(self, tx: Tx, did_id: int, method_id: str, key: PrivateKey, at: int) -> None:
+        """Store an issuer's key, sealed."""
+        key_id = repo.add_key(tx, did_id, method_id, key.public, at)
+        repo.keep(tx, key_id, self._vault.seal(key.octets.reveal(), repo.identity(key_id)))
+
     def _named(self, method: str, key: PublicKey) -> tuple[str, str]:
-        """A new DID of a key, and the id of the key's method."""
+        """Return the DID of a new key, and the id of the key's method."""
         if method == "web":
             did = web_did(self._base(), FOLDER, secrets.token_hex(8))
             return did, f"{did}#{key.multikey}"
         did = key_did(key) if method == "key" else jwk_did(key)
         return did, resolve(did).methods[0].id
 
-    def _made(self, tx: Tx, did_id: int, action: str, at: int) -> Record:
-        record = repo.by_id(tx, did_id)
-        assert record is not None  # noqa: S101  it was inserted
-        told: dict[str, JSON] = {"did": record.did, "name": record.name}
-        _note(tx, action, record, at, audit.changed({}, told))
-        return record
+
+def _made(tx: Tx, did_id: int, action: str, at: int) -> Record:
+    record = repo.by_id(tx, did_id)
+    assert record is not None  # noqa: S101  it was inserted
+    _note(tx, action, record, at, audit.changed({}, {"did": record.did, "name": record.name}))
+    return record
 
 
 def _key(jwk: JSON) -> PublicKey:
@@ -196,12 +201,12 @@ def _key(jwk: JSON) -> PublicKey:
         return from_jwk(jwk)
 
 
-def _issuer(tx: Tx, domain_id: int, said: str) -> Record:
-    """An issuer of the domain by its id or DID. NotFound."""
-    found = repo.get(tx, domain_id, said, Kind.ISSUER)
-    if found is None and said.isascii() and said.isdecimal() and len(said) < 19:
-        found = repo.by_id(tx, int(said))
-    if found is None or found.domain_id != domain_id or found.kind != Kind.ISSUER or found.deleted_at is not None:
+def _issuer(tx: Tx, domain_id: int, issuer: str) -> Record:
+    """Return an issuer of the domain by its id or DID. NotFound."""
+    found = repo.get(tx, domain_id, issuer, Kind.ISSUER)
+    if found is None and issuer.isascii() and issuer.isdecimal() and len(issuer) < 19:
+        found = repo.issuer(tx, domain_id, int(issuer))
+    if found is None:
         raise NotFound(NO_ISSUER)
     return found
 

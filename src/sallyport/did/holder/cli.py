@@ -8,8 +8,17 @@ import click
 from sallyport.base.command import CommandLine, Form
 from sallyport.base.errors import NotFound, SallyportError, StartError
 from sallyport.did.crypto.keys import CURVES
-from sallyport.did.holder.file import DEFAULT, WalletFile, new_key, read, write
-from sallyport.did.holder.remote import NoAnswer, OpenRequest, Remote, connected
+from sallyport.did.holder.wallet import (
+    DEFAULT,
+    NoAnswer,
+    OpenRequest,
+    Remote,
+    WalletFile,
+    connected,
+    new_key,
+    read,
+    write,
+)
 
 COLUMNS = ("credentialId", "credentialName", "issuerName", "status", "createdAt")
 

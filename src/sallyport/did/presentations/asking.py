@@ -7,14 +7,14 @@ from typing import Final
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import Conflict, Invalid, NotFound
 from sallyport.base.wire import JSON
+from sallyport.did.credentials.credential import Holder
+from sallyport.did.credentials.holders_repo import holder_of_user, users_of_holder, wallet_of_holder
 from sallyport.did.dids import repo as dids
-from sallyport.did.dids.model import Kind
+from sallyport.did.dids.did import Kind
 from sallyport.did.dids.service import NO_ISSUER
-from sallyport.did.held import repo as held
-from sallyport.did.held.model import Holder
+from sallyport.did.peers import AccessTarget, AccessTargets
 from sallyport.did.presentations import definition, repo
-from sallyport.did.presentations.model import NewRequest
-from sallyport.did.presentations.peers import AccessTarget, AccessTargets
+from sallyport.did.presentations.request import NewRequest
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx
 
@@ -89,7 +89,7 @@ class Verifier:
             raise NotFound("group not found" if wanted.of_group else "endpoint not found")
         if not target.is_active:
             raise Conflict("the group is not active")
-        names = [wanted.username] if wanted.username else held.users_of_holder(tx, domain_id, wanted.holder_did)
+        names = [wanted.username] if wanted.username else users_of_holder(tx, domain_id, wanted.holder_did)
         if not target.admits(tx, BY_DID, names):
             raise Conflict("the endpoint does not authenticate by DID")
         return target
@@ -97,14 +97,14 @@ class Verifier:
     def _holders(self, tx: Tx, domain_id: int, target: AccessTarget, wanted: Wanted, at: int) -> list[Holder]:
         """Who is asked, each once."""
         if not wanted.of_group:
-            wallet_id = held.wallet_of_holder(tx, domain_id, wanted.holder_did)
+            wallet_id = wallet_of_holder(tx, domain_id, wanted.holder_did)
             if wallet_id is None:
                 raise NotFound("holder not found")
             return [Holder(wallet_id, wanted.holder_did, wanted.username)]
         members = self._targets.members(tx, target.id)
         if len(members) > MOST_HOLDERS:
             raise Invalid.about(f"one request asks at most {MOST_HOLDERS} holders", "endpoint")
-        holders = (held.holder_of_user(tx, each.domain_id, each.name, wanted.issuer_did, 0, at) for each in members)
+        holders = (holder_of_user(tx, each.domain_id, each.name, wanted.issuer_did, 0, at) for each in members)
         found = list(dict.fromkeys(holder for holder in holders if holder is not None))
         if not found:
             raise NotFound("the group has no holders")

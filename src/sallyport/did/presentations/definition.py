@@ -4,10 +4,10 @@ Definitions that this service makes ask for one credential. A VC-JWT is evaluate
 stands under `vc`; a credential document has the same fields at its root. Both forms of each path are given, so that
 every evaluator finds the field.
 
-What somebody else has written is read strictly: a definition is small, its paths are names, indexes and wildcards of
+A definition from outside is read strictly: it is small, its paths are names, indexes and wildcards of
 RFC 9535 with one descent at most, and its filters compare. Nothing in it can take more time than the credential is
 long: no filter expressions, no lists of selectors (which multiply), no regular expressions. The libraries for that are
-imported by the first that is read, in a worker thread: a tenth of a second, which a start does not need.
+imported by the first that is read (`exchange`).
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ _TELLING: Final = frozenset({"title", "description", "$comment", "$schema"})
 
 
 def _path(value: str) -> str:
-    from sallyport.did.presentations.paths import compiled
+    from sallyport.did.presentations.exchange import compiled
 
     try:
         compiled(value)

@@ -12,12 +12,15 @@ not prove that its holder shows the credential: everyone to whom the credential 
 
 import json
 from dataclasses import dataclass
+from typing import Final
 
 from sallyport.base.errors import CredentialError
 from sallyport.base.wire import JSON
 from sallyport.did.crypto import jws, proofs, vc
 from sallyport.did.crypto.documents import AUTHENTICATION, Document
-from sallyport.did.presentations.model import MAX_PRESENTATION
+
+MAX_PRESENTATION: Final = 64 << 10
+"""Characters of a submitted presentation, as JSON."""
 
 
 @dataclass(frozen=True, slots=True)

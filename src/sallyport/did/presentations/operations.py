@@ -5,7 +5,7 @@ import json
 from sallyport.base.clock import iso
 from sallyport.base.errors import in_field
 from sallyport.did.presentations.asking import Verifier, Wanted
-from sallyport.did.presentations.model import (
+from sallyport.did.presentations.bodies import (
     CreatePresentation,
     IssuedPR,
     IssuePR,
@@ -18,9 +18,8 @@ from sallyport.did.presentations.model import (
     SubmitPresentation,
 )
 from sallyport.did.presentations.service import Presentations
-from sallyport.did.wallets.operations import HOLDERS
 from sallyport.web.operation import Done, Operations
-from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
+from sallyport.web.scope import OPERATORS, READERS, WALLETS, Caller, Gate
 
 
 def operations(verifier: Verifier, service: Presentations, gate: Gate) -> Operations:
@@ -64,9 +63,10 @@ def _declare_asking(presentations: Operations, verifier: Verifier, service: Pres
 
 
 def _declare_answering(presentations: Operations, service: Presentations) -> None:
-    @presentations.post("/api/v1/walletService/pollPresentationRequest", roles=HOLDERS)
+    @presentations.post("/api/v1/walletService/pollPresentationRequest", roles=WALLETS | OPERATORS)
     async def poll(body: PollPR, caller: Caller) -> PolledPR:
-        """The holder's oldest open request: the definition, and what the presentation must be bound to. 404: none."""
+        """Return the holder's oldest open request: the definition, and the values that the presentation must be bound
+        to. 404: none is open."""
         request, pending = await service.poll(
             caller, body.walletId, body.walletKey.get_secret_value(), body.holderDid, body.presentationRequestId
         )
@@ -81,7 +81,7 @@ def _declare_answering(presentations: Operations, service: Presentations) -> Non
             pending=pending,
         )
 
-    @presentations.post("/api/v1/walletService/submitPresentation", roles=HOLDERS)
+    @presentations.post("/api/v1/walletService/submitPresentation", roles=WALLETS | OPERATORS)
     async def submit(body: SubmitPresentation, caller: Caller) -> Done:
         """Answer a request with a presentation, once; `decline` refuses it.
 
@@ -97,10 +97,10 @@ def _declare_answering(presentations: Operations, service: Presentations) -> Non
             await service.submit(caller, body.walletId, body.holderDid, body.presentationRequestId, body.presentation)
         return Done(message="presentation accepted")
 
-    @presentations.post("/api/v1/walletService/createPresentation", roles=HOLDERS)
+    @presentations.post("/api/v1/walletService/createPresentation", roles=WALLETS | OPERATORS)
     async def create(body: CreatePresentation, caller: Caller) -> PresentationCreated:
-        """Sign a presentation for a holder whose key is kept here, sealed under the walletKey. It is to be submitted
-        then."""
+        """Sign a presentation for a holder whose key is kept here, sealed under the walletKey; submitPresentation takes
+        it."""
         presentation = await service.create(
             caller, body.walletId, body.walletKey.get_secret_value(), body.holderDid, body.presentationRequestId
         )

@@ -3,26 +3,27 @@
 import trio
 
 from sallyport.base.clock import Clock, now_us
-from sallyport.did.held import repo as held
+from sallyport.did.credentials import repo as credentials
+from sallyport.did.credentials.holders_repo import holder_of_user
 from sallyport.did.presentations import repo
 from sallyport.did.presentations.asking import new_request
-from sallyport.did.presentations.model import Status
-from sallyport.did.presentations.waker import Waker
+from sallyport.did.presentations.open import OpenRequests
+from sallyport.did.presentations.request import Status
 from sallyport.store.model import Store, Tx
 
 
 class LoginPrompts:
-    """Asks the wallets of those who log in. Satisfies `mfa.host.WalletPrompts`."""
+    """Asks the wallets of users who log in. Satisfies `mfa.host.WalletPrompts`."""
 
-    def __init__(self, store: Store, waker: Waker, clock: Clock = now_us) -> None:
+    def __init__(self, store: Store, requests: OpenRequests, clock: Clock = now_us) -> None:
         self._store = store
-        self._waker = waker
+        self._requests = requests
         self._clock = clock
 
     async def enrolled(self, domain_id: int, user: str, issuer_did: str, schema_id: int) -> bool:
         """Whether a user of the domain holds a valid credential of that issuer. schema_id 0: of any schema."""
         at = self._clock()
-        holder = await self._store.read(lambda tx: held.holder_of_user(tx, domain_id, user, issuer_did, schema_id, at))
+        holder = await self._store.read(lambda tx: holder_of_user(tx, domain_id, user, issuer_did, schema_id, at))
         return holder is not None
 
     async def open(
@@ -41,10 +42,9 @@ class LoginPrompts:
         at = self._clock()
 
         def work(tx: Tx) -> int | None:
-            holder = held.holder_of_user(tx, domain_id, user, issuer_did, schema_id, at)
+            holder = holder_of_user(tx, domain_id, user, issuer_did, schema_id, at)
             if holder is None:
                 return None
-            credential = held.by_name(tx, domain_id, holder.credential)
             new = new_request(
                 domain_id,
                 issuer_did,
@@ -53,7 +53,7 @@ class LoginPrompts:
                 purpose=purpose,
                 expires_at=expires_at,
                 challenge_id=challenge_id,
-                schema_url=credential.schema_url if schema_id and credential is not None else "",
+                schema_url=_schema_url(tx, domain_id, holder.credential) if schema_id else "",
             )
             return repo.add(tx, new, at)
 
@@ -62,7 +62,7 @@ class LoginPrompts:
     async def answer(self, request_id: int, *, within_s: float) -> bool | None:
         """Whether the request was met (True), or declined, withdrawn or out of time (False); None: it is still open
         after that time."""
-        with self._waker.waiting(request_id) as answered:
+        with self._requests.waiting(request_id) as answered:
             standing = await self._standing(request_id)
             if standing is None:
                 with trio.move_on_after(within_s):
@@ -77,6 +77,15 @@ class LoginPrompts:
         return request is not None and request.status == Status.ACCEPTED
 
     async def withdraw(self, request_id: int) -> None:
-        """Nobody waits for the answer any more."""
+        """Close a request whose login waits no more."""
         at = self._clock()
         await self._store.write(lambda tx: repo.close(tx, request_id, Status.WITHDRAWN, at))
+
+
+def _schema_url(tx: Tx, domain_id: int, uuid: str) -> str:
+    """Return where the schema of a credential was published when it was issued, as its document says."""
+    credential = credentials.by_uuid(tx, domain_id, uuid)
+    assert credential is not None  # noqa: S101  it is the same transaction
+    schema = credentials.document(tx, credential.id)["credentialSchema"]
+    assert isinstance(schema, dict)  # noqa: S101  it was made here
+    return str(schema["id"])

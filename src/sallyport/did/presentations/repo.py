@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 
-from sallyport.did.presentations.model import NewRequest, Request, Status
+from sallyport.did.presentations.request import NewRequest, Request, Status
 from sallyport.store.model import Tx
 from sallyport.store.slices import SLICE
 

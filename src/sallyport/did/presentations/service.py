@@ -1,26 +1,30 @@
-"""The rules of presentation requests: issued for an endpoint, polled by a wallet, met or declined once."""
+"""The holder's side of presentation requests: polled by a wallet, met or declined once."""
 
 import secrets
-from collections.abc import Sequence
 from typing import Final
 from uuid import uuid4
 
 from sallyport.base.clock import Clock, now_us
-from sallyport.base.errors import Conflict, CredentialError, Forbidden, NotFound
+from sallyport.base.errors import Conflict, CredentialError, Forbidden, NotFound, SecretError
+from sallyport.base.secret import Secret
 from sallyport.base.wire import JSON
+from sallyport.did.credentials import repo as credentials
+from sallyport.did.credentials.credential import Credential
+from sallyport.did.credentials.credential import Status as CredentialStatus
 from sallyport.did.crypto import jws, vc
+from sallyport.did.crypto.jws import Signer
+from sallyport.did.crypto.keys import PrivateKey, from_multikey
 from sallyport.did.dids import repo as dids
-from sallyport.did.held import repo as held
-from sallyport.did.held.model import HeldCredential
-from sallyport.did.presentations import definition, evidence, exchange, repo, signing
-from sallyport.did.presentations.evidence import Asked, Shown
-from sallyport.did.presentations.model import Request, Standing, Status
-from sallyport.did.presentations.peers import Meter
-from sallyport.did.presentations.waker import Waker
+from sallyport.did.dids.did import Kind
+from sallyport.did.presentations import definition, evidence, repo
+from sallyport.did.presentations.evidence import Asked
+from sallyport.did.presentations.open import OpenRequests
+from sallyport.did.presentations.request import Request, Standing, Status
 from sallyport.did.wallets import guard
 from sallyport.did.wallets.guard import Tries
-from sallyport.did.wallets.model import Wallet
-from sallyport.did.wallets.service import found
+from sallyport.did.wallets.key import open_with
+from sallyport.did.wallets.wallet import Wallet
+from sallyport.metrics import PresentationMetrics
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx
 from sallyport.store.vault import Vault
@@ -39,23 +43,23 @@ class Presentations:
         self,
         store: Store,
         vault: Vault,
-        waker: Waker,
+        requests: OpenRequests,
         tries: Tries,
-        meter: Meter,
+        metrics: PresentationMetrics,
         clock: Clock = now_us,
     ) -> None:
         self._store = store
         self._vault = vault
-        self._waker = waker
+        self._requests = requests
         self._tries = tries
-        self._meter = meter
+        self._metrics = metrics
         self._clock = clock
 
     async def poll(
         self, caller: Caller, wallet_id: int, wallet_key: str, holder_did: str, request_id: int = 0
     ) -> tuple[Request, int]:
-        """A holder's oldest open request, or that one, and how many its wallet has. NotFound: none is open.
-        Unauthenticated, Forbidden, TooMany."""
+        """Return a holder's oldest open request, or that one, and the number that its wallet has. NotFound: none is
+        open. Unauthenticated, Forbidden, TooMany."""
         wallet = await self._keyed(caller, wallet_id, wallet_key)
         at = self._clock()
 
@@ -74,39 +78,26 @@ class Presentations:
         return await self._store.read(work)
 
     async def create(self, caller: Caller, wallet_id: int, wallet_key: str, holder_did: str, request_id: int) -> str:
-        """The presentation of a holder whose key is kept here, as a token. NotFound: no such request or key, or no
-        credential that is asked for. Conflict: it is over. Unauthenticated, Forbidden, TooMany."""
+        """Sign the presentation of a holder whose key is kept here. NotFound: no such request or key, or no credential
+        that is asked for. Conflict: it is over. Unauthenticated, Forbidden, TooMany."""
         wallet = await self._keyed(caller, wallet_id, wallet_key)
         at = self._clock()
 
         def work(tx: Tx) -> str:
             request = _request(tx, wallet, holder_did, request_id)
-            signer = signing.holders_signer(tx, self._vault, wallet.domain_id, holder_did, wallet_key)
+            signer = holders_signer(tx, self._vault, wallet.domain_id, holder_did, wallet_key)
             if not request.is_open(at):
                 raise Conflict(OVER)
-            asked = definition.read(request.definition)
-            for each in held.of_wallet(tx, wallet.id, at)[:MOST_TRIED]:
-                credential = held.get(tx, wallet.domain_id, each)
-                if credential is None or credential.holder_did != holder_did:
-                    continue
-                if exchange.is_met_by(asked, jws.parse(credential.jwt)):
-                    return vc.present(
-                        [credential.jwt],
-                        signer,
-                        audience=request.issuer_did,
-                        nonce=request.nonce,
-                        id=uuid4().urn,
-                        now=at,
-                    )
-            raise NotFound("the wallet has no credential that is asked for")
+            jwt = _fitting(tx, wallet, request, at)
+            return vc.present([jwt], signer, audience=request.issuer_did, nonce=request.nonce, id=uuid4().urn, now=at)
 
         return await self._store.search(work)
 
     async def decline(
         self, caller: Caller, wallet_id: int, holder_did: str, request_id: int, wallet_key: str | None
     ) -> None:
-        """Say no for the holder: by the wallet's own token, or with the walletKey. NotFound. Conflict: it is over.
-        Unauthenticated, Forbidden, TooMany."""
+        """Decline a request for the holder: by the wallet's own token, or with the walletKey. NotFound. Conflict: it is
+        over. Unauthenticated, Forbidden, TooMany."""
         if wallet_key is not None:
             wallet = await self._keyed(caller, wallet_id, wallet_key)
         elif caller.role is Role.WALLET:
@@ -122,8 +113,8 @@ class Presentations:
             _note(tx, "presentation.decline", caller.tenant_id, request.domain_id, f"request {request.id}", {}, at)
 
         await self._store.write(work)
-        self._meter.presented("declined")
-        self._waker.wake([request_id])
+        self._metrics.presented("declined")
+        self._requests.wake([request_id])
 
     async def submit(
         self,
@@ -145,21 +136,21 @@ class Presentations:
             credential = await self._store.read(lambda tx: _verified(tx, request, presentation, at))
             await self._store.write(lambda tx: self._accept(tx, caller, request, credential))
         except Conflict:
-            self._meter.presented("over")
+            self._metrics.presented("over")
             raise
         except CredentialError as error:
             self._tries.failed(caller, wallet.id)
-            self._meter.presented(error.reason)
+            self._metrics.presented(error.reason)
             raise
-        self._meter.presented("accepted")
-        self._waker.wake([request.id])
+        self._metrics.presented("accepted")
+        self._requests.wake([request.id])
 
-    def _accept(self, tx: Tx, caller: Caller, request: Request, credential: HeldCredential) -> None:
+    def _accept(self, tx: Tx, caller: Caller, request: Request, credential: Credential) -> None:
         at = self._clock()
-        current = held.get(tx, request.domain_id, credential.id)
-        if current is None or current.is_revoked:
+        current = credentials.get(tx, request.domain_id, credential.id)
+        if current is None or current.status == CredentialStatus.REVOKED:
             raise CredentialError("the credential is revoked", "revoked")
-        if current.is_ignored:
+        if current.status == CredentialStatus.IGNORED:
             raise CredentialError("the credential is ignored by its holder", "status")
         if not repo.close(tx, request.id, Status.ACCEPTED, at, credential_id=credential.id):
             raise Conflict(OVER)
@@ -167,9 +158,7 @@ class Presentations:
         _note(tx, "presentation.accept", caller.tenant_id, request.domain_id, f"request {request.id}", told, at)
 
     async def _wallet(self, caller: Caller, wallet_id: int) -> Wallet:
-        wallet = await self._store.read(lambda tx: found(tx, caller.tenant_id, wallet_id))
-        guard.own(caller, wallet)
-        return wallet
+        return await self._store.read(lambda tx: guard.own_wallet(tx, caller, wallet_id))
 
     async def _keyed(self, caller: Caller, wallet_id: int, wallet_key: str) -> Wallet:
         wallet = await self._wallet(caller, wallet_id)
@@ -182,57 +171,74 @@ class Presentations:
             raise NotFound(NO_REQUEST)
         return request.standing(self._clock())
 
-    def withdraw(self, tx: Tx, domain_id: int, *, holder_did: str = "", issuer_did: str = "") -> list[int]:
-        """Close up to SLICE open requests for a holder's credentials of an issuer, empty for any; which those were:
-        `wake` them once that is on disk."""
-        return repo.close_all(tx, domain_id, holder_did, issuer_did, self._clock())
-
-    def void(self, tx: Tx) -> None:
-        """In a store that takes the place of this one: requests that were open when it was copied may have been
-        answered since, and are not answered twice."""
-        repo.void(tx, self._clock())
-
-    def wake(self, request_ids: Sequence[int]) -> None:
-        """These requests are over."""
-        self._waker.wake(request_ids)
-
 
 def _request(tx: Tx, wallet: Wallet, holder_did: str, request_id: int) -> Request:
-    """A request to this wallet and holder. NotFound."""
+    """Return a request to this wallet and holder. NotFound."""
     request = repo.get(tx, request_id)
     if request is None or (request.wallet_id, request.holder_did) != (wallet.id, holder_did):
         raise NotFound(NO_REQUEST)
     return request
 
 
-def _verified(tx: Tx, request: Request, presentation: str | dict[str, JSON], at: int) -> HeldCredential:
-    """The credential that is shown: it was issued here, it holds now, and it is what is asked for. Whether it still
-    stands is for the transaction that answers the request. Runs in a worker thread, as what is sent may be large.
+def holders_signer(tx: Tx, vault: Vault, domain_id: int, did: str, wallet_key: str) -> Signer:
+    """Return a holder's key that is kept here: sealed under the walletKey, and that under the master key.
+
+    NotFound: the domain has no such holder, or its wallet keeps the key. Conflict: it was sealed under another
+    walletKey. SecretError: or under another master key.
+    """
+    record = dids.get(tx, domain_id, did, Kind.USER)
+    row = None if record is None else dids.active_key(tx, record.id)
+    if row is None or row.sealed is None:
+        raise NotFound("no key of that holder is kept here")
+    identity = dids.identity(row.id)
+    sealed = vault.open(row.sealed, identity)
+    try:
+        clear = open_with(wallet_key, sealed, identity)
+    except SecretError:
+        raise Conflict("the holder's key was sealed under another walletKey: a new holder DID is needed") from None
+    return Signer(row.method_id, PrivateKey(from_multikey(row.multikey).curve, Secret(clear)))
+
+
+def _fitting(tx: Tx, wallet: Wallet, request: Request, at: int) -> str:
+    """Return the first of the holder's credentials that the request asks for, as a token. NotFound."""
+    from sallyport.did.presentations.exchange import satisfies  # in a worker thread
+
+    asked = definition.read(request.definition)
+    for each in credentials.valid_of_wallet(tx, wallet.id, at)[:MOST_TRIED]:
+        credential = credentials.get(tx, wallet.domain_id, each)
+        if credential is None or credential.holder_did != request.holder_did:
+            continue
+        jwt = credentials.token(tx, each)
+        token = jws.parse(jwt)
+        if satisfies(asked, token.payload, token.algorithm):
+            return jwt
+    raise NotFound("the wallet has no credential that is asked for")
+
+
+def _verified(tx: Tx, request: Request, presentation: str | dict[str, JSON], at: int) -> Credential:
+    """Return the credential that is shown: it was issued here, it holds now, and it is what is asked for. The
+    transaction that answers the request checks its status. Runs in a worker thread, as a presentation may be large.
     CredentialError."""
+    from sallyport.did.presentations.exchange import satisfies
+
     holder, issuer = dids.document_of(tx, request.holder_did), dids.document_of(tx, request.issuer_did)
     shown = evidence.read(presentation, Asked(holder, request.issuer_did, request.nonce), at)
     if shown.document is None:
         vc.verify(jws.parse(shown.token), issuer, at)
-    record = held.by_name(tx, request.domain_id, shown.credential_id)
+    record = credentials.by_uuid(tx, request.domain_id, shown.credential_id)
     if record is None:
         raise CredentialError("the credential was not issued here", "issuer")
-    token = jws.parse(record.jwt)
-    if not _is(shown, record, token):
+    jwt = credentials.token(tx, record.id)
+    token = jws.parse(jwt)
+    if not (secrets.compare_digest(shown.token.encode(), jwt.encode()) or shown.document == token.payload.get("vc")):
         raise CredentialError("the credential is not as it was issued", "claims")
     if vc.verify(token, issuer, at).subject != request.holder_did:
         raise CredentialError("the credential is another holder's", "holder")
     asked = definition.read(request.definition)
     of_schema = request.schema_id in {0, record.schema_id}
-    if not of_schema or not exchange.is_met_by(asked, token):
+    if not of_schema or not satisfies(asked, token.payload, token.algorithm):
         raise CredentialError("the credential is not the one that is asked for", "definition")
     return record
-
-
-def _is(shown: Shown, record: HeldCredential, token: jws.Token) -> bool:
-    """Whether the credential that is shown is the one that was issued, to the octet, or claim by claim."""
-    if shown.document is None:
-        return secrets.compare_digest(shown.token.encode(), record.jwt.encode())
-    return shown.document == token.payload.get("vc")
 
 
 def _note(tx: Tx, action: str, tenant_id: int, domain_id: int, target: str, changes: dict[str, JSON], at: int) -> None:

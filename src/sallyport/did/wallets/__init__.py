@@ -4,11 +4,12 @@ A wallet belongs to one person, so that one row is both the wallet and its user:
 number. It authenticates by a walletKey, which is shown once; `key` says what is kept of it. Its token has the role
 wallet and is good for the operations of this wallet alone.
 
-key       what is derived from a walletKey, and sealing for whoever has it
-guard     who may act for a wallet, and how often a wrong walletKey may be tried
-model     bodies, answers and rows
-repo      SQL
-service   registration, assignment, delivery, acknowledgement
-sealing   what those who issue know of wallets
-api       /api/v1/walletService/*, /api/v1/wallet/users
+wallet      values
+key         values derived from a walletKey, and sealing for its owner
+guard       the callers that may act for a wallet, and a limit of wrong walletKeys
+bodies      requests and answers
+operations  /api/v1/walletService/*, /api/v1/wallet/users
+service     registration, assignment, delivery, acknowledgement
+users       the wallets and credentials of endpoint users
+repo        SQL
 """

@@ -5,27 +5,19 @@ the walletKey is asked for, both must bring it. Wrong walletKeys and presentatio
 while: the token's other wallets, and other tokens, stay unaffected.
 """
 
-from typing import Protocol
-
 from sallyport.base.clock import Clock, now_us
-from sallyport.base.errors import Forbidden, TooMany, Unauthenticated
+from sallyport.base.errors import Forbidden, NotFound, TooMany, Unauthenticated
 from sallyport.base.text import fold
+from sallyport.did.peers import Guesses
+from sallyport.did.wallets import repo
 from sallyport.did.wallets.key import is_key
-from sallyport.did.wallets.model import Wallet
+from sallyport.did.wallets.wallet import Wallet
+from sallyport.store.model import Tx
 from sallyport.web.scope import Caller, Role
 
 WRONG_KEY = "invalid walletKey"
 NOT_YOURS = "not the token's wallet"
-
-
-class Guesses(Protocol):
-    """Counts failures by source, and lets them be forgotten with time."""
-
-    def too_many(self, source: str, now: int) -> bool:
-        """Whether this source has to wait. now: microseconds."""
-
-    def fail(self, source: str, now: int) -> None:
-        """Count one more."""
+NO_WALLET = "wallet not found"
 
 
 class Tries:
@@ -46,10 +38,20 @@ class Tries:
         self._guesses.fail(_source(caller, wallet), self._clock())
 
 
-def own(caller: Caller, wallet: Wallet) -> None:
-    """Forbidden: the caller is another wallet."""
-    if caller.role is Role.WALLET and wallet.token_id != caller.token_id:
-        raise Forbidden(NOT_YOURS)
+def wallet_of(tx: Tx, tenant_id: int, wallet_id: int) -> Wallet:
+    """Return a wallet of the tenant. NotFound."""
+    wallet = repo.get(tx, tenant_id, wallet_id)
+    if wallet is None:
+        raise NotFound(NO_WALLET)
+    return wallet
+
+
+def own_wallet(tx: Tx, caller: Caller, wallet_id: int) -> Wallet:
+    """Return a wallet that the caller acts for. NotFound: the tenant has no such wallet. Forbidden: the caller is
+    another wallet."""
+    wallet = wallet_of(tx, caller.tenant_id, wallet_id)
+    _check_owner(caller, wallet)
+    return wallet
 
 
 def check_key(tries: Tries, caller: Caller, wallets: list[Wallet], wallet_key: str, email: str = "") -> Wallet:
@@ -65,8 +67,13 @@ def check_key(tries: Tries, caller: Caller, wallets: list[Wallet], wallet_key: s
         for each in asked:
             tries.failed(caller, each)
         raise Unauthenticated(WRONG_KEY)
-    own(caller, matching[0])
+    _check_owner(caller, matching[0])
     return matching[0]
+
+
+def _check_owner(caller: Caller, wallet: Wallet) -> None:
+    if caller.role is Role.WALLET and wallet.token_id != caller.token_id:
+        raise Forbidden(NOT_YOURS)
 
 
 def _source(caller: Caller, wallet: int | str) -> str:

@@ -2,27 +2,23 @@
 
 from sallyport.base.clock import iso
 from sallyport.base.errors import NotFound
-from sallyport.did.wallets.model import (
-    REGISTERED,
+from sallyport.did.wallets.bodies import (
     Acknowledge,
     AssignWallet,
     ListWallets,
-    NewWallet,
     PollCredentials,
     Polled,
-    PolledCredential,
     RegisterWallet,
     ResetWallet,
-    WalletEntry,
     WalletList,
     WalletRegistered,
 )
-from sallyport.did.wallets.service import NO_WALLET, Delivered, Registered, Wallets, paired
+from sallyport.did.wallets.guard import NO_WALLET
+from sallyport.did.wallets.service import Wallets, paired
+from sallyport.did.wallets.wallet import Delivered, ListedWallet, NewWallet, Registered
 from sallyport.store.search import Minimum, Stretch
-from sallyport.web.operation import Done, Operations
+from sallyport.web.operation import Done, Operations, Plain
 from sallyport.web.scope import OPERATORS, READERS, WALLETS, Caller, Gate
-
-HOLDERS = WALLETS | OPERATORS
 
 
 def operations(service: Wallets, gate: Gate) -> Operations:
@@ -43,30 +39,26 @@ def _declare_managing(wallets: Operations, service: Wallets) -> None:
 
     @wallets.post("/api/v1/walletService/resetWallet", roles=OPERATORS)
     async def reset(body: ResetWallet, caller: Caller) -> WalletRegistered:
-        """Another walletKey and token for a wallet that was lost; those before are worth nothing from now on. Keys of
-        holders that the service kept for it are lost: its credentials are to be revoked, and issued to a new DID."""
+        """Give a lost wallet another walletKey and token; those before are void from now on. Keys of holders that the
+        service kept for it are lost: revoke its credentials, and issue them to a new DID."""
         made = await service.reset(caller.tenant_id, body.domainId, body.walletId)
         return _registered(made, "wallet reset")
 
     @wallets.post("/api/v1/walletService/walletUserList", "/api/v1/wallet/users", roles=READERS)
-    async def wallet_users(body: ListWallets, caller: Caller) -> WalletList:
-        """The wallet users of a domain, ordered by id. filter: a part of a user name or an e-mail address."""
+    async def wallet_users(body: ListWallets, caller: Caller) -> Plain[WalletList]:
+        """List the wallet users of a domain, ordered by id. filter: a part of a user name or an e-mail address."""
         page = body.page()
         listed, total = await service.page(Stretch(body.domainId, page.offset, page.size), body.filter)
-        users = [
-            WalletEntry(
-                walletId=each.id,
-                userId=each.id,
-                walletUrl=each.url,
-                status=REGISTERED,
-                username=each.username,
-                emailAddress=each.email,
-                noOfcredential=each.credentials,
-            )
-            for each in listed
-        ]
-        return WalletList(
-            message=f"{total} wallet user(s)", count=total, totalIsMinimum=isinstance(total, Minimum), users=users
+        is_minimum = {"totalIsMinimum": True} if isinstance(total, Minimum) else {}
+        return Plain(
+            {
+                "code": 200,
+                "status": "Success",
+                "message": f"{total} wallet user(s)",
+                "count": total,
+                "users": [_entry(each) for each in listed],
+                **is_minimum,
+            }
         )
 
     @wallets.post("/api/v1/walletService/assignWalletUser", roles=OPERATORS)
@@ -78,24 +70,29 @@ def _declare_managing(wallets: Operations, service: Wallets) -> None:
 
 
 def _declare_holding(wallets: Operations, service: Wallets) -> None:
-    @wallets.post("/api/v1/walletService/pollCredentials", roles=HOLDERS)
-    async def poll(body: PollCredentials, caller: Caller) -> Polled:
-        """The credentials that are assigned to a wallet or accepted by it, each as a token (VC-JWT), ordered by id.
+    @wallets.post("/api/v1/walletService/pollCredentials", roles=WALLETS | OPERATORS)
+    async def poll(body: PollCredentials, caller: Caller) -> Plain[Polled]:
+        """List the credentials that are assigned to a wallet or accepted by it, each as a token (VC-JWT), ordered by
+        id.
 
-        A page ends early where its tokens have 2 MiB: `totalCount` tells how many there are, pageNumber and pageSize
-        get the others.
+        A page ends early where its tokens have 2 MiB: `totalCount` has their number, pageNumber and pageSize get the
+        others.
         """
         wallet_key = body.walletKey.get_secret_value()
         wallet, delivered, total = await service.deliver(caller, body.email, wallet_key, body.page())
-        return Polled(
-            message=f"{len(delivered)} credential(s)",
-            email=wallet.email,
-            walletKey=wallet_key,
-            totalCount=total,
-            credentials=[_polled(each) for each in delivered],
+        return Plain(
+            {
+                "code": 200,
+                "status": "Success",
+                "message": f"{len(delivered)} credential(s)",
+                "email": wallet.email,
+                "walletKey": wallet_key,
+                "totalCount": total,
+                "credentials": [_polled(each) for each in delivered],
+            }
         )
 
-    @wallets.post("/api/v1/walletService/acknowledgeCredential", roles=HOLDERS)
+    @wallets.post("/api/v1/walletService/acknowledgeCredential", roles=WALLETS | OPERATORS)
     async def acknowledge(body: Acknowledge, caller: Caller) -> Done:
         """Accept a credential, or ignore it; that may be changed later."""
         if body.userId != body.walletId:
@@ -114,16 +111,28 @@ def _registered(made: Registered, message: str) -> WalletRegistered:
     )
 
 
-def _polled(delivered: Delivered) -> PolledCredential:
+def _entry(wallet: ListedWallet) -> dict[str, object]:
+    return {
+        "walletId": wallet.id,
+        "userId": wallet.id,
+        "walletUrl": wallet.url,
+        "status": "Registered",
+        "username": wallet.username,
+        "emailAddress": wallet.email,
+        "noOfcredential": wallet.credentials,
+    }
+
+
+def _polled(delivered: Delivered) -> dict[str, object]:
     credential = delivered.credential
-    return PolledCredential(
-        credentialId=credential.id,
-        credentialName=credential.name,
-        issuerName=credential.issuer_name,
-        issuerDid=credential.issuer_did,
-        userDid=credential.holder_did,
-        jwt=credential.jwt,
-        createdAt=iso(credential.issued_at),
-        status=credential.status,
-        epmPassword=delivered.password,
-    )
+    return {
+        "credentialId": credential.id,
+        "credentialName": credential.name,
+        "issuerName": credential.issuer_name,
+        "issuerDid": credential.issuer_did,
+        "userDid": credential.holder_did,
+        "jwt": delivered.jwt,
+        "createdAt": iso(credential.issued_at),
+        "status": credential.status,
+        "epmPassword": delivered.password,
+    }

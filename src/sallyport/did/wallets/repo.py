@@ -1,9 +1,10 @@
-"""The SQL of wallets, and of which endpoint users have them."""
+"""The SQL of wallets."""
 
 from sallyport.base.errors import Conflict
 from sallyport.base.text import fold
+from sallyport.did.credentials.repo import VALID_EVER
 from sallyport.did.wallets.key import key_hash, public_of
-from sallyport.did.wallets.model import ListedWallet, NewWallet, Wallet
+from sallyport.did.wallets.wallet import ListedWallet, NewWallet, Wallet
 from sallyport.store import counters
 from sallyport.store.model import Tx
 from sallyport.store.search import SearchIndex, Stretch, whole_page
@@ -13,11 +14,14 @@ TAKEN = "the domain has a wallet of that e-mail address"
 _SEARCH = SearchIndex("wallets_search")
 _COLUMNS = "id, domain_id, username, email, url, key_hash, public_key, token_id, created_at"
 _SELECT = f"select {_COLUMNS} from wallets"
-_LISTED = "select id, username, email, url, 0 as credentials from wallets"
+_LISTED = (
+    "select id, username, email, url, (select count(*) from credentials c where c.wallet_id = wallets.id "
+    f"and {VALID_EVER}) as credentials from wallets"
+)
 
 
 def add(tx: Tx, new: NewWallet, wallet_key: str, token_id: int, at: int) -> int:
-    """The new wallet's id. Conflict: the domain has one of that address."""
+    """Add a wallet; its id. Conflict: the domain has one of that address."""
     wallet_id = tx.value(
         int,
         "insert into wallets (domain_id, username, email, email_key, url, key_hash, public_key, token_id, created_at) "
@@ -52,25 +56,25 @@ def renew(tx: Tx, wallet_id: int, wallet_key: str, token_id: int) -> None:
 
 
 def get(tx: Tx, tenant_id: int, wallet_id: int) -> Wallet | None:
-    """A wallet of the tenant, or None."""
+    """Return a wallet of the tenant, or None."""
     sql = f"{_SELECT} where id = :id and domain_id in (select id from domains where tenant_id = :t)"
     return tx.one(Wallet, sql, id=wallet_id, t=tenant_id)
 
 
 def by_email(tx: Tx, tenant_id: int, email: str) -> list[Wallet]:
-    """The wallets of an address: one in each of the tenant's domains at most."""
+    """Return the wallets of an address: one in each of the tenant's domains at most."""
     sql = f"{_SELECT} where email_key = :key and domain_id in (select id from domains where tenant_id = :t) order by id"
     return tx.all(Wallet, sql, key=fold(email.strip()), t=tenant_id)
 
 
 def page(tx: Tx, stretch: Stretch, search: str = "") -> tuple[list[ListedWallet], int]:
-    """One page of a domain's wallets, ordered by id, and how many match. search: a part of a name or an address."""
+    """Return one page of a domain's wallets, ordered by id, and their number. search: a part of a name or address."""
     if search:
         return _SEARCH.page(tx, ListedWallet, _LISTED, stretch, search)
     return whole_page(tx, ListedWallet, _LISTED, "wallets", stretch, counter=COUNTER)
 
 
 def public_key(tx: Tx, domain_id: int, wallet_id: int) -> bytes | None:
-    """What to seal to for a wallet of the domain; None: there is no such wallet."""
+    """Return the public key to seal to for a wallet of the domain, or None: there is no such wallet."""
     sql = "select public_key from wallets where id = :id and domain_id = :d"
     return tx.value(bytes, sql, id=wallet_id, d=domain_id)

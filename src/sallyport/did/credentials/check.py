@@ -13,9 +13,8 @@ from referencing.exceptions import Unresolvable
 
 from sallyport.base.errors import FieldError, Invalid, invalid_field
 from sallyport.base.wire import JSON
+from sallyport.did.credentials.keywords import LONGEST, Budget, Spent, compiled
 from sallyport.did.crypto.encoding import canonical
-from sallyport.did.schemas.keywords import Budget, Spent
-from sallyport.did.schemas.patterns import LONGEST, compiled
 
 DIALECTS: Final = {
     "http://json-schema.org/draft-07/schema": Draft7Validator,

@@ -7,7 +7,7 @@ import pytest
 from sallyport.base.errors import CredentialError, StartError
 from sallyport.did.crypto.documents import resolve
 from sallyport.did.crypto.keys import CURVES
-from sallyport.did.holder.file import WalletFile, new_key, read, write
+from sallyport.did.holder.wallet import WalletFile, new_key, read, write
 
 
 def a_wallet(of: str = "Ed25519", **changes: str) -> WalletFile:

@@ -1,7 +1,9 @@
-"""The rules of credential schemas: made, signed, listed, published."""
+"""The rules of credential schemas: created, signed, listed, published."""
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
 from uuid import uuid4
 
 import trio
@@ -9,19 +11,21 @@ import trio
 from sallyport.base.clock import Clock, iso_seconds, now_us
 from sallyport.base.errors import NotFound
 from sallyport.base.wire import JSON
+from sallyport.did.credentials import repo
+from sallyport.did.credentials.credential import ListedSchema, NewSchema, Schema
 from sallyport.did.crypto import proofs
 from sallyport.did.dids import repo as dids
-from sallyport.did.dids.model import Kind
+from sallyport.did.dids.did import Kind
 from sallyport.did.dids.service import NO_ISSUER
-from sallyport.did.schemas import repo
-from sallyport.did.schemas.model import KIND, VERSION, NewSchema, Schema
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx
 from sallyport.store.search import Stretch
 from sallyport.store.vault import Vault
 
-PATH = "/credentials/schemas/"
-"""Under which schemas are published, at the service's address."""
+KIND: Final = "https://w3c-ccg.github.io/vc-json-schemas/schema/2.0/schema.json"
+VERSION: Final = "1.0"
+PATH: Final = "/credentials/schemas/"
+"""Path of the published schemas at the service's address."""
 
 
 class Schemas:
@@ -35,12 +39,12 @@ class Schemas:
         self._checking = trio.CapacityLimiter(1)  # Python code in many threads slows the event loop down
 
     def address(self, uuid: str) -> str:
-        """Where a schema is published: the `id` that credentials name."""
+        """Return where a schema is published: the `id` that credentials name."""
         return f"{self._base()}{PATH}{uuid}"
 
     async def create(self, tenant_id: int, new: NewSchema) -> Schema:
-        """A new schema of an issuer's domain. Invalid: it is none, or not one that is run here. NotFound: the author is
-        no issuer of the tenant."""
+        """Create a schema in its author's domain. Invalid: it is no schema, or one that cannot be bounded. NotFound:
+        the author is no issuer of the tenant."""
         checked = await trio.to_thread.run_sync(_checked, new.content, limiter=self._checking)
 
         def work(tx: Tx) -> Schema:
@@ -60,37 +64,34 @@ class Schemas:
             }
             if new.sign:
                 content = proofs.secure(content, dids.signer(self._vault, key), at)
-            text = json.dumps(content, ensure_ascii=False)
-            schema_id = repo.add(tx, tenant_id, author.domain_id, author.id, uuid, new.name, text, at)
-            target = f"schema {schema_id} {new.name}"
-            told = audit.changed({}, {"author": author.did, "signed": new.sign})
+            schema = Schema(0, tenant_id, author.domain_id, uuid, new.name, json.dumps(content, ensure_ascii=False))
+            schema = replace(schema, id=repo.add_schema(tx, schema, author.id, at))
             audit.record(
                 tx,
                 "schema.create",
                 at=at,
                 tenant_id=tenant_id,
                 domain_id=author.domain_id,
-                target=target,
-                changes=told,
+                target=f"schema {schema.id} {new.name}",
+                changes=audit.changed({}, {"author": author.did, "signed": new.sign}),
             )
-            return Schema(schema_id, tenant_id, author.domain_id, uuid, new.name, text)
+            return schema
 
         return await self._store.write(work)
 
-    async def page(self, stretch: Stretch, author: str = "") -> tuple[list[Schema], int]:
-        """Return one page of a domain's schemas, ordered by id, and how many there are. author: a DID; empty for
-        any."""
-        return await self._store.search(lambda tx: repo.page(tx, stretch, author))
+    async def page(self, stretch: Stretch, author: str = "") -> tuple[list[ListedSchema], int]:
+        """Return one page of a domain's schemas, ordered by id, and their number. author: a DID; empty for any."""
+        return await self._store.search(lambda tx: repo.schemas(tx, stretch, author))
 
     async def published(self, uuid: str) -> str:
-        """A schema for everybody, as JSON. NotFound."""
-        schema = await self._store.search(lambda tx: repo.public(tx, uuid))  # strangers take no place of a login
-        if schema is None:
+        """Return a schema as JSON. NotFound."""
+        content = await self._store.search(lambda tx: repo.published_schema(tx, uuid))  # takes no place of a login
+        if content is None:
             raise NotFound("schema not found")
-        return schema.content
+        return content
 
 
 def _checked(content: JSON) -> dict[str, JSON]:
-    from sallyport.did.schemas.check import check_schema  # with a library that takes its time: in a worker thread
+    from sallyport.did.credentials.check import check_schema  # with a library that takes its time: in a worker thread
 
     return check_schema(content)

@@ -3,9 +3,18 @@
 Schemas run in a worker thread. `re` holds the interpreter lock during a match, so `MAX_COST` bounds each match. All
 else is Python code, which gives the lock up every 5 ms; `MAX_STEPS` and `BUDGET` bound its sum. Some keywords are ours:
 those of the library match names uncounted, and keep a copy of the value for each alternative that fails.
+
+The cost of a pattern has a bound that is known before it runs. `re` backtracks, so a group may not be repeated: the
+number of ways to match is then a product. The unbounded repetitions and the start of the match divide a text of n
+characters in `comb(n + degree, degree)` ways; each bounded repetition and alternative multiplies them. The literals and
+the longest class of an expression weigh each way, since they are compared again in each.
 """
 
+import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from math import comb
 from typing import Final, Protocol, cast
 
 from jsonschema import ValidationError
@@ -13,7 +22,6 @@ from jsonschema.protocols import Validator
 from jsonschema.validators import extend
 
 from sallyport.base.wire import JSON
-from sallyport.did.schemas.patterns import compiled
 
 MAX_COST: Final = 200_000
 """Cost of one match (`Pattern.cost`): at most 7 ms."""
@@ -22,6 +30,16 @@ BUDGET: Final = 2_000_000
 MAX_STEPS: Final = 20_000
 """Subschemas that one run may enter, references that it may follow, and values that it may compare. A reference is a
 JSON pointer: for an anchor the library reads the whole schema again each time."""
+LONGEST: Final = 512
+MAX_DEGREE: Final = 4
+MAX_FACTOR: Final = 4096
+MAX_RANGES: Final = 32
+"""Ranges in classes, such as `a-z`: to compile one takes up to 65,536 steps."""
+_WEIGHED: Final = 32
+"""Literals that are compared in the time of one way."""
+_ATOM: Final = re.compile(r"\\([^\W_]|.)|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
+_REPEATED: Final = re.compile(r"\)(?:[*+]|\{)")
+_BOUNDS: Final = re.compile(r"\{([0-9]*)(,?)([0-9]*)\}")
 _CHARGED: Final = (
     "$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "not", "if", "items", "prefixItems", "contains", "properties",
     "patternProperties", "additionalProperties", "propertyNames", "dependentSchemas", "dependencies",
@@ -132,3 +150,53 @@ def _steps(name: str, wanted: JSON, value: JSON) -> int:
     if name == "uniqueItems" and isinstance(value, list):
         return 1 + len(value) ** 2 // 20
     return 1 + parts
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """An expression, and the numbers that bound its cost. repeated: characters that bounded
+    repetitions need. size: characters of the expression, with its longest class."""
+
+    expression: re.Pattern[str]
+    factor: int
+    degree: int
+    repeated: int
+    size: int
+
+    def cost(self, length: int) -> int:
+        """Return the most steps that a search in a text of this length takes; one takes up to 70 ns."""
+        weight = 1 + (min(self.repeated, length) + self.size) // _WEIGHED
+        return self.factor * comb(length + self.degree + 1, self.degree) * weight
+
+
+@lru_cache(maxsize=1024)
+def compiled(text: str) -> Pattern:
+    """Return a pattern. ValueError, with the reason: it is no expression, or has too many ways to match."""
+    if len(text) > LONGEST:
+        raise ValueError("a pattern is too long")
+    atoms = list(_ATOM.finditer(text))
+    if any(found[1] and found[1] in "123456789k" for found in atoms):
+        raise ValueError("a pattern refers back")
+    bare = _ATOM.sub("a", text)
+    if "(?" in bare.replace("(?:", "(") or _REPEATED.search(bare):
+        raise ValueError("a pattern repeats a group, or looks around")
+    classes = [found[0] for found in atoms if found[0].startswith("[")]
+    if sum(each.count("-") for each in classes) > MAX_RANGES:
+        raise ValueError("a pattern has too many ranges")
+    factor, degree = 2 ** (bare.count("?") + bare.count("|")), bare.count("*") + bare.count("+")
+    repeated = 0
+    for least, comma, most in _BOUNDS.findall(bare):
+        repeated += int(least or 0)
+        if comma and not most:
+            degree += 1
+        elif comma:
+            factor *= max(int(most) - int(least or 0) + 1, 1)
+    if not bare.startswith("^") or "|" in bare:
+        degree += 1
+    if degree > MAX_DEGREE or factor > MAX_FACTOR:
+        raise ValueError("a pattern has too many ways to match")
+    try:
+        expression = re.compile(text)
+    except (re.error, RecursionError, OverflowError):
+        raise ValueError("a pattern is no regular expression") from None
+    return Pattern(expression, factor, degree, repeated, len(bare) + max(map(len, classes), default=0))

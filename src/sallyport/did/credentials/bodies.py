@@ -1,0 +1,152 @@
+"""Requests and answers of the operations of credentials and schemas."""
+
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, JsonValue
+
+from sallyport.base.model import Model
+from sallyport.base.validation import Moment
+from sallyport.did.dids.bodies import Did, HolderDid, IssuerDid
+from sallyport.did.wallets.bodies import WalletId
+from sallyport.web.operation import Done
+from sallyport.web.paging import LONG, LongSize, PagedByNumber, TotalCount
+from sallyport.web.scope import DomainId, Flag, Id, Name, OfDomain, PlainText, ScopedIfGiven, Text
+
+Expired = Annotated[bool, Field(description="Whether the expiry time of the credential is over.")]
+
+
+class CreateSchema(ScopedIfGiven):
+    """Body of createSchema."""
+
+    author: Did = Field(description="DID of the issuer that the schema belongs to.")
+    name: Name = Field(description="Name of the schema.")
+    content: Annotated[dict[str, JsonValue], Field(validation_alias="schema")] = Field(
+        description="JSON Schema of the claims, draft-07 or 2020-12, at most 64 KiB."
+    )
+    sign: Flag = Field(default=False, description="Whether the author signs the schema.")
+
+
+class SchemaCreated(Done):
+    """Answer of createSchema."""
+
+    id: int = Field(description="Id of the schema: its schemaId.")
+    Schema: dict[str, JsonValue] = Field(description="Credential schema, which has the JSON Schema as Schema.")
+
+
+class ListSchemas(OfDomain, PagedByNumber):
+    """Body of credentialSchemaList."""
+
+    issuerDid: PlainText = Field(default="", description="DID of the author. Empty: all schemas of the domain.")
+    pageSize: LongSize = LONG
+
+
+class SchemaEntry(Model):
+    """A schema in the list."""
+
+    id: int = Field(description="Id of the schema: its schemaId.")
+    name: str = Field(description="Name of the schema.")
+    author: str = Field(description="DID of the author.")
+    signed: bool = Field(description="Whether the author has signed the schema.")
+
+
+def _or_none(value: object) -> object:
+    return None if value == "" else value
+
+
+class CreateCredential(OfDomain):
+    """Body of createCredential."""
+
+    issuerDid: IssuerDid
+    holderDid: HolderDid
+    schemaId: Id = Field(description="Id of the schema, as createSchema gives it.")
+    credentialName: Name = Field(description="Name of the credential.")
+    metadata: dict[str, JsonValue] = Field(
+        description="Claims, at most 32 KiB. epmPassword in it is kept for the holder alone and is no claim."
+    )
+    expiry: Annotated[Moment | None, BeforeValidator(_or_none)] = Field(
+        default=None, description="Time of the expiry, ISO 8601. Absent or empty: the credential does not expire."
+    )
+
+
+class CredentialIssued(Done):
+    """Answer of createCredential."""
+
+    id: int = Field(description="Number of the credential in lists.")
+    credentialId: str = Field(description="Identifier of the credential, urn:uuid:...")
+
+
+class ListCredentials(OfDomain, PagedByNumber):
+    """Body of credentialList."""
+
+    pageSize: LongSize = LONG
+
+
+class CredentialEntry(Model):
+    """A credential in a list."""
+
+    id: int = Field(description="Number of the credential.")
+    issuerId: int = Field(description="Id of the issuer.")
+    issuerName: str = Field(description="Name of the issuer.")
+    schemaId: int = Field(description="Id of the schema.")
+    schemaName: str = Field(description="Name of the schema.")
+    credentialId: str = Field(description="Identifier of the credential, urn:uuid:...")
+    name: str = Field(description="Name of the credential.")
+    status: str = Field(description="Stored status: ACTIVE, Assigned, Accepted, Ignored or Revoked.")
+    expired: Expired
+    issuedAt: str = Field(description="Time of the issue, ISO 8601.")
+    expireDate: str = Field(description="Time of the expiry, ISO 8601; empty if the credential does not expire.")
+    issuerDid: str = Field(description="DID of the issuer.")
+    holderDid: str = Field(description="DID of the holder.")
+    epmUsername: str = Field(description="User that the credential admits; empty without the claim epmUsername.")
+
+
+class CredentialList(Done):
+    """Answer of credentialList."""
+
+    domainId: DomainId
+    count: TotalCount
+    credentials: list[CredentialEntry] = Field(description="Credentials of the page.")
+
+
+class OfWallet(ScopedIfGiven, PagedByNumber):
+    """Body of GetAssignedCredential, GetAcceptedCredential and GetIgnoredCredential."""
+
+    walletId: WalletId
+    filter: Text = Field(default="", description="A part of the credential's name, in any case. Empty: all.")
+
+
+class WalletCredentials(Done):
+    """Answer of GetAssignedCredential, GetAcceptedCredential and GetIgnoredCredential."""
+
+    walletId: int = Field(description="Id of the wallet.")
+    count: TotalCount
+    credentials: list[CredentialEntry] = Field(description="Credentials of the page.")
+
+
+class GetCredential(ScopedIfGiven):
+    """Body of GetCredential."""
+
+    credentialId: Name = Field(description="Identifier of the credential, urn:uuid:..., or its number in lists.")
+
+
+class CredentialDocument(Model):
+    """Answer of GetCredential."""
+
+    id: int = Field(description="Number of the credential.")
+    credential: dict[str, JsonValue] = Field(description="The credential with its issuer's proof.")
+
+
+class RevokeCredential(OfDomain):
+    """Body of revokecredential."""
+
+    vcid: Id = Field(description="Number of the credential, as lists have it.")
+    issuerDid: IssuerDid
+    holderDid: HolderDid
+
+
+class CredentialRevoked(Model):
+    """Answer of revokecredential."""
+
+    Message: str = Field(description="Result in words.")
+    Code: int = Field(default=200, description="HTTP status of the answer.")
+    Status: str = Field(default="Success", description="Success; an error has Failure.")

@@ -1,0 +1,180 @@
+"""Requests and answers of the operations of DIDs."""
+
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, JsonValue, WithJsonSchema
+
+from sallyport.base.model import Model
+from sallyport.base.validation import unfit
+from sallyport.did.crypto.keys import CURVES, ED25519
+from sallyport.did.dids.did import Kind
+from sallyport.web.operation import Done
+from sallyport.web.paging import LONG, IsMinimum, LongSize, PagedByNumber, TotalCount
+from sallyport.web.scope import Id, Many, OfDomain, PlainText, ScopedIfGiven, Text
+
+METHODS = ("key", "jwk", "web")
+MAX_DELETED = 200
+_CURVES = {name.lower().replace("-", ""): name for name in CURVES}
+_KINDS = {"issuer": Kind.ISSUER, "user": Kind.USER, "holder": Kind.USER}
+
+
+def _method(value: object) -> object:
+    method = str(value).strip().lower().removeprefix("did:")
+    if method not in METHODS:
+        raise unfit("key, jwk or web")
+    return method
+
+
+def _kind(value: object) -> object:
+    if value is None or value == "":
+        return None
+    kind = _KINDS.get(str(value).strip().lower())
+    if kind is None:
+        raise unfit("Issuer or User")
+    return kind
+
+
+def _curve(value: object) -> object:
+    curve = _CURVES.get(str(value or ED25519.name).strip().lower().replace("-", ""))
+    if curve is None:
+        raise unfit(", ".join(CURVES))
+    return curve
+
+
+def _issuer(value: object) -> object:
+    """0, the id of an issuer's DID, or the DID: the interface names it in both ways."""
+    if isinstance(value, bool) or not isinstance(value, int | str | None):
+        raise unfit("the id of an issuer, or its DID")
+    return "" if value in {"0", None} else str(value or "")
+
+
+Did = Annotated[PlainText, Field(min_length=1, max_length=2048)]
+IssuerDid = Annotated[Did, Field(description="DID of the issuer, as createIssuerDid gives it.")]
+HolderDid = Annotated[Did, Field(description="DID of the holder, as createHolderDid gives it.")]
+MethodName = Annotated[str, BeforeValidator(_method), WithJsonSchema({"type": "string", "enum": list(METHODS)})]
+CurveName = Annotated[str, BeforeValidator(_curve), WithJsonSchema({"type": "string", "enum": list(CURVES)})]
+AnyKind = Annotated[Kind | None, BeforeValidator(_kind)]
+_EITHER = WithJsonSchema({"anyOf": [{"type": "integer"}, {"type": "string"}, {"type": "null"}]})
+
+
+class CreateIssuerDid(OfDomain):
+    """Body of createIssuerDid."""
+
+    method: MethodName = Field(description="DID method; a did:web is published by this service.")
+    name: Text = Field(default="", description="Name of the DID in lists and searches.")
+    description: Annotated[PlainText, Field(max_length=4096)] = Field(default="", description="Remark for the reader.")
+    keyType: CurveName = Field(default=ED25519.name, description="Curve of the key.")
+
+
+class CreateHolderDid(CreateIssuerDid):
+    """Body of createHolderDid."""
+
+    walletUserId: Id = Field(default=0, description="Id of the wallet user; needed without publicKeyJwk.")
+    issuerId: Annotated[str, BeforeValidator(_issuer), _EITHER] = Field(
+        default="", description="Id of the issuer that the holder belongs to, or its DID. 0 or empty: none."
+    )
+    issuerDid: Annotated[str, BeforeValidator(_issuer), _EITHER] = Field(
+        default="", description="The same as issuerId, which precedes it."
+    )
+    publicKeyJwk: dict[str, JsonValue] | None = Field(
+        default=None, description="Public key that the wallet keeps, as a JWK. Absent: the service makes a key."
+    )
+
+    @property
+    def issuer(self) -> str:
+        """The issuer's id or DID, whichever is given; empty for none."""
+        return self.issuerId or self.issuerDid
+
+
+class ListDids(OfDomain, PagedByNumber):
+    """Body of DIDList."""
+
+    issuerId: Id = Field(default=0, description="Id of an issuer: its DID and its holders' alone. 0: all.")
+    userId: Id = Field(default=0, description="Id of a wallet user: its DIDs alone. 0: all.")
+    pageSize: LongSize = LONG
+
+
+class SearchDids(ScopedIfGiven, PagedByNumber):
+    """Body of SearchDID."""
+
+    name: Annotated[PlainText, Field(max_length=2048)] = Field(
+        default="", description="A part of a name, or a whole DID. Empty: all DIDs of the tenant."
+    )
+    didType: AnyKind = Field(default=None, description="Issuer or User (or Holder), in any case. Empty: both.")
+
+
+class DeletedDid(ScopedIfGiven):
+    """One DID to delete."""
+
+    type: Annotated[Kind, BeforeValidator(_kind)] = Field(description="Issuer or User (or Holder), in any case.")
+    did: Did = Field(description="The DID.")
+
+
+class DeleteDids(OfDomain):
+    """Body of deleteDid."""
+
+    dids: Annotated[Many[DeletedDid], Field(min_length=1, max_length=MAX_DELETED)] = Field(
+        description="DIDs to delete, all or none."
+    )
+
+
+class RotateKey(OfDomain):
+    """Body of rotateKey."""
+
+    did: Did = Field(description="DID of an issuer with the method web.")
+
+
+class DidCreated(Done):
+    """Answer of createHolderDid."""
+
+    id: str = Field(description="The DID.")
+    didId: int = Field(description="Id of the DID's record.")
+
+
+class IssuerCreated(DidCreated):
+    """Answer of createIssuerDid."""
+
+    issuerId: int = Field(description="Id of the issuer: the same as didId.")
+
+
+class KeyRotated(Done):
+    """Answer of rotateKey."""
+
+    verificationMethod: str = Field(description="Id of the new key's verification method.")
+
+
+class _Described(Model):
+    """A DID as lists describe it."""
+
+    id: int = Field(description="Id of the DID's record.")
+    DIDType: Kind = Field(description="Owner of the DID: an issuer, or a user who holds credentials.")
+    didType: Kind = Field(description="The same as DIDType.")
+    domainId: int = Field(description="Id of the domain.")
+    did: str = Field(description="The DID.")
+    name: str = Field(description="Name of the DID.")
+    issuerName: str = Field(description="Name of the issuer, of a holder that of its issuer; empty without one.")
+    credentialIssued: int = Field(description="Credentials that the issuer has issued.")
+    desc: str = Field(description="Remark for the reader.")
+    method: str = Field(description="DID method: key, jwk or web.")
+    issuerId: int = Field(description="Id of the issuer, of a holder that of its issuer; 0 without one.")
+    walletUserId: int = Field(description="Id of the wallet user that has the DID; 0: none.")
+
+
+class DidEntry(_Described):
+    """A DID in the list."""
+
+    lastYpdatedAt: str = Field(description="Time of the last change, DD-MM-YYYY HH:MM:SS in UTC.")
+
+
+class FoundDid(_Described):
+    """A DID that SearchDID finds."""
+
+    lastUpdatedAt: str = Field(description="Time of the last change, DD-MM-YYYY HH:MM:SS in UTC.")
+
+
+class DidsFound(Model):
+    """Answer of SearchDID."""
+
+    count: TotalCount
+    totalIsMinimum: IsMinimum = False
+    didList: list[FoundDid] = Field(description="DIDs of the page.")

@@ -1,0 +1,145 @@
+"""Requests and answers of the operations of presentations."""
+
+from typing import Annotated
+
+from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
+
+from sallyport.base.model import Model
+from sallyport.base.validation import unfit
+from sallyport.did.dids.bodies import HolderDid, IssuerDid
+from sallyport.did.presentations.request import State
+from sallyport.did.wallets.bodies import WalletId, WalletKey
+from sallyport.web.operation import Done
+from sallyport.web.scope import Flag, Id, LongText, Name, PlainText, ScopedIfGiven, Text
+
+NO_GROUP = frozenset({"", "false", "no", "0", "none"})
+RequestId = Annotated[Id, Field(description="Id of the presentation request, as issuePR or a poll gives it.")]
+
+
+def _operation(value: object) -> object:
+    if isinstance(value, bool):
+        return str(value)
+    return "" if value is None else value
+
+
+class IssuePR(ScopedIfGiven):
+    """Body of issuePR."""
+
+    username: Text = Field(default="", description="epmUsername that the credential must have. Empty: any.")
+    issuerDid: IssuerDid
+    holderDid: Annotated[PlainText, Field(max_length=2048)] = Field(
+        default="", description="DID of the holder; needed without groupop."
+    )
+    walletUrl: LongText = Field(
+        default="", description="URL of the wallet, for the reader: the service does not connect to it."
+    )
+    endpoint: Name = Field(description="Name or id of the instance or group that access is asked for.")
+    groupop: Annotated[Text, BeforeValidator(_operation)] = Field(
+        default="",
+        validation_alias=AliasChoices("groupop", "grouop"),
+        description="Asks all holders of the group in endpoint; empty, false, no, none or 0: holderDid alone.",
+    )
+
+    @property
+    def of_group(self) -> bool:
+        """Whether the holders of a group are asked."""
+        return self.groupop.strip().lower() not in NO_GROUP
+
+    @model_validator(mode="after")
+    def _has_a_holder(self) -> "IssuePR":
+        if not self.of_group and not self.holderDid:
+            raise unfit("holderDid is needed, or groupop", "holderDid")
+        return self
+
+
+class IssuedPR(Model):
+    """One request that was issued."""
+
+    prId: int = Field(description="Id of the presentation request.")
+    walletId: int = Field(description="Id of the holder's wallet.")
+    holderDid: str = Field(description="DID of the holder.")
+
+
+class PRsIssued(Done):
+    """Answer of issuePR."""
+
+    prs: list[IssuedPR] = Field(description="Issued requests: one for each holder.")
+
+
+class PollPR(ScopedIfGiven):
+    """Body of pollPresentationRequest."""
+
+    walletId: WalletId
+    walletKey: WalletKey
+    holderDid: HolderDid
+    presentationRequestId: Id = Field(default=0, description="Id of a request. 0: the oldest that is open.")
+
+
+class PolledPR(Model):
+    """Answer of pollPresentationRequest: the definition, and the values that the presentation must be bound to."""
+
+    model_config = ConfigDict(extra="allow")
+
+    id: str = Field(description="Id of the presentation definition (DIF Presentation Exchange 2.1.1).")
+    input_descriptors: list[JsonValue] = Field(description="Input descriptors of the definition.")
+    presentationRequestId: int = Field(description="Id of the presentation request.")
+    nonce: str = Field(description="nonce of the presentation, or challenge of its proof.")
+    verifierDid: str = Field(description="aud of the presentation, or domain of its proof.")
+    purpose: str = Field(description="Reason of the request, for the wallet's person.")
+    endpoint: str = Field(description="Name of the instance or group that access is asked for; empty for a login.")
+    expiresAt: str = Field(description="End of the request, ISO 8601.")
+    pending: int = Field(description="Open requests of the wallet, this one included.")
+
+
+class SubmitPresentation(ScopedIfGiven):
+    """Body of submitPresentation."""
+
+    walletId: WalletId
+    holderDid: HolderDid
+    presentationRequestId: RequestId
+    presentation: str | dict[str, JsonValue] | None = Field(
+        default=None,
+        description="VP-JWT, or a credential or presentation document with the holder's proof; at most 64 KiB.",
+    )
+    decline: Flag = Field(default=False, description="true refuses the request; needs no presentation.")
+    walletKey: WalletKey | None = Field(
+        default=None, description="Key of the wallet; needed to decline with a token that is not the wallet's."
+    )
+
+    @model_validator(mode="after")
+    def _has_an_answer(self) -> "SubmitPresentation":
+        if not self.decline and not self.presentation:
+            raise unfit("presentation is needed, or decline", "presentation")
+        return self
+
+
+class CreatePresentation(ScopedIfGiven):
+    """Body of createPresentation, for a holder whose key the service keeps."""
+
+    walletId: WalletId
+    walletKey: WalletKey
+    holderDid: HolderDid
+    presentationRequestId: RequestId
+
+
+class PresentationCreated(Done):
+    """Answer of createPresentation."""
+
+    presentation: str = Field(description="VP-JWT, to be submitted with submitPresentation.")
+
+
+class PresentationStatus(ScopedIfGiven):
+    """Body of presentationStatus."""
+
+    presentationRequestId: RequestId
+
+
+class PresentationStanding(Model):
+    """Answer of presentationStatus."""
+
+    code: int = Field(default=200, description="HTTP status of the answer.")
+    message: str = Field(description="Result in words.")
+    status: State = Field(description="State of the request.")
+    at: str = Field(description="Time since which the request is in this state, ISO 8601.")
+    presentationRequestId: int = Field(description="Id of the presentation request.")
+    holderDid: str = Field(description="DID of the holder.")

@@ -1,0 +1,82 @@
+"""Values of presentation requests."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Status(StrEnum):
+    """The stored status of a request."""
+
+    OPEN = "open"
+    ACCEPTED = "accepted"
+    DECLINED = "declined"
+    WITHDRAWN = "withdrawn"
+
+
+class State(StrEnum):
+    """The state of a request in the answer of presentationStatus."""
+
+    PENDING = "Pending"
+    ACCEPTED = "Accepted"
+    DECLINED = "Declined"
+    EXPIRED = "Expired"
+    WITHDRAWN = "Withdrawn"
+
+
+@dataclass(frozen=True, slots=True)
+class NewRequest:
+    """A request to add. issuer_did: the issuer of the credential that is asked for, and the verifier: the audience of
+    the presentation. schema_id 0: any. challenge_id: of the login that it is for."""
+
+    domain_id: int
+    wallet_id: int
+    holder_did: str
+    issuer_did: str
+    schema_id: int
+    nonce: str
+    definition: str
+    purpose: str
+    endpoint: str
+    challenge_id: str | None
+    expires_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request as it is stored. Times in microseconds."""
+
+    id: int
+    domain_id: int
+    wallet_id: int
+    holder_did: str
+    issuer_did: str
+    schema_id: int
+    nonce: str
+    definition: str
+    purpose: str
+    endpoint: str
+    status: str
+    created_at: int
+    expires_at: int
+    answered_at: int | None
+
+    def is_open(self, now: int) -> bool:
+        """Return whether it may still be answered."""
+        return self.status == Status.OPEN and now < self.expires_at
+
+    def standing(self, now: int) -> "Standing":
+        """Return the request's state at a time, and since when it has been in this state."""
+        if self.is_open(now):
+            return Standing(self, State.PENDING, self.created_at)
+        if self.status == Status.OPEN:
+            return Standing(self, State.EXPIRED, self.expires_at)
+        return Standing(self, State(self.status.capitalize()), self.answered_at or self.created_at)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The state of a request. since: in microseconds."""
+
+    request: Request
+    state: State
+    since: int

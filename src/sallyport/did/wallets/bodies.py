@@ -1,0 +1,157 @@
+"""Requests and answers of the operations of wallets."""
+
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
+
+from sallyport.base.model import Model
+from sallyport.base.validation import unfit
+from sallyport.did.wallets.key import LONGEST
+from sallyport.web.operation import Done
+from sallyport.web.paging import LONG, IsMinimum, LongSize, PagedByNumber, TotalCount
+from sallyport.web.scope import Flag, Id, LongText, Many, Name, OfDomain, PlainText, ScopedIfGiven, Text
+
+MAX_ASSIGNED = 500
+_ADDRESS = re.compile(r"[^@\s]{1,64}@[^@\s]{1,190}")
+
+
+def _email(value: str) -> str:
+    text = value.strip()
+    if not _ADDRESS.fullmatch(text):
+        raise unfit("an e-mail address")
+    return text
+
+
+def _url(value: str) -> str:
+    text = value.strip()
+    if text and not re.fullmatch(r"https?://[!-~]+", text):
+        raise unfit("an http or https URL")
+    return text
+
+
+def _key(value: object) -> object:
+    if not isinstance(value, str) or not value.strip():
+        raise unfit("the key that registerWalletUser gave")
+    return value.strip()
+
+
+Email = Annotated[PlainText, Field(min_length=3, max_length=255), AfterValidator(_email)]
+WalletUrl = Annotated[LongText, AfterValidator(_url)]
+WalletId = Annotated[Id, Field(description="Id of the wallet, as registerWalletUser gives it.")]
+WalletKey = Annotated[
+    SecretStr,
+    Field(max_length=LONGEST, description="Key of the wallet, as registerWalletUser gave it."),
+    BeforeValidator(_key),
+]
+
+
+class RegisterWallet(OfDomain):
+    """Body of registerWalletUser."""
+
+    username: Name = Field(description="Name of the wallet's person.")
+    emailAddress: Email = Field(description="E-mail address, by which the wallet polls; one wallet of a domain has it.")
+    walletUrl: WalletUrl = Field(
+        default="", description="http or https URL of the wallet, for the reader: the service does not connect to it."
+    )
+
+
+class ResetWallet(OfDomain):
+    """Body of resetWallet."""
+
+    walletId: WalletId
+
+
+class WalletRegistered(Done):
+    """Answer of registerWalletUser and resetWallet."""
+
+    walletId: int = Field(description="Id of the wallet.")
+    userId: int = Field(description="Id of the wallet user: the same as walletId.")
+    walletKey: str = Field(description="Key of the wallet; no other answer has it.")
+    token: str = Field(description="Access token with the role wallet; no other answer has it.")
+
+
+class ListWallets(OfDomain, PagedByNumber):
+    """Body of walletUserList."""
+
+    filter: Text = Field(default="", description="A part of a user name or e-mail address, in any case. Empty: all.")
+
+
+class WalletEntry(Model):
+    """A wallet user in the list."""
+
+    walletId: int = Field(description="Id of the wallet.")
+    userId: int = Field(description="Id of the wallet user: the same as walletId.")
+    walletUrl: str = Field(description="URL of the wallet, for the reader.")
+    status: str = Field(description="Always Registered.")
+    username: str = Field(description="Name of the wallet's person.")
+    emailAddress: str = Field(description="E-mail address of the wallet's person.")
+    noOfcredential: int = Field(description="Credentials that are assigned to the wallet or accepted by it.")
+
+
+class WalletList(Done):
+    """Answer of walletUserList."""
+
+    count: TotalCount
+    totalIsMinimum: IsMinimum = False
+    users: list[WalletEntry] = Field(description="Wallet users of the page.")
+
+
+class AssignWallet(ScopedIfGiven):
+    """Body of assignWalletUser. Each field is an integer, or an array of integers."""
+
+    walletId: Many[Id] = Field(
+        min_length=1,
+        max_length=MAX_ASSIGNED,
+        description="Ids of the wallets: one for each credential, or one for all of them.",
+    )
+    userId: Many[Id] = Field(
+        min_length=1, max_length=MAX_ASSIGNED, description="Ids of the wallet users: the same as walletId."
+    )
+    credentialId: Many[Id] = Field(
+        min_length=1, max_length=MAX_ASSIGNED, description="Numbers of the credentials, as credentialList has them."
+    )
+
+
+class PollCredentials(ScopedIfGiven, PagedByNumber):
+    """Body of pollCredentials."""
+
+    pageSize: LongSize = LONG
+    email: Annotated[PlainText, Field(min_length=1, max_length=255)] = Field(
+        description="E-mail address that the wallet was registered with."
+    )
+    walletKey: WalletKey
+
+
+class PolledCredential(Model):
+    """A credential that is delivered to a wallet."""
+
+    credentialId: int = Field(description="Number of the credential.")
+    credentialName: str = Field(description="Name of the credential.")
+    issuerName: str = Field(description="Name of the issuer.")
+    issuerDid: str = Field(description="DID of the issuer.")
+    userDid: str = Field(description="DID of the holder.")
+    jwt: str = Field(description="The credential as a token (VC-JWT).")
+    createdAt: str = Field(description="Time of the issue, ISO 8601.")
+    status: str = Field(description="Assigned or Accepted.")
+    epmPassword: str = Field(
+        default="", description="Password for the holder alone, which is no part of jwt; empty without one."
+    )
+
+
+class Polled(Done):
+    """Answer of pollCredentials."""
+
+    email: str = Field(description="E-mail address of the wallet's person.")
+    walletKey: str = Field(description="Key of the wallet, as the body has it.")
+    totalCount: TotalCount
+    credentials: list[PolledCredential] = Field(description="Credentials of the page, which has at most 2 MiB.")
+
+
+class Acknowledge(ScopedIfGiven):
+    """Body of acknowledgeCredential."""
+
+    walletId: WalletId
+    userId: Id = Field(description="Id of the wallet user: the same as walletId.")
+    credentialId: Id = Field(description="Number of the credential, as pollCredentials has it.")
+    accept: Flag = Field(description="true accepts the credential, false ignores it; it may be changed later.")

@@ -1,0 +1,138 @@
+"""The wallets and credentials of endpoint users: what updateUserWallet assigns.
+
+A credential that is assigned to a user admits that user, whatever its epmUsername; in a wallet that is assigned to a
+user, so do the credentials without an epmUsername. Where one wallet is named with credentials, they are put into it.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from sallyport.base.clock import Clock, now_us
+from sallyport.base.errors import NotFound
+from sallyport.did.credentials import repo as credentials
+from sallyport.did.credentials.service import NO_CREDENTIAL
+from sallyport.did.dids import repo as dids
+from sallyport.did.dids.service import NO_ISSUER
+from sallyport.did.wallets import repo
+from sallyport.did.wallets.service import assign_in
+from sallyport.store import audit
+from sallyport.store.model import Tx
+from sallyport.store.slices import delete_slice
+
+
+class Assignment(Protocol):
+    """What is assigned to endpoint users; see `endpoints.users.peers`."""
+
+    @property
+    def domain_id(self) -> int:
+        """Domain of the users, wallets and credentials."""
+
+    @property
+    def user_ids(self) -> Sequence[int]:
+        """Endpoint users, which exist."""
+
+    @property
+    def wallet_user_ids(self) -> Sequence[int]:
+        """Wallets."""
+
+    @property
+    def credential_ids(self) -> Sequence[int]:
+        """Credentials."""
+
+    @property
+    def credential_type(self) -> str:
+        """The credentialType of the request."""
+
+    @property
+    def issuer_id(self) -> int:
+        """Issuer of all the credentials; 0: any."""
+
+    @property
+    def several(self) -> bool:
+        """Beside what the users have, not in its place."""
+
+
+class UserCredentials:
+    """Satisfies endpoints.users.peers.Credentials."""
+
+    def __init__(self, clock: Clock = now_us) -> None:
+        self._clock = clock
+
+    def assign(self, tx: Tx, wanted: Assignment) -> None:
+        """Assign wallet users and credentials. NotFound: one of them, or the issuer, is not the domain's. Conflict: a
+        credential is revoked, or in another wallet."""
+        domain_id = wanted.domain_id
+        for wallet_id in wanted.wallet_user_ids:
+            if repo.public_key(tx, domain_id, wallet_id) is None:
+                raise NotFound("wallet user not found")
+        if wanted.issuer_id and dids.issuer(tx, domain_id, wanted.issuer_id) is None:
+            raise NotFound(NO_ISSUER)
+        for credential_id in wanted.credential_ids:
+            credential = credentials.get(tx, domain_id, credential_id)
+            if credential is None or wanted.issuer_id not in {0, credential.issuer_id}:
+                raise NotFound(NO_CREDENTIAL)
+        if len(wanted.wallet_user_ids) == 1:
+            tenant_id, at = audit.tenant_of(tx, domain_id), self._clock()
+            for credential_id in wanted.credential_ids:
+                assign_in(tx, tenant_id, wanted.wallet_user_ids[0], credential_id, at)
+        for user_id in wanted.user_ids:
+            if wanted.wallet_user_ids:
+                _link_wallets(tx, user_id, wanted)
+            if wanted.credential_ids:
+                _link_credentials(tx, user_id, wanted)
+
+    def of_users(self, tx: Tx, user_ids: Sequence[int]) -> Mapping[int, str]:
+        """Return the newest credential that was assigned to each user and is not revoked, by its `urn:uuid:`."""
+        sql = (
+            "select l.user_id, c.uuid from endpoint_user_credentials l join credentials c on c.id = l.credential_id "
+            "where l.user_id in (select value from json_each(:ids)) and c.status <> 'Revoked' order by c.id"
+        )
+        return {int(str(user)): str(uuid) for user, uuid in tx.rows(sql, ids=json.dumps(list(user_ids)))}
+
+    def type_of(self, tx: Tx, user_id: int) -> str:
+        """Return the credentialType of the user's newest credential that is not revoked; empty without one."""
+        sql = (
+            "select l.credential_type from endpoint_user_credentials l join credentials c on c.id = l.credential_id "
+            "where l.user_id = :user and c.status <> 'Revoked' order by c.id desc limit 1"
+        )
+        return tx.value(str, sql, user=user_id) or ""
+
+    def holder(self, tx: Tx, domain_id: int, credential_id: str) -> int | None:
+        """Return the first endpoint user to whom the credential of that `urn:uuid:` was assigned, or None."""
+        sql = (
+            "select l.user_id from endpoint_user_credentials l join credentials c on c.id = l.credential_id "
+            "where c.domain_id = :d and c.uuid = :uuid order by l.user_id limit 1"
+        )
+        return tx.value(int, sql, d=domain_id, uuid=credential_id)
+
+    def unlink(self, tx: Tx, user_ids: Sequence[int]) -> int:
+        """Take wallets and credentials from endpoint users that are to be deleted, up to SLICE at a time; how many."""
+        condition, ids = "user_id in (select value from json_each(:ids))", json.dumps(list(user_ids))
+        return delete_slice(tx, "endpoint_user_wallets", "user_id, wallet_id", condition, ids=ids) or delete_slice(
+            tx, "endpoint_user_credentials", "user_id, credential_id", condition, ids=ids
+        )
+
+
+def _link_wallets(tx: Tx, user_id: int, wanted: Assignment) -> None:
+    if not wanted.several:
+        tx.execute("delete from endpoint_user_wallets where user_id = :user", user=user_id)
+    for wallet_id in wanted.wallet_user_ids:
+        tx.execute(
+            "insert into endpoint_user_wallets (user_id, wallet_id) values (:user, :wallet) on conflict do nothing",
+            user=user_id,
+            wallet=wallet_id,
+        )
+
+
+def _link_credentials(tx: Tx, user_id: int, wanted: Assignment) -> None:
+    if not wanted.several:
+        tx.execute("delete from endpoint_user_credentials where user_id = :user", user=user_id)
+    for credential_id in wanted.credential_ids:
+        tx.execute(
+            "insert into endpoint_user_credentials (user_id, credential_id, credential_type) values (:user, :id, :kind)"
+            " on conflict (user_id, credential_id) do update set credential_type = excluded.credential_type",
+            user=user_id,
+            id=credential_id,
+            kind=wanted.credential_type,
+        )

@@ -1,0 +1,59 @@
+"""Values of wallets."""
+
+from dataclasses import dataclass
+
+from sallyport.did.credentials.credential import Credential
+
+
+@dataclass(frozen=True, slots=True)
+class NewWallet:
+    """A wallet to register."""
+
+    domain_id: int
+    username: str
+    email: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wallet:
+    """A wallet as it is stored. id: its walletId and its user's userId. Times in microseconds."""
+
+    id: int
+    domain_id: int
+    username: str
+    email: str
+    url: str
+    key_hash: str
+    public_key: bytes
+    token_id: int
+    created_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class ListedWallet:
+    """A wallet in a list. credentials: the number of those that are assigned or accepted."""
+
+    id: int
+    username: str
+    email: str
+    url: str
+    credentials: int
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A new wallet, with the secrets that are shown once."""
+
+    wallet_id: int
+    wallet_key: str
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """A credential for its holder. jwt: the credential as a token. password: for the holder alone."""
+
+    credential: Credential
+    jwt: str
+    password: str
