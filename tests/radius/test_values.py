@@ -62,7 +62,7 @@ def canonical(attribute: Attribute) -> st.SearchStrategy[bytes]:
         ("Framed-Interface-Id", "021122fffe334455", "211:22ff:fe33:4455"),
         ("Event-Timestamp", "66000000", "2024-03-24T10:27:12Z"),
         ("Fortinet-WirelessController-Device-MAC", "0011223344ff", "00:11:22:33:44:ff"),
-        ("PKM-CONFIGURATION", "0102", "258"),
+        ("PKM-SAID", "0102", "258"),
         ("MIP6-Feature-Vector", "0000000100000000", "4294967296"),
         ("User-Name", "43525c6ac3a9", "CR\\jé"),
         ("User-Name", "", ""),
