@@ -36,17 +36,21 @@ def post(body: bytes, extra: bytes = b"") -> bytes:
 
 @dataclass(frozen=True)
 class Octets:
-    """What is sent, and the status of the first answer (0: none, None: any)."""
+    """What is sent, and the status of the first answer (None: any). unfinished: the server waits for more, so that the
+    client ends its side."""
 
     sent: bytes
     status: int | None
+    unfinished: bool = False
 
 
 OCTETS = {
-    "websocket upgrade and one more octet": Octets(b"GET /healthz HTTP/1.1\r\n" + HOST + WEBSOCKET + b"x", 200),
-    "websocket upgrade on no such route": Octets(b"GET /nowhere HTTP/1.1\r\n" + HOST + WEBSOCKET + b"\x81\x80\0", 404),
+    "websocket upgrade and one more octet": Octets(b"GET /healthz HTTP/1.1\r\n" + HOST + WEBSOCKET + b"x", 200, True),
+    "websocket upgrade on no such route": Octets(
+        b"GET /nowhere HTTP/1.1\r\n" + HOST + WEBSOCKET + b"\x81\x80\0", 404, True
+    ),
     "h2c upgrade": Octets(b"GET /healthz HTTP/1.1\r\n" + HOST + H2C + b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 200),
-    "h2c upgrade of a CONNECT without path": Octets(b"CONNECT x:443 HTTP/1.1\r\n" + HOST + H2C + bytes(64), 404),
+    "h2c upgrade of a CONNECT without path": Octets(b"CONNECT x:443 HTTP/1.1\r\n" + HOST + H2C + bytes(64), 404, True),
     "CONNECT": Octets(b"CONNECT 127.0.0.1:22 HTTP/1.1\r\n" + HOST + b"\r\n", 404),
     "prior-knowledge HTTP/2": Octets(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0", 505),
     "HTTP/3.0": Octets(b"GET / HTTP/3.0\r\n" + HOST + b"\r\n", 505),
@@ -73,7 +77,7 @@ OCTETS = {
     "chunked twice": Octets(POST + b"Transfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n", 501),
     "unknown transfer encoding": Octets(POST + b"Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", 501),
     "chunk garbage": Octets(CHUNKED + b"zz\r\n{}\r\n", 400),
-    "chunk of 2**80": Octets(CHUNKED + b"f" * 20 + b"\r\n" + b"x" * 1000, None),
+    "chunk of 2**80": Octets(CHUNKED + b"f" * 20 + b"\r\n" + b"x" * 1000, None, True),
     "chunk size without end": Octets(CHUNKED + b"0" * 50_000, None),
     "chunk extensions without end": Octets(CHUNKED + b"1;" + b"a" * 100_000, None),
     "chunks of one octet": Octets(CHUNKED + b"1\r\n \r\n" * 4000 + b"0\r\n\r\n", 400),
@@ -105,7 +109,7 @@ OCTETS = {
         + bytes(4_000_000),
         401,
     ),
-    "expectation that is not kept": Octets(POST + b"Content-Length: 9\r\nExpect: 100-continue\r\n\r\n", None),
+    "expectation that is not kept": Octets(POST + b"Content-Length: 9\r\nExpect: 100-continue\r\n\r\n", None, True),
     "unknown expectation": Octets(b"GET /healthz HTTP/1.1\r\n" + HOST + b"Expect: miracles\r\n\r\n", None),
     "two thousand requests at once": Octets(GOOD * 2000, 200),
     "token of 15 kB": Octets(
@@ -114,13 +118,15 @@ OCTETS = {
 }
 
 
-async def send_and_read(stream: Stream, octets: bytes) -> bytes:
-    """Send, and read at the same time until the server closes or goes quiet; a reset while sending is its right."""
+async def send_and_read(stream: Stream, case: Octets) -> bytes:
+    """Send, and read at the same time until the server closes; a reset while sending is its right."""
     answer = b""
 
     async def send() -> None:
         with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
-            await stream.send_all(octets)
+            await stream.send_all(case.sent)
+            if case.unfinished:
+                await _plain(stream).send_eof()
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(send)

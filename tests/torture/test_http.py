@@ -47,7 +47,7 @@ async def patient(request: pytest.FixtureRequest, certificate: Tls) -> AsyncIter
 @pytest.mark.parametrize("case", OCTETS.values(), ids=OCTETS.keys())
 async def test_hostile_octets(patient: Served, case: Octets) -> None:
     """The answer is the one that is defined, and the next good request is answered."""
-    answer = await send_and_read(await patient.connect(), case.sent)
+    answer = await send_and_read(await patient.connect(), case)
     if case.status is not None:
         assert answer.startswith(b"HTTP/1.1 %d " % case.status), answer[:200]
     assert await patient.answers()
@@ -77,7 +77,7 @@ async def test_nothing_grows(served: Served) -> None:
     async def round_of_all() -> None:
         async with trio.open_nursery() as nursery:
             for case in OCTETS.values():
-                nursery.start_soon(_quietly, served, case.sent)
+                nursery.start_soon(_quietly, served, case)
         with trio.fail_after(30):
             while _alive():
                 await trio.sleep(0.05)
@@ -91,9 +91,9 @@ async def test_nothing_grows(served: Served) -> None:
     assert await served.answers()
 
 
-async def _quietly(served: Served, octets: bytes) -> None:
+async def _quietly(served: Served, case: Octets) -> None:
     with suppress(trio.BrokenResourceError):  # where it gave way to another connection
-        await send_and_read(await served.connect(), octets)
+        await send_and_read(await served.connect(), case)
 
 
 def _alive() -> int:
