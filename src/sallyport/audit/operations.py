@@ -12,12 +12,13 @@ from sallyport.web.scope import READERS, Caller, Gate
 
 
 def operations(service: Audit, gate: Gate) -> Operations:
-    """The operations of this slice."""
+    """Return the operation."""
     audit = Operations("Audit trail", gate)
 
     @audit.post("/api/v1/audit/list", roles=READERS)
     async def list_audit(body: ListAudit, caller: Caller) -> Plain[AuditList]:
-        """Who changed what in the tenant and when, newest first. An entry is written with its change, never without."""
+        """List the changes in the tenant with their actors, newest first. An entry is written in the transaction of its
+        change."""
         page = body.page()
         rows, total = await service.page(
             AuditQuery(

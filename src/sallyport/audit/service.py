@@ -25,7 +25,7 @@ PAUSE_S = 0.1
 
 
 class Audit:
-    """The audit trail, for those who look."""
+    """The audit trail, for its readers."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -44,7 +44,7 @@ class Audit:
 
 
 class Retention:
-    """Deletes what was kept long enough. days: how long that is; 0: for ever."""
+    """The deletion of expired entries. days: how long entries are kept; 0: for ever."""
 
     def __init__(self, store: Store, *, days: int, clock: Clock = now_us, every_s: float = EVERY_S) -> None:
         self._store = store
@@ -57,7 +57,7 @@ class Retention:
         await every(self._every_s, self.purge, failure="audit_purge_failed")
 
     async def purge(self) -> None:
-        """Delete everything that is due, a chunk at a time. StoreError: what was deleted until then stays deleted."""
+        """Delete all expired entries, a chunk at a time. StoreError: the chunks deleted before stay deleted."""
         if not self._days:
             return
         chunk = partial(repo.delete_older, at=self._clock() - self._days * DAY, limit=CHUNK)
@@ -66,4 +66,4 @@ class Retention:
             deleted += count
             await trio.sleep(PAUSE_S)
         if deleted:
-            log.info("audit entries deleted, kept for audit_days", entries=deleted, audit_days=self._days)
+            log.info("audit_purged", entries=deleted, audit_days=self._days)

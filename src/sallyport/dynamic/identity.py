@@ -1,7 +1,7 @@
-"""Which octets name a session to its NAS (RFC 5176 section 3), and which names a user's sessions have.
+"""The octets that name a session to its NAS (RFC 5176 section 3), and the names of a user's sessions.
 
-Few attributes are sent: a NAS refuses what it does not know, as hostapd does NAS-Port, and whatever differs from what
-it has. An Acct-Session-Id is always there. A session without a station is told by its port and address too.
+Few attributes are sent: a NAS refuses unknown ones, as hostapd refuses NAS-Port, and any that differs from its own. An
+Acct-Session-Id is always there. A session without a station is named by its port and address too.
 """
 
 import ipaddress
@@ -26,11 +26,11 @@ from sallyport.radius.attributes import (
 
 MAX_VALUE = 253
 NAMING = frozenset({USER_NAME, FRAMED_IP_ADDRESS, CHARGEABLE_USER_IDENTITY, FRAMED_INTERFACE_ID, FRAMED_IPV6_PREFIX})
-"""What an answer to a login may carry, but a CoA-Request only to name the session (RFC 5176 section 3.6, note 1)."""
+"""Attributes of an Access-Accept that a CoA-Request has only to name the session (RFC 5176 section 3.6, note 1)."""
 
 
 def identify(target: Target) -> bytes:
-    """The attributes of a session and of its NAS, in octets."""
+    """Return the attributes of a session and of its NAS, in octets."""
     pairs = [*_nas(target), (USER_NAME, (target.user_name or "").encode()), (ACCT_SESSION_ID, target.acct_session_id)]
     if target.station:
         pairs.append((CALLING_STATION_ID, target.station.encode()))
@@ -41,8 +41,8 @@ def identify(target: Target) -> bytes:
 
 
 def _nas(target: Target) -> list[tuple[int, bytes]]:
-    """What the NAS calls itself. An address that is where its packets come from may not be one that it has told; it
-    has then told another name (RFC 2866 section 4.1)."""
+    """Return the NAS's names. If its address equals the source of its packets, the NAS may not have sent it; it has
+    sent another name then (RFC 2866 section 4.1)."""
     name = target.nas_identifier.encode()
     if name and target.client_ip == target.ip_address:
         return [(NAS_IDENTIFIER, name)]
@@ -52,6 +52,7 @@ def _nas(target: Target) -> list[tuple[int, bytes]]:
 
 
 def qualified(user: str, domain: Domain) -> Sequence[str]:
-    r"""A domain's user as a device names it anywhere in the tenant: `user@realm` and `REALM\user`."""
+    r"""Return the names of a domain's user as devices send them anywhere in the tenant: `user@realm` and
+    `REALM\user`."""
     realms = (domain.name, *domain.realms)
     return [*(f"{user}@{realm}" for realm in realms), *(f"{realm}\\{user}" for realm in realms)]

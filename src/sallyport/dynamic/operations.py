@@ -15,9 +15,9 @@ def operations(service: DynamicAuthorization, gate: Gate) -> Operations:
 
     @sessions.post("/network_device/DisconnectSession", roles=OPERATORS)
     async def disconnect_session(body: DisconnectSession, caller: Caller) -> Plain[SessionResults]:
-        """Ask a session's network device to end it: one session, or those of a user or a station, at most 100.
+        """Ask the network device of a session to end it: one session, or those of a user or a station, at most 100.
 
-        The answer tells of each what the device said; it takes up to half a minute where a device is silent.
+        The answer has the result for each session; it takes up to half a minute if a device is silent.
         """
         if body.sessionId is not None:
             asked = await service.disconnect(body.sessionId, body.domainId)
@@ -29,7 +29,7 @@ def operations(service: DynamicAuthorization, gate: Gate) -> Operations:
 
     @sessions.post("/network_device/ChangeSession", roles=OPERATORS)
     async def change_session(body: ChangeSession, caller: Caller) -> Plain[SessionResults]:
-        """Ask a session's network device to give it other attributes while it lasts (Change of Authorization)."""
+        """Ask the network device of a session to change its attributes while it is live (Change of Authorization)."""
         return _answer(await service.change(body.sessionId, replies(body.replyAttributes), body.domainId))
 
     return sessions

@@ -1,4 +1,4 @@
-"""The SQL of dynamic authorization: sessions with what their NAS must be told, and who is to be disconnected."""
+"""The SQL of dynamic authorization: sessions with the facts that their NAS needs, and revocations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ from sallyport.store.model import Tx, Value, without_case
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A session and its device. newest: 0 where its Acct-Session-Id is another session's by now. ip_address: where
-    its packets come from; client_ip: what the NAS says that it has."""
+    """A session and its device. newest: 0 if another session has its Acct-Session-Id by now. ip_address: the source of
+    its packets; client_ip: the address that the NAS gives."""
 
     id: int
     domain_id: int
@@ -34,7 +34,7 @@ _TARGETS = f"select {_SESSION}, {_OF_DEVICE} from sessions s left join devices d
 
 
 def one(tx: Tx, session_id: int) -> Target | None:
-    """A session of the installation by its id."""
+    """Return a session of the installation by its id."""
     return tx.one(Target, f"{_TARGETS} s.id = :id", id=session_id)
 
 
@@ -76,7 +76,7 @@ def of_station(tx: Tx, domain_id: int, station: str, mac: str | None, *, limit: 
 
 @dataclass(frozen=True, slots=True)
 class Revocation:
-    """A user of a domain who has lost their access, and why, for a person."""
+    """A user of a domain whose access was revoked. reason: in words."""
 
     id: int
     domain_id: int
@@ -85,13 +85,13 @@ class Revocation:
 
 
 def revoke(tx: Tx, domain_id: int, user_names: Sequence[str], reason: str, at: int) -> None:
-    """Note that the sessions of these users are to end."""
+    """Note that the sessions of these users have to end."""
     same: dict[str, Value] = {"domain_id": domain_id, "reason": reason, "at": at}
     tx.insert("revocations", ("user_name",), [(name,) for name in user_names], same=same)
 
 
 def revoked_in(tx: Tx) -> list[int]:
-    """The domains that have revocations that are not done yet."""
+    """Return the domains with revocations that are not done."""
     return tx.all(_domain_id, "select distinct domain_id from revocations")
 
 
@@ -100,7 +100,7 @@ def _domain_id(*, domain_id: int) -> int:
 
 
 def revocations(tx: Tx, domain_id: int, after: int, limit: int) -> list[Revocation]:
-    """Those of a domain that are not done yet, ordered by id."""
+    """Return a domain's revocations that are not done, ordered by id."""
     return tx.all(
         Revocation,
         "select id, domain_id, user_name, reason from revocations where domain_id = :d and id > :after "
@@ -112,5 +112,5 @@ def revocations(tx: Tx, domain_id: int, after: int, limit: int) -> list[Revocati
 
 
 def revoked(tx: Tx, revocation_id: int) -> None:
-    """A revocation is done."""
+    """Delete a revocation that is done."""
     tx.execute("delete from revocations where id = :id", id=revocation_id)

@@ -1,9 +1,9 @@
-"""Who loses their access loses their sessions, in domains that say so (`disconnectOnRevoke`).
+"""Revoked access ends live sessions, in domains with `disconnectOnRevoke`.
 
-That somebody does is kept in the transaction that takes the access away, and done right after: a crash between the two
-forgets nothing. It is looked at once more a little later, for whoever was let in just before and whose accounting had
-not begun. What a NAS does not answer by the RFC's timers is told, and not tried again. A domain that monitors
-denies nobody by its rules, so that a lost group ends nothing there.
+The transaction that revokes the access stores the revocation, and the sessions end right after it: a crash between the
+two loses nothing. A second look some seconds later finds sessions of users who were admitted just before and whose
+accounting had not started. A NAS that does not answer within the RFC's timers is reported and not asked again. A domain
+in monitor mode blocks no user by its rules, so a lost group ends nothing there.
 """
 
 from collections import Counter
@@ -37,7 +37,7 @@ log = structlog.get_logger()
 
 
 class Revocations:
-    """Ends the sessions of those who have lost their access; `run` must run."""
+    """The revocations of all domains, which end sessions; `run` must run."""
 
     def __init__(
         self,
@@ -55,14 +55,14 @@ class Revocations:
         self._domains = domains
         self._rules = rules
         self._clock = clock
-        self._begun: dict[int, int] = {}  # the last one of each domain that was begun
-        self._seen = -1  # the store's changes at the last look that found all
+        self._begun: dict[int, int] = {}  # the last started revocation of each domain
+        self._seen = -1  # the store's changes at the last complete look
         self._waiting = Counter[int]()  # of each tenant
 
     # --- in the transaction of a change -------------------------------------------------------------------------
 
     def revoke(self, tx: Tx, domain_id: int, names: Sequence[str], reason: str) -> None:
-        """Users of a domain have lost their access. reason: for a person."""
+        """Store that users of a domain have lost their access. reason: in words."""
         if self._domains.table.by_id[domain_id].disconnect_on_revoke:
             repo.revoke(tx, domain_id, names, reason, self._clock())
 
@@ -73,14 +73,14 @@ class Revocations:
         bearing = {each for name, tenant_id in names for each in bearers(name, table, tenant_id)}
 
         def work(tx: Tx) -> None:
-            for domain_id, user in sorted(bearing):  # a computer's device may keep to what it calls itself outside
+            for domain_id, user in sorted(bearing):  # a computer's device may send the outer identity
                 self.revoke(tx, domain_id, [user, f"host/{user}"], "the client certificate was revoked")
 
         await self._store.write(work)
 
     def group_matters(self, domain_id: int, group: str) -> bool:
-        """Whether to lose a group is to lose access: an enabled login rule names it, and the domain enforces its rules
-        and disconnects."""
+        """Whether losing a group revokes access: an enabled login rule names it, and the domain enforces its rules and
+        disconnects."""
         domain = self._domains.table.by_id[domain_id]
         if not domain.disconnect_on_revoke or domain.mode is Mode.MONITOR:
             return False
@@ -90,12 +90,12 @@ class Revocations:
     # --- after it -----------------------------------------------------------------------------------------------
 
     def forget(self) -> None:
-        """The store was replaced: what is in it is begun anew."""
+        """Start all stored revocations again: the store was replaced."""
         self._begun.clear()
         self._seen = -1
 
     async def run(self) -> None:
-        """Disconnect whoever is to be, until cancelled."""
+        """End the sessions of revoked users, until cancelled."""
         async with trio.open_nursery() as nursery:
             await every(LOOK_S, partial(self._look, nursery), failure="revocations_not_read")
 
@@ -105,9 +105,9 @@ class Revocations:
             self._seen = changes
 
     async def _begin(self, nursery: trio.Nursery) -> bool:
-        """Begin with those that wait, as many of each tenant as there is room for; whether that was all. StoreError.
+        """Start the waiting revocations, up to a limit for each tenant. Return whether that was all. StoreError.
 
-        A tenant with many of them, whose devices do not answer, keeps no other tenant's waiting.
+        A tenant with many of them, whose devices do not answer, delays no other tenant's.
         """
         is_all = True
         for domain_id in await self._store.read(repo.revoked_in):
@@ -125,36 +125,36 @@ class Revocations:
 
     async def _end_sessions(self, revocation: Revocation, tenant_id: int) -> None:
         try:
-            last = await self._insist(revocation)
+            last = await self._retry_disconnect(revocation)
         finally:
             self._waiting[tenant_id] -= 1
         await trio.sleep(self._late_s)
-        await self._insist(revocation, after=last)
+        await self._retry_disconnect(revocation, after=last)
 
-    async def _insist(self, revocation: Revocation, *, after: int = 0) -> int:
-        """`_disconnect`, until the store does it."""
+    async def _retry_disconnect(self, revocation: Revocation, *, after: int = 0) -> int:
+        """Run `_disconnect` until the store accepts it."""
         while True:
             try:
                 return await self._disconnect(revocation, after)
             except StoreError as error:
-                log.warning("a revocation is tried again", revocation=revocation.id, error=str(error))
+                log.warning("revocation_retried", revocation=revocation.id, error=str(error))
                 await trio.sleep(AGAIN_S)
 
     async def _disconnect(self, revocation: Revocation, after: int) -> int:
-        """End the sessions of higher ids that a user has at any device of the tenant; the highest of them. StoreError:
-        the revocation is kept, and done again."""
+        """End a user's sessions of higher ids at all devices of the tenant, and return the highest id. StoreError: the
+        revocation stays, and is done again."""
         domain = self._domains.table.by_id.get(revocation.domain_id)
         last = after
         if domain is not None:
             user, elsewhere = revocation.user_name, qualified(revocation.user_name, domain)
-            for place in self._domains.of_tenant(domain.tenant_id):  # without a realm a name is the place's own
+            for place in self._domains.of_tenant(domain.tenant_id):  # a name without a realm belongs to the place
                 names = [user, *elsewhere] if place.id == domain.id else elsewhere
                 last = max(last, await self._disconnect_at(place.id, names, revocation.reason, after))
         await self._store.write(partial(repo.revoked, revocation_id=revocation.id))
         return last
 
     async def _disconnect_at(self, domain_id: int, names: Sequence[str], reason: str, after: int) -> int:
-        """End those at a domain's devices that have one of these names."""
+        """End the sessions at a domain's devices that have one of these names."""
         last = after
         while targets := await self._store.search(
             partial(repo.of_user, domain_id=domain_id, names=names, after=last, limit=MOST)

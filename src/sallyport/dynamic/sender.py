@@ -1,8 +1,8 @@
-"""One request to a NAS, and its answer: over UDP, repeated by the timers of RFC 5080 section 2.2.1.
+"""One request to a NAS and its answer, over UDP, repeated by the timers of RFC 5080 section 2.2.1.
 
-Each request has a socket of its own, so that identifiers never run out. Few are under way to one NAS at a time. Where
-one of them had no answer to the end, those that have waited behind it are not sent: a NAS that is away would otherwise
-hold a hundred sessions up for as many half minutes.
+Each request has its own socket, so that identifiers never run out. Few requests to one NAS run at a time. If one of
+them got no answer, those that waited behind it are not sent: a silent NAS would otherwise delay a hundred sessions by
+as many half minutes.
 """
 
 import ipaddress
@@ -29,7 +29,7 @@ AT_ONCE: Final = 4  # to one NAS
 
 
 class RequestOutcome(StrEnum):
-    """What came of a request. timeout: nothing was heard; it may have been obeyed. unreachable: it was not sent."""
+    """The result of a request. timeout: no answer, and the NAS may have obeyed. unreachable: it was not sent."""
 
     ACK = "ack"
     NAK = "nak"
@@ -40,8 +40,8 @@ class RequestOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """error_cause: RFC 5176 section 3.5. trouble: why there is no answer, for a person. latency_s: from the first
-    transmission to the answer."""
+    """The answer to a request. error_cause: RFC 5176 section 3.5. trouble: the reason why there is no answer, in words.
+    latency_s: from the first transmission to the answer."""
 
     outcome: RequestOutcome
     error_cause: int | None = None
@@ -51,7 +51,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Nas:
-    """Where a request goes. address: an IP address in text."""
+    """The destination of a request. address: an IP address in text."""
 
     address: str
     port: int
@@ -59,8 +59,8 @@ class Nas:
 
 
 class _Line:
-    """The requests to one NAS. callers: who asks or waits to. silent_at: when one was last given up, unless another
-    was answered since."""
+    """The requests to one NAS. callers: requests that run or wait. silent_at: time when one was given up, unless
+    another was answered since."""
 
     __slots__ = ("callers", "limiter", "silent_at")
 
@@ -71,7 +71,7 @@ class _Line:
 
 
 class Sender:
-    """Asks NASes."""
+    """Sends requests to NASes."""
 
     def __init__(self, egress: Egress, *, timers: Timers = RFC_5080, clock: Clock = now_us) -> None:
         self._egress = egress
@@ -112,12 +112,12 @@ class Sender:
         try:
             with trio.socket.socket(trio.socket.AF_INET6 if v6 else trio.socket.AF_INET, trio.socket.SOCK_DGRAM) as udp:
                 await udp.connect((nas.address, nas.port))
-                return await self._talk(udp, packet, nas.secret)
+                return await self._converse(udp, packet, nas.secret)
         except OSError as error:
             return Answer(RequestOutcome.UNREACHABLE, trouble=error.strerror or type(error).__name__)
 
-    async def _talk(self, udp: trio.socket.SocketType, packet: bytes, secret: SharedSecret) -> Answer:
-        """OSError: there is no way to the NAS."""
+    async def _converse(self, udp: trio.socket.SocketType, packet: bytes, secret: SharedSecret) -> Answer:
+        """Send and repeat the packet on a socket until it is answered. OSError: there is no route to the NAS."""
         begun, trouble = trio.current_time(), "no answer"
         trying = Retransmission(begun, self._timers)
         while not trying.is_over(now := trio.current_time()):
@@ -127,9 +127,9 @@ class Sender:
             with trio.move_on_at(trying.next_at):
                 try:
                     reply = decode(await udp.recv(MAX_LENGTH + 1), packet, secret)
-                except ConnectionRefusedError:  # it may be starting anew
+                except ConnectionRefusedError:  # it may be restarting
                     trouble = "nobody listens there"
-                except PacketError as error:  # perhaps somebody else's: the real one may still come
+                except PacketError as error:  # perhaps forged: the real one may still come
                     trouble = f"what came does not hold: {error}; check the secret"
                 else:
                     outcome = RequestOutcome.ACK if reply.acknowledged else RequestOutcome.NAK
@@ -138,7 +138,8 @@ class Sender:
 
 
 async def _send(udp: trio.socket.SocketType, packet: bytes) -> None:
-    """An error may be about what was sent before; then nothing was sent now."""
+    """Send a packet. The socket may report the error of an earlier packet, which keeps this one from being sent: then
+    send again."""
     for _ in range(2):
         with suppress(ConnectionRefusedError):
             await udp.send(packet)

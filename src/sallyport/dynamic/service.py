@@ -1,4 +1,4 @@
-"""Which sessions are asked about, where, and what came of it."""
+"""Sessions that are ended or changed, the NAS that is asked, and the result."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -30,7 +30,7 @@ from sallyport.store.model import Store, Tx
 
 MOST: Final = 100
 """Sessions in one call."""
-AT_ONCE: Final = 128  # of a tenant: one that has many dead NASes holds nobody else up
+AT_ONCE: Final = 128  # of a tenant, so that its silent NASes delay no other tenant
 NO_SESSION: Final = "session not found"
 NO_CLIENT: Final = "no RADIUS client that takes requests has its address: they go there by UDP, not back over RadSec"
 OVER_TLS: Final = "sent by UDP with the client's secret, since requests do not go back over its RadSec connection"
@@ -41,7 +41,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of asking about one session. error: the name of the Error-Cause, or why there is no answer."""
+    """The result for one session. error: the name of the Error-Cause, or why there is no answer."""
 
     target: Target
     answer: Answer
@@ -50,7 +50,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What came of a call. more: sessions beyond MOST are live and were not asked about."""
+    """The results of a call. more: sessions beyond MOST are live and were not asked about."""
 
     results: list[Result]
     more: bool = False
@@ -124,7 +124,7 @@ class DynamicAuthorization:
         return Asked(await self._ask(Kind.CHANGE, [target], octets, changes))
 
     async def _find(self, session_id: int, domain_id: int | None) -> Target:
-        """A session that its NAS can still be asked about: its name must not be another's by now."""
+        """Return a session whose NAS can still be asked: no other session has its name."""
         target = await self._store.read(lambda tx: repo.one(tx, session_id))
         if target is None or domain_id not in (None, target.domain_id):
             raise NotFound(NO_SESSION)
@@ -139,7 +139,7 @@ class DynamicAuthorization:
         attributes: bytes = b"",
         changes: dict[str, JSON] | None = None,
     ) -> list[Result]:
-        """Ask about each, and tell what came of it, also where this is cancelled meanwhile."""
+        """Ask about each session and record the results, also if this is cancelled meanwhile."""
         stopped = Answer(RequestOutcome.TIMEOUT, trouble="the service was stopped")
         answers = {target.id: stopped for target in targets}
 
@@ -153,7 +153,7 @@ class DynamicAuthorization:
         finally:
             results = [Result(each, answers[each.id], self._error(answers[each.id])) for each in targets]
             with trio.CancelScope(shield=True):
-                await self._tell(kind, results, changes or {})
+                await self._record(kind, results, changes or {})
         return results
 
     async def _answer(self, kind: Kind, target: Target, attributes: bytes) -> Answer:
@@ -169,8 +169,8 @@ class DynamicAuthorization:
         return answer
 
     def _nas(self, target: Target, tenant_id: int) -> tuple[Nas, bool] | None:
-        """Where to ask, and whether its logins come over TLS. A NAS may claim any address: only a client of the same
-        tenant is asked, and its secret used."""
+        """Return the NAS to ask, and whether its logins come over TLS. A NAS may claim any address: only a client of
+        the same tenant is asked, with its secret."""
         for address in filter(None, (target.ip_address, target.client_ip)):
             client = self._find_client(address)
             if client is not None and client.tenant_id == tenant_id and client.coa_port:
@@ -181,18 +181,18 @@ class DynamicAuthorization:
         cause = answer.error_cause
         return answer.trouble if cause is None else self._error_name(cause) or str(cause)
 
-    async def _tell(self, kind: Kind, results: Sequence[Result], changes: dict[str, JSON]) -> None:
-        """In the metrics, in the log and, all in one transaction, in the audit trail. StoreError."""
+    async def _record(self, kind: Kind, results: Sequence[Result], changes: dict[str, JSON]) -> None:
+        """Record results in the metrics, in the log and, in one transaction, in the audit trail. StoreError."""
         name, at, tables = kind.name.lower(), self._clock(), self._domains().by_id
         for each in results:
             self._metrics.requests.cell(name, each.answer.outcome).count += 1
-            tell = log.info if each.answer.outcome is RequestOutcome.ACK else log.warning
-            tell(f"session {name}", session=each.target.id, outcome=each.answer.outcome.value, error=each.error)
+            write = log.info if each.answer.outcome is RequestOutcome.ACK else log.warning
+            write(f"session_{name}", session=each.target.id, outcome=each.answer.outcome.value, error=each.error)
 
         def work(tx: Tx) -> None:
             for each in results:
                 domain = tables[each.target.domain_id]
-                told: dict[str, JSON] = {"outcome": [None, each.answer.outcome.value]}
+                outcome: dict[str, JSON] = {"outcome": [None, each.answer.outcome.value]}
                 audit.record(
                     tx,
                     f"session.{name}",
@@ -200,7 +200,7 @@ class DynamicAuthorization:
                     tenant_id=domain.tenant_id,
                     domain_id=domain.id,
                     target=f"session {each.target.id} {each.target.user_name or ''}".rstrip(),
-                    changes={**changes, **told, **({"error": [None, each.error]} if each.error else {})},
+                    changes={**changes, **outcome, **({"error": [None, each.error]} if each.error else {})},
                 )
 
         if results:

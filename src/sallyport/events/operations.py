@@ -17,9 +17,10 @@ def operations(service: Events, domains: Domains, gate: Gate) -> Operations:
 
     @logins.post("/ad/GetAuthLog", roles=READERS)
     async def get_auth_log(body: GetAuthLog, caller: Caller) -> Plain[EventList]:
-        """The logins of a domain, newest first, with what was decided, applied, and would have been.
+        """List the logins of a domain, newest first: the decision, the applied decision, and the decision of enforce
+        mode.
 
-        `cursor` of an answer, sent with the next request, names the next page; it does not shift under traffic.
+        The `cursor` of an answer, sent with the next request, names the next page; it does not shift under traffic.
         """
         page, before = body.page(), parse_cursor(body.cursor)
         query = EventQuery(

@@ -40,7 +40,7 @@ CALM = 0.9  # the part of the limit below which a new excess is worth a new warn
 
 
 class Retention:
-    """Deletes what was kept long enough. days: how long that is; limit: octets that all of it may take."""
+    """The deletion of expired rows. days: how long rows are kept; limit: octets that all rows may take."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Retention:
         await every(self._every_s, self.purge, failure="event_purge_failed")
 
     async def purge(self) -> None:
-        """Delete everything that is due, a chunk at a time. StoreError: what was deleted until then stays deleted."""
+        """Delete all rows that are due, a chunk at a time. StoreError: the chunks deleted before stay deleted."""
         before = self._clock() - self._days * DAY
         for table in TABLES:
             for domain_id in await self._store.search(partial(repo.domains_with_older, table=table, at=before)):
@@ -119,7 +119,7 @@ class Retention:
             self._warned = True
 
     async def _delete(self, table: Kept, reason: str, chunk: Work[int]) -> int:
-        """One chunk, and the pause after it."""
+        """Delete one chunk, pause, and return its number of rows."""
         started = trio.current_time()
         count = await self._store.write(chunk)
         self._metrics.purged.cell(table.name, reason).count += count

@@ -1,4 +1,4 @@
-"""The rules of events: who reads them, and how pages of them are named."""
+"""Pages of events, and the cursors that name them."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,36 +10,37 @@ from sallyport.store.model import Store
 
 
 class Events:
-    """What was decided, for those who look."""
+    """The events, for their readers."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def page(self, query: EventQuery) -> tuple[list[EventRow], int]:
-        """One page of a domain's events, newest first, and how many match in all."""
+        """Return one page of a domain's events, newest first, and the total."""
         return await self._store.search(lambda tx: repo.page(tx, query))
 
     async def walk(self, query: EventQuery) -> tuple[list[EventRow], str, int]:
-        """`page`, and between the two the cursor that names the next one; empty on the last."""
+        """Return one page, the cursor of the next one, which is empty on the last, and the total."""
         rows, total = await self.page(_one_more(query))
         return *_cut(rows, query.limit), total
 
     async def last_id(self) -> int:
-        """The event that was written last: an export holds those that are there when it begins."""
+        """Return the id of the newest event: an export holds the events up to it."""
         return await self._store.read(repo.last_id)
 
     async def oldest(self, stretch: Stretch) -> tuple[list[EventRow], str]:
-        """One page of a domain's events, oldest first, and the cursor that names the next one; empty on the last."""
+        """Return one page of a domain's events, oldest first, and the cursor of the next one, which is empty on the
+        last."""
         wanted = replace(stretch, limit=stretch.limit + 1)
         return _cut(await self._store.search(lambda tx: repo.oldest(tx, wanted)), stretch.limit)
 
     async def outcomes(self, domain_id: int, since: int) -> list[Outcome]:
-        """Logins by user and outcome since a time in microseconds."""
+        """Return logins by user and outcome since a time in microseconds."""
         return await self._store.search(lambda tx: repo.outcomes(tx, domain_id, since))
 
 
 def _one_more(query: EventQuery) -> EventQuery:
-    """The page and the row behind it, which tells whether there is another page."""
+    """Return the query with one row more, which shows whether there is another page."""
     return replace(query, limit=query.limit + 1)
 
 
@@ -49,12 +50,12 @@ def _cut(rows: list[EventRow], limit: int) -> tuple[list[EventRow], str]:
 
 
 def cursor_after(rows: Sequence[EventRow]) -> str:
-    """Names the place behind these rows; empty for none."""
+    """Return the cursor behind these rows; empty for none."""
     return f"{rows[-1].at}.{rows[-1].id}" if rows else ""
 
 
 def parse_cursor(cursor: str) -> tuple[int, int] | None:
-    """The place that a cursor names; None for an empty one. Invalid."""
+    """Return the time and id of a cursor; None for an empty one. Invalid."""
     if not cursor:
         return None
     at, _, event_id = cursor.partition(".")

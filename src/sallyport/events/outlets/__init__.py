@@ -1,16 +1,13 @@
-"""Where decisions on logins go beside the store: a line in the log, and a SIEM, as syslog or as JSON lines. A SIEM gets
-the audit trail too.
+"""Outlets of decisions beside the store: a line in the log, and a SIEM, by syslog or as JSON lines. A SIEM gets the
+audit trail too.
 
-Nothing of it is on the way of a login. Each outlet reads the events behind the last one that it delivered, a few
-hundred at a time, and remembers how far it came; and the same for the entries of the audit trail. So these are the
-queues on disk: while a SIEM is away they wait there, for as long as they are kept (`event_days`, `event_limit_mib`,
-`audit_days`), and it gets them when it is back. What is read together is told in the order of its time. What was sent
-and not yet remembered when the process ended is sent once more: everything arrives at least once, with its eventId or
-auditId.
+No login waits for an outlet. Each outlet reads the events behind the last one that it delivered, a few hundred at a
+time, and stores its position; and likewise for the entries of the audit trail. So the store is the queue: while a SIEM
+is unreachable events wait there, as long as they are kept (`event_days`, `event_limit_mib`, `audit_days`). Each batch
+is ordered by time. A batch whose position was not stored when the process ended is sent again: everything arrives at
+least once, with its eventId or auditId.
 
-model      where to: file:, unix:, tcp:, syslog+udp:, syslog+tcp:, syslog+tls:
-format     either as a line of JSON, and as a syslog message (RFC 5424)
-transport  a file, a stream, datagrams
-repo       events in the order in which they were written, and how far each outlet is with what
-service    the tasks
+target a setting as a target: file:, unix:, tcp:, syslog+udp:, syslog+tcp:, syslog+tls: format an event or an entry as a
+line of JSON, and as a syslog message (RFC 5424) transport a file, a stream, datagrams repo events in the order in which
+they were written, and the positions of outlets service the tasks
 """

@@ -1,5 +1,5 @@
-"""A login's event, or an entry of the audit trail, for other programs: fields, a line of JSON, a syslog message. There
-are no secrets in either."""
+"""A login's event, or an entry of the audit trail, for other programs: fields, a line of JSON, a syslog message.
+Neither has secrets."""
 
 import json
 import os
@@ -19,7 +19,7 @@ AUDIT: Final = "audit"
 FACILITIES: Final = {LOGIN: 10, AUDIT: 13}  # security messages not for everybody; log audit (RFC 5424 section 6.2.1)
 INFORMATIONAL: Final = 6
 NOTICE: Final = 5
-ENTERPRISE: Final = 32473  # the number of examples (RFC 5612): this software has none of its own
+ENTERPRISE: Final = 32473  # the number for examples (RFC 5612)
 LONGEST: Final = 6000
 """Characters of a value in a syslog message: most receivers take 8 KiB, and a datagram less than 64."""
 _ESCAPED: Final = re.compile(r'(["\\\]])')
@@ -30,7 +30,8 @@ Fields: TypeAlias = dict[str, JSON]
 
 
 def login_fields(event: DomainEvent, domain: str, pseudonyms: Pseudonyms | None) -> Fields:
-    """An event by name, as GetAuthLog tells it. domain: its name. pseudonyms: stand for people where they are given."""
+    """Return the fields of an event, with the names of GetAuthLog. domain: its name. pseudonyms: replace names of
+    people if given."""
     fields: Fields = {
         "type": LOGIN,
         "eventId": event.id,
@@ -82,22 +83,22 @@ def as_json(fields: Fields) -> bytes:
 def as_syslog(fields: Fields, host: str) -> bytes:
     """One message of RFC 5424, whose MSGID is the type: everything as structured data, and a sentence."""
     kind = str(fields["type"])
-    severity, told = _told_of_login(fields) if kind == LOGIN else _told_of_change(fields)
+    severity, summary = _summary_of_login(fields) if kind == LOGIN else _summary_of_change(fields)
     data = " ".join(f'{name}="{_value(value)}"' for name, value in fields.items() if name not in {"type", "time"})
     head = (
         f"<{FACILITIES[kind] * 8 + severity}>1 {fields['time']} {host} sallyport {os.getpid()} {kind} "
         f"[{kind}@{ENTERPRISE} {data}] "
     )
-    return head.encode(errors="backslashreplace") + b"\xef\xbb\xbf" + _clean(told).encode(errors="backslashreplace")
+    return head.encode(errors="backslashreplace") + b"\xef\xbb\xbf" + _clean(summary).encode(errors="backslashreplace")
 
 
-def _told_of_login(fields: Fields) -> tuple[int, str]:
-    told = f"{fields['appliedDecision']} {fields['user']} at {fields['device']}"
+def _summary_of_login(fields: Fields) -> tuple[int, str]:
+    summary = f"{fields['appliedDecision']} {fields['user']} at {fields['device']}"
     severity = NOTICE if fields["appliedDecision"] == "reject" else INFORMATIONAL
-    return severity, f"{told}: {fields['reason']}" if fields["reason"] else told
+    return severity, f"{summary}: {fields['reason']}" if fields["reason"] else summary
 
 
-def _told_of_change(fields: Fields) -> tuple[int, str]:
+def _summary_of_change(fields: Fields) -> tuple[int, str]:
     return NOTICE, f"{fields['actor']}: {fields['action']} {fields['target']}"[:LONGEST]
 
 

@@ -1,4 +1,4 @@
-"""The tasks that carry events and the audit trail to their outlets."""
+"""The tasks that send events and the audit trail to their outlets."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ POLL_S: Final = 0.5
 LONGEST_PAUSE_S: Final = 30.0
 LINES_AT_ONCE: Final = 16  # a millisecond, for which logins wait
 MOST_IN_LOG: Final = 2000
-"""Events in a row that the log takes; when it is further behind it skips: a log must not slow logins down."""
+"""Events that the log takes at once. Beyond them it skips: a log must not slow logins down."""
 
 log = structlog.get_logger()
 
@@ -51,8 +51,8 @@ AnyEntry = TypeVar("AnyEntry", Entry, DomainEvent)
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """Entries in the order in which they were written. last: the newest one's id. after: those behind an id, at most so
-    many."""
+    """Entries in the order in which they were written. last: returns the newest id. after: returns the entries behind
+    an id, up to a number."""
 
     kind: str
     last: Callable[[Tx], int]
@@ -64,8 +64,8 @@ CHANGES: Final = Queue(AUDIT, audit_repo.last, audit_repo.after)
 
 
 class Outlets:
-    """All outlets of the service. in_log: decisions go to the log too. changes: outlets carry the audit trail too.
-    domain: a domain's name by its id. pseudonyms: for people, where they are hidden."""
+    """All outlets of the service. in_log: decisions are logged too. changes: outlets get the audit trail too. domain: a
+    domain's name by its id. pseudonyms: for people, if names are hidden."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class Outlets:
         self._host = host_name()
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Carry events, until cancelled. Started: what is decided from now on goes into the log. StoreError."""
+        """Send events, until cancelled. Started: later decisions are logged. StoreError."""
         newest = await self._store.read(last_id)
         async with trio.open_nursery() as nursery:
             if self._in_log:
@@ -102,7 +102,7 @@ class Outlets:
     # --- the log ----------------------------------------------------------------------------------------------
 
     async def _log_logins(self, place: int) -> None:
-        """A line for each decision after a place; its eventId is that of GetAuthLog."""
+        """Log a line for each decision after a position; its eventId is that of GetAuthLog."""
         seen = -1
 
         async def log_new() -> None:
@@ -119,11 +119,11 @@ class Outlets:
         if newest < place or logs.is_silent("info"):  # newest < place: after a restore
             return newest
         if newest - place > MOST_IN_LOG:
-            log.warning("logins are left out of the log: there are too many", count=newest - place)
+            log.warning("logins_not_logged_overload", count=newest - place)
             return newest
         events = await self._store.read(partial(repo.after, event_id=place, limit=MOST_IN_LOG))
         for number, event in enumerate(_by_time(events), 1):
-            fields = login_fields(event, self._domain(event.domain_id), None)  # the log hides names by itself
+            fields = login_fields(event, self._domain(event.domain_id), None)  # the log hides names itself
             del fields["type"]
             log.info("login", request_id=fields.pop("eventId"), at=fields.pop("time"), **fields)
             if number % LINES_AT_ONCE == 0:
@@ -133,30 +133,31 @@ class Outlets:
     # --- elsewhere --------------------------------------------------------------------------------------------
 
     async def _serve(self, target: Target) -> None:
-        transport, pause, told, seen = transport_to(target, self._egress), POLL_S, False, -1
+        transport, pause, failing, seen = transport_to(target, self._egress), POLL_S, False, -1
         try:
             while True:
                 changes = self._store.changes
                 queues = () if changes == seen else self._queues
                 try:
                     sent = [await self._deliver(target, transport, queue) for queue in queues]
-                    if told:
-                        log.info("an outlet takes events again", outlet=target.url)
-                    pause, told = POLL_S, False
+                    if failing:
+                        log.info("outlet_recovered", outlet=target.url)
+                    pause, failing = POLL_S, False
                     if max(sent, default=0) < BATCH:
                         seen = changes
                         await trio.sleep(POLL_S)
                 except (OSError, ProviderError, StoreError) as error:
-                    if not told:
-                        log.warning("an outlet takes no events; they wait", outlet=target.url, error=str(error))
-                    told, pause = True, min(2 * pause, LONGEST_PAUSE_S)
+                    if not failing:
+                        log.warning("outlet_unreachable", outlet=target.url, error=str(error))
+                    failing, pause = True, min(2 * pause, LONGEST_PAUSE_S)
                     await trio.sleep(pause)
         finally:
             with trio.CancelScope(shield=True, deadline=trio.current_time() + 1):
                 await transport.close()
 
     async def _deliver(self, target: Target, transport: Transport, queue: Queue) -> int:
-        """Send what comes next, and remember it; how many. OSError, ProviderError, StoreError: it is sent again."""
+        """Send the next entries, store the position, and return their number. OSError, ProviderError, StoreError: they
+        are sent again."""
         place = await self._store.read(lambda tx: repo.position(tx, target.url, queue.kind))
         if place is None:
             place = await self._store.read(queue.last)
@@ -166,10 +167,8 @@ class Outlets:
         if not entries:
             return 0
         lost = entries[-1].id - place - len(entries)
-        if lost > 0:  # the retention was faster
-            log.warning(
-                "events were deleted before an outlet took them", outlet=target.url, type=queue.kind, count=lost
-            )
+        if lost > 0:  # retention was faster
+            log.warning("outlet_events_lost", outlet=target.url, type=queue.kind, count=lost)
         await transport.send([self._message(target, entry) for entry in _by_time(entries)])
         await self._remember(target, queue, entries[-1].id)
         self._metrics.sent.cell(target.url, queue.kind).count += len(entries)
@@ -194,5 +193,5 @@ class Outlets:
 
 
 def _by_time(entries: Sequence[AnyEntry]) -> list[AnyEntry]:
-    """As GetAuthLog has them: the ids of one transaction go by what is alike, not by what came first."""
+    """Return entries in the order of GetAuthLog: the ids of one transaction are not in the order of time."""
     return sorted(entries, key=attrgetter("at", "id"))

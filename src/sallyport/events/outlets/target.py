@@ -21,7 +21,7 @@ PORTS: Final = {"tcp": 0, "syslog+udp": 514, "syslog+tcp": 601, "syslog+tls": 65
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One outlet. scheme: as above. path: of a file or a socket. ca: certificates that its TLS is trusted by."""
+    """One target. scheme: as above. path: of a file or a socket. ca: file of the authorities that its TLS trusts."""
 
     url: str
     scheme: str
@@ -32,17 +32,17 @@ class Target:
 
     @property
     def is_syslog(self) -> bool:
-        """Syslog messages, and no JSON."""
+        """Whether it takes syslog messages and not JSON."""
         return self.scheme.startswith("syslog")
 
     @property
     def is_counted(self) -> bool:
-        """Each message has its length before it."""
+        """Whether a message has its length before it."""
         return self.scheme in {"syslog+tcp", "syslog+tls"}
 
 
 def parse_target(text: str) -> Target:
-    """A target of a setting. ValueError, which does not repeat it: it is none."""
+    """Return the target of a setting. ValueError, without the text: it is none."""
     parts = urlsplit(text.strip())
     if parts.scheme in FILES:
         if parts.netloc or not parts.path.startswith("/"):

@@ -1,5 +1,5 @@
-"""Ways to send: a file, a stream (TCP, TLS, a Unix socket), datagrams. Each raises OSError or ProviderError when it
-could not, and is opened anew for the next attempt."""
+"""Transports: a file, a stream (TCP, TLS, a Unix socket), datagrams. A failed send raises OSError or ProviderError; the
+next attempt opens the transport again."""
 
 import os
 import socket
@@ -19,13 +19,13 @@ PATIENCE_S = 10.0
 
 
 class Transport(Protocol):
-    """A way to send messages, in order."""
+    """A transport that sends messages in order."""
 
     async def send(self, messages: Sequence[bytes]) -> None:
-        """All of them, or an error: then nobody knows how many. OSError, ProviderError."""
+        """Send all messages. OSError, ProviderError: it is unknown how many were sent."""
 
     async def close(self) -> None:
-        """Leave; raises nothing."""
+        """Close it; raises nothing."""
 
 
 class Appending:
@@ -96,7 +96,7 @@ class Streaming:
 
 
 class Datagrams:
-    """One message a datagram (RFC 5426): what is lost on the way is lost."""
+    """One message in a datagram (RFC 5426); a lost datagram is not sent again."""
 
     def __init__(self, target: Target, egress: Egress) -> None:
         self._target = target
@@ -116,12 +116,12 @@ class Datagrams:
 
 
 def transport_to(target: Target, egress: Egress) -> Transport:
-    """The way to a target."""
+    """Return the transport for a target."""
     if target.scheme == "file" and target.path is not None:
         return Appending(target.path)
     return Datagrams(target, egress) if target.scheme == "syslog+udp" else Streaming(target, egress)
 
 
 def _has_ended(stream: trio.abc.Stream) -> bool:
-    """Whether the other end has closed a plain stream: what is sent into it would be lost without an error."""
+    """Whether the other end has closed a plain stream: data sent into it would be lost without an error."""
     return isinstance(stream, trio.SocketStream) and stream.socket.is_readable()
