@@ -28,7 +28,7 @@ from sallyport.base.secret import Secret
 from sallyport.certs.credentials import Credentials
 from sallyport.inventory.clients.client import Client
 from sallyport.inventory.clients.service import NewClient
-from sallyport.login.first.service import KINDS
+from sallyport.login.first.settings import KINDS
 from sallyport.login.first.winbind.helpers import Helpers
 from sallyport.metrics import StoreMetrics
 from sallyport.mfa.providers import available
@@ -141,7 +141,7 @@ class Areas(App):
         logins = self.logins
         self.providers, self.second, self.first = logins.providers, logins.second, logins.first
         self.lockouts, self.bypass, self.pipeline = logins.lockouts, logins.bypass, logins.pipeline
-        self.trials = logins.trials
+        self.trials, self.first_settings = logins.trials, logins.first_settings
         self.tenant = 0
         self.domain = 0
 

@@ -45,7 +45,7 @@ def operations(app: App, gate: Gate) -> list[Operations]:
         domains_api.operations(app.domains, app.enforcement, gate),
         previews_api.operations(app.preview, gate),
         providers_api.operations(app.logins.providers, gate),
-        first_factors_api.operations(app.logins.first, app.logins.trials, app.domains, gate),
+        first_factors_api.operations(app.logins.first_settings, app.logins.trials, app.domains, gate),
         rules_api.operations(app.rules, gate),
         bypass_api.operations(app.logins.bypass, gate),
         policies_api.operations(app.policies, gate),

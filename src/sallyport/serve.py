@@ -82,7 +82,7 @@ async def serve(
                 background.start_soon(app.reverts.run)
                 background.start_soon(app.revocations.run)
                 background.start_soon(app.logins.providers.run)
-                background.start_soon(app.ntlm_auth.run)
+                background.start_soon(app.logins.ntlm_auth.run)
                 background.start_soon(app.logins.lockouts.run)
                 background.start_soon(app.directory.jobs.run)
                 for task in app.agents.tasks:

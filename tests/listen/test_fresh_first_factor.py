@@ -31,7 +31,9 @@ Change = Callable[[Areas], Awaitable[object]]
 async def points_to(areas: Areas, password: str) -> None:
     """The domain's directory is one in which everybody has this password."""
     areas.clock.pass_by(1)
-    await areas.first.set(areas.domains.table.by_id[areas.domain], FirstFactor.LDAP, {"ldap": {"password": password}})
+    await areas.first_settings.set(
+        areas.domains.table.by_id[areas.domain], FirstFactor.LDAP, {"ldap": {"password": password}}
+    )
 
 
 async def points_elsewhere(areas: Areas) -> None:
@@ -89,7 +91,7 @@ async def test_who_vouches(
     areas = wire.areas
     client = areas.clients.named(areas.tenant, "nas")
     await areas.clients.update(areas.tenant, client.id, {"password_verified": True})
-    await areas.first.set(areas.domains.table.by_id[areas.domain], FirstFactor.NONE, {})
+    await areas.first_settings.set(areas.domains.table.by_id[areas.domain], FirstFactor.NONE, {})
     script.begins = Outcome.CODE
     state = await challenged(wire)
     await areas.clients.update(areas.tenant, client.id, fields)

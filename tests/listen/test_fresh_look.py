@@ -75,7 +75,7 @@ async def is_deleted(areas: Areas) -> None:
 
 async def vouched(areas: Areas) -> None:
     """The domain checks passwords in another way."""
-    await areas.first.set(areas.domains.table.by_id[areas.domain], FirstFactor.NONE, {})
+    await areas.first_settings.set(areas.domains.table.by_id[areas.domain], FirstFactor.NONE, {})
 
 
 CHANGES = pytest.mark.parametrize(

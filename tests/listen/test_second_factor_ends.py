@@ -98,7 +98,7 @@ async def test_prompts_by_a_name_with_spaces(wire: Wire, script: Script) -> None
     """Where another server has checked the password, ` ann` is ann, and has no ten prompts of her own."""
     areas = wire.areas
     await areas.clients.update(areas.tenant, areas.clients.named(areas.tenant, "nas").id, {"password_verified": True})
-    await areas.first.set(areas.domains.table.by_id[areas.domain], FirstFactor.NONE, {})
+    await areas.first_settings.set(areas.domains.table.by_id[areas.domain], FirstFactor.NONE, {})
     script.begins = Outcome.DENIED
     for spaces in range(11):
         assert (await exchange(wire, a_login(a_session(), user=" " * spaces + "ann")))[0] == ACCESS_REJECT

@@ -239,7 +239,7 @@ async def test_spaces_around_a_name_walk_round_no_rule(desk: Desk, name: str) ->
     """Whoever checks the password finds ann by it."""
     areas = desk.areas
     vouching = await areas.client("192.0.2.9/32", password_verified=True)
-    await areas.first.set(areas.domains.table.by_id[areas.domain], FirstFactor.NONE, {})
+    await areas.first_settings.set(areas.domains.table.by_id[areas.domain], FirstFactor.NONE, {})
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE)
     await areas.rules.add(areas.domain, RuleFields(name="no", action="block", users=["ann"]))
     await areas.rules.add(areas.domain, RuleFields(name="computers", action="block", kinds=["machine"]))

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from sallyport.login.first.winbind.checker import NO_WINBIND, why_refused
 from sallyport.login.first.winbind.protocol import ARGUMENTS, Question, pull_answer, push_question
-from sallyport.login.first.winbind.reasons import NO_WINBIND, why_refused
 from sallyport.login.login import Reason
 from sallyport.radius.attributes import VENDOR_SPECIFIC, pull_attributes, pull_vendor_attributes
 from sallyport.radius.authenticator import SharedSecret

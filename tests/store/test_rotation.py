@@ -29,7 +29,7 @@ SEALING = {
     "endpoints/agents/states.py",
     "endpoints/repo.py",
     "inventory/clients/repo.py",
-    "login/first/service.py",
+    "login/first/settings.py",
     "login/second/session.py",  # in the hands of devices, for two minutes
     "mfa/service.py",
     "store/rotation.py",

@@ -15,8 +15,7 @@ from typing import Any
 import httpx
 
 from sallyport.base.model import Model
-from sallyport.login.first.ldap.fields import LdapFields
-from sallyport.login.first.upstream.fields import UpstreamFields
+from sallyport.login.first.fields import LdapFields, UpstreamFields
 from sallyport.mfa.providers import BUILT_IN
 from sallyport.web.examples import STORY
 from tests.api.story import JSON_KIND, PASSWORD, SECRET, Caller

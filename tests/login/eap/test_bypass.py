@@ -49,9 +49,9 @@ async def test_whatever_the_first_factor_is(nas: Nas) -> None:
     await listed(nas)
     server = {"host": "127.0.0.1", "port": 9, "secret": "not asked at all"}
     domain = areas.domains.table.by_id[areas.domain]
-    await areas.first.set(domain, FirstFactor.RADIUS, {"radius": {"servers": [server]}})
+    await areas.first_settings.set(domain, FirstFactor.RADIUS, {"radius": {"servers": [server]}})
     assert (await nas.log_in(Md5Side(MAC), MAC, BODY)).code == ACCESS_ACCEPT
-    await areas.first.set(areas.domains.table.by_id[areas.domain], FirstFactor.NONE, {})
+    await areas.first_settings.set(areas.domains.table.by_id[areas.domain], FirstFactor.NONE, {})
     assert (await nas.log_in(Md5Side(MAC), MAC, BODY)).code == ACCESS_ACCEPT
 
 

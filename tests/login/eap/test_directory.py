@@ -8,7 +8,8 @@ import trio
 from cryptography import x509
 
 from sallyport.domains.domain import FirstFactor
-from sallyport.login.first.model import Checker, Fields, Host, Tell
+from sallyport.login.first.checker import Checker, Host, Tell
+from sallyport.login.first.fields import Fields
 from sallyport.login.login import NOTHING, Found, Login, Reason
 from sallyport.mfa.provider import Outcome
 from sallyport.radius.eap import packet as eap
@@ -43,16 +44,18 @@ class ListFields(Fields):
     winbind: bool = False
     codeDigits: int = 6  # noqa: N815
 
+    def checker(self, host: Host) -> Checker:
+        """The directory below."""
+        return Listed(self)
+
 
 class Listed:
     """A directory with one entry, ann in the group staff, in the place of the one that is asked over the network."""
 
     name: ClassVar[str] = "ldap"
-    fields: ClassVar[type[Fields]] = ListFields
     disabled: ClassVar[set[str]] = set()
 
-    def __init__(self, fields: Fields, host: Host) -> None:
-        assert isinstance(fields, ListFields)
+    def __init__(self, fields: ListFields) -> None:
         self._fields = fields
 
     @property
@@ -99,13 +102,13 @@ class Listed:
         await trio.sleep_forever()
 
 
-async def configure(nas: Nas, *, winbind: bool = False, kind: type[Checker] = Listed) -> None:
+async def configure(nas: Nas, *, winbind: bool = False, kind: type[Fields] = ListFields) -> None:
     """The domain's first factor is that list."""
     areas = nas.wire.areas
     areas.first_kinds[FirstFactor.LDAP] = kind
     areas.clock.pass_by(1)  # another row, so another checker
     domain = areas.domains.table.by_id[areas.domain]
-    await areas.first.set(domain, FirstFactor.LDAP, {"ldap": {"winbind": winbind}})
+    await areas.first_settings.set(domain, FirstFactor.LDAP, {"ldap": {"winbind": winbind}})
 
 
 def ttls(inside: Inside) -> TlsSide:
@@ -237,10 +240,11 @@ async def test_a_code_behind_the_password(nas: Nas, script: Script) -> None:
     assert (ended.code, [code for code, _ in script.verified]) == (ACCESS_ACCEPT, ["123456"])
 
 
-class Broken(Listed):
-    """Its configuration makes no sense to it."""
+class Broken(ListFields):
+    """A configuration that makes no sense to its checker."""
 
-    def __init__(self, fields: Fields, host: Host) -> None:
+    def checker(self, host: Host) -> Checker:
+        """Never made."""
         raise ValueError("of no use")
 
 

@@ -2,8 +2,7 @@
 
 from structlog.testing import capture_logs
 
-from sallyport.login.eap.login import EapLogin, EapResult
-from sallyport.login.eap.unfinished import Unfinished
+from sallyport.login.eap.login import EapLogin, EapResult, Unfinished
 from sallyport.login.eap.verifiers import Station
 from sallyport.login.login import Reason
 from sallyport.radius.eap.conversation import Conversation

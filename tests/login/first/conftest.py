@@ -9,7 +9,8 @@ import trio
 from pydantic import SecretStr
 
 from sallyport.domains.domain import Domain, FirstFactor
-from sallyport.login.first.model import Checker, Fields, Host, Tell
+from sallyport.login.first.checker import Checker, Host, Tell
+from sallyport.login.first.fields import Fields
 from sallyport.login.login import Found, Login, Reason
 from sallyport.radius.attributes import CLASS, REPLY_MESSAGE, push_attribute
 from sallyport.radius.method import sent_password
@@ -35,15 +36,13 @@ class Book:
     fails: bool = False
 
 
-def kind(book: Book) -> type[Checker]:
-    """A class of checkers that note what happens in `book`."""
+def kind(book: Book) -> type[Fields]:
+    """A kind of first factor whose checkers note what happens in `book`."""
 
     class Listed:
         name: ClassVar[str] = "ldap"
-        fields: ClassVar[type[Fields]] = ListFields
 
-        def __init__(self, fields: Fields, host: Host) -> None:
-            assert isinstance(fields, ListFields)
+        def __init__(self, fields: ListFields, host: Host) -> None:
             self._fields = fields
             self._host = host
 
@@ -70,7 +69,11 @@ def kind(book: Book) -> type[Checker]:
             finally:
                 book.running.remove(self._host.domain)
 
-    return Listed
+    class Booked(ListFields):
+        def checker(self, host: Host) -> Checker:
+            return Listed(self, host)
+
+    return Booked
 
 
 @pytest.fixture
@@ -85,5 +88,7 @@ def book(areas: Areas) -> Book:
 async def listed(desk: Desk, book: Book) -> Domain:
     """The domain corp, whose passwords the list checks: s3cret."""
     areas = desk.areas
-    await areas.first.set(areas.domains.table.by_id[areas.domain], FirstFactor.LDAP, {"ldap": {"password": "s3cret"}})
+    await areas.first_settings.set(
+        areas.domains.table.by_id[areas.domain], FirstFactor.LDAP, {"ldap": {"password": "s3cret"}}
+    )
     return areas.domains.table.by_id[areas.domain]

@@ -40,13 +40,13 @@ async def test_what_it_found_goes_to_the_answer(desk: Desk, listed: Domain) -> N
 
 async def test_nobody_is_let_in_while_it_is_away(desk: Desk, listed: Domain, book: Book) -> None:
     """That is a reason of its own, and a reject."""
-    await desk.areas.first.set(listed, FirstFactor.LDAP, {"ldap": {"password": "s3cret", "away": True}})
+    await desk.areas.first_settings.set(listed, FirstFactor.LDAP, {"ldap": {"password": "s3cret", "away": True}})
     assert (await desk.decided(pap("ann", "s3cret")))[:2] == ("reject", Reason.FIRST_FACTOR_UNREACHABLE)
 
 
 async def test_a_change_holds_for_the_next_login(desk: Desk, listed: Domain) -> None:
     """A new password, and back to the endpoint users, whose passwords were there all the time."""
-    first = desk.areas.first
+    first = desk.areas.first_settings
     await first.set(listed, FirstFactor.LDAP, {"ldap": {"password": "other"}})
     assert (await desk.decided(pap("ann", "s3cret")))[:2] == ("reject", Reason.WRONG_PASSWORD)
     assert (await desk.decided(pap("ann", "other")))[0] == "accept"
@@ -61,7 +61,7 @@ async def test_a_checker_that_was_replaced_ends(
 ) -> None:
     """Not before the logins that began with it can be over; one domain has one at a time after that."""
     for password in ("a", "b", "c"):
-        await desk.areas.first.set(listed, FirstFactor.LDAP, {"ldap": {"password": password}})
+        await desk.areas.first_settings.set(listed, FirstFactor.LDAP, {"ldap": {"password": password}})
         await desk.decided(pap("ann", password))
     await trio.testing.wait_all_tasks_blocked()
     assert book.running == ["corp"] * 3
@@ -76,7 +76,7 @@ async def test_a_checker_that_is_not_wanted_any_more_ends(
     """Without a login: where the domain turns to another first factor; not where the same is set once more."""
     await desk.decided(pap("ann", "s3cret"))
     for factor, running in ((FirstFactor.LDAP, ["corp"]), (FirstFactor.LOCAL, [])):
-        await desk.areas.first.set(listed, factor, {})
+        await desk.areas.first_settings.set(listed, factor, {})
         await trio.testing.wait_all_tasks_blocked()
         assert book.running == ["corp"]
         mock_clock.jump(RETIRE_S + 1)
@@ -86,7 +86,7 @@ async def test_a_checker_that_is_not_wanted_any_more_ends(
 
 async def test_what_is_shown_has_no_secret(desk: Desk, listed: Domain) -> None:
     """And what is not there, or cannot be read, shows nothing."""
-    first = desk.areas.first
+    first = desk.areas.first_settings
     assert first.shown(listed.id) == {"ldap": {"away": False}}
     assert first.shown(listed.id + 1) == {}
 
@@ -97,14 +97,14 @@ async def test_stored_fields_that_are_refused_now(desk: Desk, listed: Domain) ->
     row = FactorRow(listed.id, "ldap", desk.areas.vault.seal(fields, repo.identity(listed.id, "ldap")), 1)
     await desk.areas.configuration.change(lambda tx: repo.save(tx, row))
     assert (await desk.decided(pap("ann", "s3cret")))[:2] == ("reject", Reason.FIRST_FACTOR_UNREADABLE)
-    assert desk.areas.first.shown(listed.id) == {"ldap": {}}
+    assert desk.areas.first_settings.shown(listed.id) == {"ldap": {}}
 
 
 async def test_wrong_fields_are_named(desk: Desk, listed: Domain) -> None:
     """Under the name of their kind, without their values; an unknown field is refused; nothing is changed."""
     for values, field in (({}, "ldap.password"), ({"password": "x", "pasword": "topsecret"}, "ldap")):
         with pytest.raises(Invalid) as caught:
-            await desk.areas.first.set(listed, FirstFactor.LDAP, {"ldap": values})
+            await desk.areas.first_settings.set(listed, FirstFactor.LDAP, {"ldap": values})
         assert [each.field for each in caught.value.fields] == [field]
         assert "topsecret" not in repr(caught.value)
     assert (await desk.decided(pap("ann", "s3cret")))[0] == "accept"
@@ -114,17 +114,17 @@ async def test_a_kind_must_be_configured_to_be_chosen(desk: Desk, book: Book) ->
     """Or nobody could log in."""
     corp = desk.areas.domains.table.by_id[desk.areas.domain]
     with pytest.raises(Invalid, match="missing ldap"):
-        await desk.areas.first.set(corp, FirstFactor.LDAP, {})
+        await desk.areas.first_settings.set(corp, FirstFactor.LDAP, {})
 
 
 async def test_a_store_of_another_key_is_noticed(desk: Desk, listed: Domain) -> None:
     """Before it takes the place of this one."""
     areas = desk.areas
-    await areas.store.read(areas.first.check_key)
-    areas.first._vault = Vault(Secret(bytes(31) + b"\1"))
+    await areas.store.read(areas.first_settings.check_key)
+    areas.first_settings._vault = Vault(Secret(bytes(31) + b"\1"))
     with pytest.raises(SecretError):
-        await areas.store.read(areas.first.check_key)
-    assert areas.first.shown(listed.id) == {"ldap": {}}
+        await areas.store.read(areas.first_settings.check_key)
+    assert areas.first_settings.shown(listed.id) == {"ldap": {}}
     await areas.configuration.reload()
 
 

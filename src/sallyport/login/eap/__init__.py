@@ -1,11 +1,10 @@
 """EAP that ends here: the conversations of `radius.eap`, and who answers their questions.
 
-    model       what it and the login path say to each other
-    rounds      what the login path lends a conversation, and what the end of one comes to
-    service     one Access-Request: finds its conversation, goes on with it, and says what the login comes to
-    preferred   the method by which each station logged in last
-    unfinished  clients that stop answering, as the log tells of them
-    verifiers   answer the questions of a conversation from the passwords in memory, or by asking the directory
+    login      a conversation and what is known of its login
+    rounds     takes the end of a conversation through the steps of the pipeline
+    service    one Access-Request: finds its conversation, goes on with it, and returns what the login comes to
+    preferred  the method by which each station logged in last
+    verifiers  answer the questions of a conversation from the passwords in memory, or by asking the directory
 
 A domain whose first factor is `local` or `ldap` ends EAP; `radius` passes it on as it is. What the first factor cannot
 check is not offered. Each round is answered at once and needs no record. The verdict on a wrong password is a decision

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
+
+import structlog
 
 from sallyport.login.eap.verifiers import Verifier
 from sallyport.login.login import NOTHING, Decision, Found, Reason
@@ -11,6 +16,12 @@ from sallyport.mfa.provider import Code
 from sallyport.radius.eap.certificate import NamedBy
 from sallyport.radius.eap.conversation import Conversation
 from sallyport.radius.eap.model import Check
+from sallyport.radius.packet import as_text
+
+TOLD_S: Final = 1.0
+"""Between two lines: who begins thousands and leaves them fills no log."""
+
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,3 +80,29 @@ class OpenQuestion:
     eap: EapLogin
     state: bytes
     check: Check
+
+
+class Unfinished:
+    """Tells of conversations that were given up. now: seconds of a monotonic clock."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._told_at = -math.inf
+        self._untold = 0
+
+    def note(self, eap: EapLogin) -> None:
+        """Nobody has gone on with a conversation for too long. One that was decided is no news."""
+        conversation = eap.conversation
+        if not conversation.waits_for_client or eap.refused is not None:
+            return
+        if self._now() < self._told_at + TOLD_S:
+            self._untold += 1
+            return
+        log.info(
+            "an EAP client has stopped answering",
+            client=eap.client,
+            user=eap.user or as_text(conversation.identity),
+            method=f"eap-{conversation.method}".rstrip("-"),
+            others=self._untold,
+        )
+        self._told_at, self._untold = self._now(), 0

@@ -16,9 +16,8 @@ from sallyport.base.text import fold
 from sallyport.certs.credentials import Credentials
 from sallyport.domains.domain import Domain, FirstFactor
 from sallyport.login.decision import mschap_error
-from sallyport.login.eap.login import EapLogin, EapResult, InnerSecondFactor, OpenQuestion
+from sallyport.login.eap.login import EapLogin, EapResult, InnerSecondFactor, OpenQuestion, Unfinished
 from sallyport.login.eap.preferred import PreferredMethods
-from sallyport.login.eap.unfinished import Unfinished
 from sallyport.login.eap.verifiers import Binds, Directory, Finding, Local, Station, Verifier
 from sallyport.login.identity import in_full, principal
 from sallyport.login.login import Found, Login, Reason

@@ -10,9 +10,8 @@ from typing import Final, Protocol, runtime_checkable
 from sallyport.base.text import fold
 from sallyport.endpoints.service import Missing
 from sallyport.endpoints.user import User
-from sallyport.login.first.model import CODE_LENGTHS, Tell, silent
-from sallyport.login.first.mschap import made_with
-from sallyport.login.first.password import is_password, known, split_digits
+from sallyport.login.first.checker import CODE_LENGTHS, Tell, silent
+from sallyport.login.first.password import is_password, known, made_with, split_digits
 from sallyport.login.identity import host_realm
 from sallyport.login.login import NOTHING, Found, Reason
 from sallyport.mfa.provider import Code

@@ -1,9 +1,9 @@
-"""The first factor: who checks the password of a domain's logins.
+"""The first factor: the check of a login's password.
 
-    local   an endpoint user's password, in memory: `password`
-    none    the forwarding server has checked it already: `vouched`
-    others  somebody else is asked, by a `Checker` (`model`): one folder a kind, listed in `kinds`
+    local, none   `password`: an endpoint user's password, in memory; or the forwarding server has checked it
+    ldap, radius  `ldap/`, with `winbind/` for MS-CHAP, and `upstream/`: a `Checker` (`checker`) asks another server
 
-`service` holds each domain's checker ready, as its configuration in the store says; `pipeline` asks it. A checker says
-a Reason, and leaves on the login what it found beside it: attributes of the answer, groups. `trial` tries one out.
+`service` has each domain's checker at work, as the domain's stored configuration says. A checker returns a Reason, and
+sets on the login what it found: attributes of the answer, groups. `settings` and `fields` are the admin's side: they
+check and store a configuration, and make the checker from it. `trial` tries a first factor out.
 """

@@ -8,14 +8,14 @@ from sallyport.login.first.bodies import (
     GetFirstFactor,
     SetFirstFactor,
 )
-from sallyport.login.first.service import FirstFactors
+from sallyport.login.first.settings import FirstFactorSettings
 from sallyport.login.first.trial import Trials
 from sallyport.outgoing.errors import ADDRESS_NOT_ALLOWED
 from sallyport.web.operation import Done, Operations
 from sallyport.web.scope import ADMINS, READERS, Caller, Gate
 
 
-def operations(service: FirstFactors, trials: Trials, domains: Domains, gate: Gate) -> Operations:
+def operations(service: FirstFactorSettings, trials: Trials, domains: Domains, gate: Gate) -> Operations:
     """The operations of this slice."""
     factors = Operations("First factors", gate)
 

@@ -13,9 +13,9 @@ from prometheus_client import CollectorRegistry
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.config import ANYWHERE, Network
 from sallyport.base.fair import LoopTurns
+from sallyport.login.first.checker import Host
+from sallyport.login.first.fields import LdapFields
 from sallyport.login.first.ldap.checker import Ldap
-from sallyport.login.first.ldap.fields import LdapFields
-from sallyport.login.first.model import Host
 from sallyport.login.first.winbind.helpers import Helpers
 from sallyport.login.login import Found, Reason
 from sallyport.metrics import UpstreamMetrics
@@ -63,7 +63,7 @@ def host(
 @asynccontextmanager
 async def asking(lent: Host | None = None, **fields: object) -> AsyncIterator[Asked]:
     """A checker with these fields, as SetFirstFactor has them, running for the time of the block."""
-    ldap = Ldap(LdapFields.model_validate({"baseDN": "dc=example,dc=com", **fields}), lent or host())
+    ldap = LdapFields.model_validate({"baseDN": "dc=example,dc=com", **fields}).checker(lent or host())
     async with trio.open_nursery() as nursery:
         nursery.start_soon(ldap.run)
         yield Asked(ldap)

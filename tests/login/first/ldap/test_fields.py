@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from sallyport.directory.reading.server import split_url
-from sallyport.login.first.ldap.fields import DEFAULT_FILTER, LdapFields
+from sallyport.login.first.fields import DEFAULT_FILTER, LdapFields
 from sallyport.outgoing.fields import revealed, shown
 from tests.login.first.ldap.checkers import needs_bonsai
 from tests.peers.authority import Authority

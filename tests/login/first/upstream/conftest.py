@@ -43,7 +43,7 @@ class Upstream:
         """Pass the domain's logins on to these servers."""
         domain = self.areas.domains.table.by_id[self.areas.domain]
         values = {"servers": [server.fields for server in servers or self.servers], **fields}
-        await self.areas.first.set(domain, FirstFactor.RADIUS, {"radius": values})
+        await self.areas.first_settings.set(domain, FirstFactor.RADIUS, {"radius": values})
 
     async def ask(self, datagram: bytes) -> tuple[int, bytes]:
         """Send a request: the checked answer's code, and its attributes behind the Message-Authenticator."""

@@ -265,7 +265,7 @@ async def test_a_port_where_nobody_listens(upstream: Upstream) -> None:
         gone["port"] = udp.getsockname()[1]
     domain = upstream.areas.domains.table.by_id[upstream.areas.domain]
     servers = {"servers": [gone, upstream.second.fields]}
-    await upstream.areas.first.set(domain, domain.first_factor, {"radius": servers})
+    await upstream.areas.first_settings.set(domain, domain.first_factor, {"radius": servers})
     assert await upstream.ask(pap("ann", PASSWORD)) == (ACCESS_ACCEPT, STAFF)
 
 
@@ -279,7 +279,7 @@ class CloseFirst(trio.abc.Instrument):
     def before_task_step(self, task: trio.lowlevel.Task) -> None:
         """Called before each turn of each task."""
         if task.name.endswith("Pool._read"):
-            self._server.close_lanes()
+            self._server.close_idle()
             self.closed = True
 
 
@@ -302,7 +302,7 @@ async def test_a_name_without_an_address(upstream: Upstream) -> None:
     domain = upstream.areas.domains.table.by_id[upstream.areas.domain]
     nowhere = {"host": "nowhere.invalid", "secret": "x"}
     for servers, code in (([nowhere, upstream.second.fields], ACCESS_ACCEPT), ([nowhere], ACCESS_REJECT)):
-        await upstream.areas.first.set(domain, domain.first_factor, {"radius": {"servers": servers}})
+        await upstream.areas.first_settings.set(domain, domain.first_factor, {"radius": {"servers": servers}})
         assert (await upstream.ask(pap("ann", PASSWORD, identifier=code)))[0] == code
     assert (await upstream.reasons())[-1] is Reason.FIRST_FACTOR_UNREACHABLE
 

@@ -19,7 +19,7 @@ SERVER = {"host": "192.0.2.9", "secret": "x"}
 async def test_it_is_shown_without_secrets(upstream: Upstream) -> None:
     """Everything else is, with what was left out as it counts."""
     await upstream.configure(upstream.first, loadBalance="true", responseWindowSeconds=5)
-    shown = upstream.areas.first.shown(upstream.areas.domain)["radius"]
+    shown = upstream.areas.first_settings.shown(upstream.areas.domain)["radius"]
     assert shown == {
         "servers": [{"host": "127.0.0.1", "port": upstream.first.port}],
         "responseWindowSeconds": 5.0,
@@ -49,7 +49,7 @@ async def test_wrong_fields_are_named(upstream: Upstream, fields: dict[str, obje
     """Nothing is changed by them."""
     domain = upstream.areas.domains.table.by_id[upstream.areas.domain]
     with pytest.raises(Invalid) as refused:
-        await upstream.areas.first.set(domain, FirstFactor.RADIUS, {"radius": fields})
+        await upstream.areas.first_settings.set(domain, FirstFactor.RADIUS, {"radius": fields})
     assert [each.field for each in refused.value.fields] == [wrong]
     assert (await upstream.ask(pap("ann", PASSWORD)))[0] == 2
 

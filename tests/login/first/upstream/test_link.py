@@ -14,7 +14,7 @@ from sallyport.base.config import ANYWHERE
 from sallyport.base.errors import Invalid
 from sallyport.certs.directory import Directory, present
 from sallyport.domains.domain import FirstFactor
-from sallyport.login.first.upstream.fields import TlsFields
+from sallyport.login.first.fields import TlsFields
 from sallyport.login.first.upstream.link import Link
 from sallyport.login.login import Reason
 from sallyport.outgoing.egress import Egress
@@ -130,7 +130,9 @@ async def home(directory: Directory) -> AsyncIterator[SecureHome]:
 async def configure(upstream: Upstream, *servers: dict[str, object], **fields: object) -> None:
     """Pass the domain's logins on to these servers."""
     domain = upstream.areas.domains.table.by_id[upstream.areas.domain]
-    await upstream.areas.first.set(domain, FirstFactor.RADIUS, {"radius": {"servers": list(servers), **fields}})
+    await upstream.areas.first_settings.set(
+        domain, FirstFactor.RADIUS, {"radius": {"servers": list(servers), **fields}}
+    )
 
 
 async def test_logins_over_one_connection(upstream: Upstream, home: SecureHome) -> None:
@@ -195,7 +197,7 @@ async def test_a_far_side_that_takes_nothing(directory: Directory) -> None:
     (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
     listener.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     home.port = listener.socket.getsockname()[1]
-    link = Link("127.0.0.1", TlsFields.model_validate(home.fields()["tls"]), Egress(ANYWHERE), taken_s=1)
+    link = Link("127.0.0.1", TlsFields.model_validate(home.fields()["tls"]).settings, Egress(ANYWHERE), taken_s=1)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(trio.serve_listeners, shake_hands_only, [listener])
         near, far = link.pair()
@@ -250,7 +252,7 @@ async def test_what_is_configured(upstream: Upstream, home: SecureHome) -> None:
     fields = home.fields()
     del fields["port"]
     await configure(upstream, fields)
-    (server,) = upstream.areas.first.shown(upstream.areas.domain)["radius"]["servers"]  # type: ignore[misc]
+    (server,) = upstream.areas.first_settings.shown(upstream.areas.domain)["radius"]["servers"]  # type: ignore[misc]
     assert server["port"] == 2083
     assert "secret" not in server
     assert "clientKey" not in server["tls"]
@@ -295,7 +297,7 @@ async def test_costly_keys_are_refused(
 async def test_a_costly_key_of_before(home: SecureHome) -> None:
     """A long key that was stored before it was refused ends each connection with the reason."""
     fields = {**home.fields()["tls"], "clientKey": costly_keys.pem(costly_keys.LONG_RSA)}  # type: ignore[dict-item]
-    link = Link("127.0.0.1", TlsFields.model_validate(fields), Egress(ANYWHERE))
+    link = Link("127.0.0.1", TlsFields.model_validate(fields).settings, Egress(ANYWHERE))
     near, far = link.pair()
     with near, trio.fail_after(10):
         assert await link.carry(far, "127.0.0.1", home.port) == "TLS: an RSA private key of at most 4096 bits"

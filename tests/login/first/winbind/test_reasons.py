@@ -2,7 +2,7 @@
 
 import pytest
 
-from sallyport.login.first.winbind.reasons import why_refused
+from sallyport.login.first.winbind.checker import why_refused
 from sallyport.login.login import Reason
 
 

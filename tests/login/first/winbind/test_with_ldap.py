@@ -88,7 +88,7 @@ async def test_an_organization_that_may_not_ask_winbind(areas: Areas) -> None:
     domain = areas.domains.table.by_id[areas.domain]
     areas.ntlm_auth = None
     with pytest.raises(Invalid, match="invalid winbind") as refusal:
-        await areas.first.set(domain, FirstFactor.LDAP, {"ldap": fields})
+        await areas.first_settings.set(domain, FirstFactor.LDAP, {"ldap": fields})
     assert [each.field for each in refusal.value.fields] == ["ldap.winbind"]
     async with asking(replace(host(), ntlm_auth=None), **fields) as asked:
         assert not asked.ldap.checks_mschap

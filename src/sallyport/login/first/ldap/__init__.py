@@ -1,6 +1,5 @@
 """The first factor `ldap`: a bind to the domain's directory with the user's name and password (RFC 4513).
 
-    fields      what an admin sets
     directory   several servers: which is asked, which rests, which connections are kept
     account     what an entry and an error tell: groups, units, and why an account may not log in
     memory      right answers, remembered for a short time

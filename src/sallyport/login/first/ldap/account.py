@@ -23,6 +23,9 @@ from sallyport.directory.reading.connection import (
 )
 from sallyport.login.login import Found, Reason
 
+USER: Final = "{user}"
+ASSERTION: Final = re.compile(r"\(([A-Za-z][A-Za-z0-9-]*)=([^()=]*\{user\}[^()]*)\)")
+"""The parts of a filter that hold the user's name: an attribute, and what its value must be (RFC 4515 section 3)."""
 ATTRIBUTES: Final = (
     "memberOf", "userAccountControl", "accountExpires", "lockoutTime", "pwdAccountLockedTime", "pwdReset",
 )  # fmt: skip
@@ -83,6 +86,12 @@ def state(entry: Entry, now: int) -> Reason:
 def must_change(entry: Entry) -> bool:
     """Return whether an admin has set the password, so that the user must change it."""
     return any(value.upper() == "TRUE" for value in entry.of("pwdReset"))
+
+
+def principal_pattern(pattern: str) -> re.Pattern[str]:
+    """Return the pattern of the values that an assertion matches, with the user's name as its group `user`."""
+    before, _, behind = pattern.partition(USER)
+    return re.compile(f"{re.escape(before)}(?P<user>.+){re.escape(behind)}", re.IGNORECASE | re.DOTALL)
 
 
 def name_of(entry: Entry, patterns: Sequence[tuple[str, re.Pattern[str]]]) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar, Final, TypeVar
 
@@ -15,13 +15,11 @@ from sallyport.directory.reading.answers import TooLarge
 from sallyport.directory.reading.connection import INSUFFICIENT_ACCESS, SIZE_LIMIT, Account, Connection, Entry, Refusal
 from sallyport.directory.reading.search import escaped
 from sallyport.directory.reading.server import Server, Unreachable
+from sallyport.login.first.checker import Host, Tell
 from sallyport.login.first.ldap import account
 from sallyport.login.first.ldap.directory import Directory, ServiceRefused
-from sallyport.login.first.ldap.fields import ASSERTION, USER, LdapFields, principal_pattern
 from sallyport.login.first.ldap.memory import Memory
-from sallyport.login.first.model import Fields, Host, Tell
-from sallyport.login.first.mschap import attempt_of, let_in
-from sallyport.login.first.password import split_digits
+from sallyport.login.first.password import attempt_of, let_in, split_digits
 from sallyport.login.first.winbind.checker import Winbind, account_name, hashed_name
 from sallyport.login.login import NOTHING, Found, Login, Reason
 from sallyport.mfa.provider import Code
@@ -48,30 +46,45 @@ class _Known:
     found: Found
 
 
+@dataclass(frozen=True, slots=True)
+class LdapSettings:
+    """The configuration of a directory.
+
+    servers: in the order in which they are asked. service: the account that searches; None for an anonymous search.
+    user_filter: with {user} for the user's name. authorities: trusted certificates in PEM; None for the system's
+    store. remember_s: how long a right password is remembered. winbind_domain: empty for the one that the host has
+    joined. code_digits: how long a code behind the password is. timeout_s: of one login.
+    """
+
+    servers: tuple[Server, ...]
+    base_dn: str
+    service: Account | None = field(repr=False)
+    user_filter: str
+    authorities: str | None
+    remember_s: int
+    winbind: bool
+    winbind_domain: str
+    code_digits: int
+    timeout_s: int
+
+
 class Ldap:
-    """A domain's directory; beside it winbind, where MS-CHAP logins are to be checked, which no bind can."""
+    """A domain's directory; beside it winbind, if MS-CHAP logins are to be checked, which no bind can."""
 
     name: ClassVar[str] = "ldap"
-    fields: ClassVar[type[Fields]] = LdapFields
 
-    def __init__(self, fields: Fields, host: Host) -> None:
-        assert isinstance(fields, LdapFields)  # noqa: S101  the caller made it with `fields`
-        self._fields = fields
+    def __init__(self, settings: LdapSettings, host: Host) -> None:
+        self._settings = settings
         self._host = host
         self._winbind = None
-        if fields.winbind and host.ntlm_auth is not None:
-            self._winbind = Winbind(host.ntlm_auth, host.domain, fields.winbindDomain)
-        self._memory = Memory(fields.cacheSeconds, host.clock)
-        self._names = [(name, principal_pattern(each)) for name, each in ASSERTION.findall(fields.userFilter)]
-        service = None
-        if fields.bindDN is not None and fields.bindPassword is not None:
-            service = Account(fields.bindDN, fields.bindPassword.get_secret_value())
-        self._directory = Directory(
-            [Server(url, fields.startTls) for url in fields.servers],
-            service,
-            LazyContext(partial(client_context, fields.caCertificate)),
-            host.egress,
-        )
+        if settings.winbind and host.ntlm_auth is not None:
+            self._winbind = Winbind(host.ntlm_auth, host.domain, settings.winbind_domain)
+        self._memory = Memory(settings.remember_s, host.clock)
+        self._names = [
+            (name, account.principal_pattern(each)) for name, each in account.ASSERTION.findall(settings.user_filter)
+        ]
+        trust = LazyContext(partial(client_context, settings.authorities))
+        self._directory = Directory(settings.servers, settings.service, trust, host.egress)
 
     @property
     def checks_mschap(self) -> bool:
@@ -81,7 +94,7 @@ class Ldap:
     @property
     def code_digits(self) -> int:
         """How long a code behind the password is."""
-        return self._fields.codeDigits
+        return self._settings.code_digits
 
     async def run(self) -> None:
         """Carry the connections."""
@@ -174,7 +187,7 @@ class Ldap:
 
     async def _answered(self, work: Callable[[], Awaitable[_Answer]], tell: Tell) -> _Answer | Reason:
         """Return the directory's answer, or the reason why there is none."""
-        with trio.move_on_after(self._fields.timeoutSeconds):
+        with trio.move_on_after(self._settings.timeout_s):
             try:
                 return await work()
             except (Unreachable, ServiceRefused) as error:  # which is in the log, once
@@ -201,11 +214,11 @@ class Ldap:
 
     async def _find(self, user: str, tell: Tell) -> _Known | Reason:
         """Return a user's entry; UNKNOWN_USER if there is not exactly one. TooLarge."""
-        pattern = self._fields.userFilter.replace(USER, escaped(user))
-        tell(f"search below {self._fields.baseDN} for {pattern}")
+        pattern = self._settings.user_filter.replace(account.USER, escaped(user))
+        tell(f"search below {self._settings.base_dn} for {pattern}")
         attributes = dict.fromkeys((*account.ATTRIBUTES, ACCOUNT_NAME, *(name for name, _ in self._names)))
         try:
-            server, entries = await self._directory.search(self._fields.baseDN, pattern, [*attributes], tell)
+            server, entries = await self._directory.search(self._settings.base_dn, pattern, [*attributes], tell)
         except Refusal as refusal:
             if refusal.code != SIZE_LIMIT:
                 raise

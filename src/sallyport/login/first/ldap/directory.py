@@ -25,7 +25,7 @@ from sallyport.directory.reading.connection import (
     bind,
 )
 from sallyport.directory.reading.server import Server, Unreachable
-from sallyport.login.first.model import Tell
+from sallyport.login.first.checker import Tell
 from sallyport.outgoing.egress import Egress
 from sallyport.outgoing.tls import LazyContext
 

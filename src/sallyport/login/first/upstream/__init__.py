@@ -1,11 +1,9 @@
 """The first factor `radius`: another RADIUS server, to which everything goes (RFC 2865 section 2.3), EAP too.
 
-    fields   what is configured
     checker  a login: what is asked, and what the answer comes to
-    rewrite  a request and an answer as they look on the other hop: hidden with its secret
-    names    realms, and whom an Accept names
+    rewrite  a request and an answer as they look on the other hop: hidden with its secret, and with its names
+    home     a home server and its sockets; each has 256 identifiers
     health   whether a home server is alive: states and times as FreeRADIUS has them; no socket, no clock
-    channels    the sockets of a home server; each has 256 identifiers
     pool     which home server is asked; who waits for which answer; what moves to another server
 
 Retransmits of the NAS drive ours: a request is sent again when the NAS sends it again, as the same packet, so that the

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from secrets import token_bytes
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -11,15 +12,13 @@ import structlog
 import trio
 
 from sallyport.base.errors import PacketError
-from sallyport.login.first.model import Fields, Host, Tell, silent
+from sallyport.login.first.checker import Host, Tell, silent
 from sallyport.login.first.password import split_digits
-from sallyport.login.first.upstream.fields import HomeServerFields, UpstreamFields
 from sallyport.login.first.upstream.health import State
 from sallyport.login.first.upstream.home import HomeServer
-from sallyport.login.first.upstream.link import Link
-from sallyport.login.first.upstream.names import accepted_user, split_name
+from sallyport.login.first.upstream.link import Link, TlsSettings
 from sallyport.login.first.upstream.pool import Pool, Question
-from sallyport.login.first.upstream.rewrite import Back, Forward
+from sallyport.login.first.upstream.rewrite import Back, Forward, accepted_user, split_name
 from sallyport.login.login import PASSED, Found, Login, Reason
 from sallyport.mfa.provider import Code
 from sallyport.radius.attributes import PROXY_STATE, STATE, USER_NAME, USER_PASSWORD
@@ -37,26 +36,59 @@ LOCATE_S: Final = 10.0  # so long the first logins wait for the servers' names t
 log = structlog.get_logger()
 
 
+@dataclass(frozen=True, slots=True)
+class HomeServerSettings:
+    """The configuration of one server. tls: None for UDP."""
+
+    host: str
+    port: int
+    secret: SharedSecret
+    tls: TlsSettings | None
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamSettings:
+    """The servers that a domain's logins go to, in the order in which they are asked.
+
+    window_s: how long a server has for its answer. shares_load: all servers that are alive share the logins.
+    checks_status: a server that does not answer is sent Status-Server. only_signed: an answer without
+    Message-Authenticator is dropped. strips_realm: of User-Name. code_digits: how long a code behind a PAP password is.
+    """
+
+    servers: tuple[HomeServerSettings, ...]
+    window_s: float
+    shares_load: bool
+    checks_status: bool
+    only_signed: bool
+    strips_realm: bool
+    code_digits: int
+
+
 class Upstream:
     """Other RADIUS servers, to which everything goes."""
 
     name: ClassVar[str] = "radius"
-    fields: ClassVar[type[Fields]] = UpstreamFields
 
-    def __init__(self, fields: Fields, host: Host) -> None:
-        assert isinstance(fields, UpstreamFields)  # noqa: S101  the caller made it with `fields`
+    def __init__(self, settings: UpstreamSettings, host: Host) -> None:
         self._label = str(host.domain_id)
         self._domain = host.domain
         self._metrics = host.upstream
-        self._strips_realm = fields.stripRealm
-        self._checks = fields.statusCheck
-        self._code_digits = fields.codeDigits
+        self._strips_realm = settings.strips_realm
+        self._checks = settings.checks_status
+        self._code_digits = settings.code_digits
         self._back = Back(host.hidden)
         # Random, so that nobody can send it who has not had a request of ours, and its own for each domain: a request
         # may well pass here twice, on the way from one domain to another.
         self._mark = token_bytes(MARK_OCTETS)
-        servers = [self._home_server(each, host.egress) for each in fields.servers]
-        self._pool = Pool(servers, fields, host.domain_id, host.upstream, host.egress)
+        self._pool = Pool(
+            [self._home_server(each, host.egress) for each in settings.servers],
+            host.domain_id,
+            host.upstream,
+            host.egress,
+            window_s=settings.window_s,
+            shares_load=settings.shares_load,
+            only_signed=settings.only_signed,
+        )
         self._cells: dict[str, Cell] = {}
 
     def begin(self, login: Login, takes_code: Callable[[], bool], done: Callable[[Reason], None]) -> bool:
@@ -99,13 +131,12 @@ class Upstream:
             for server in self._pool.servers:
                 self._metrics.moved(self._label, server.health.state, "")
 
-    def _home_server(self, fields: HomeServerFields, egress: Egress) -> HomeServer:
-        secret = SharedSecret(fields.secret.get_secret_value().encode())
-        link = None if fields.tls is None else Link(fields.host, fields.tls, egress)
+    def _home_server(self, settings: HomeServerSettings, egress: Egress) -> HomeServer:
+        link = None if settings.tls is None else Link(settings.host, settings.tls, egress)
         return HomeServer(
-            fields.host,
-            fields.port,
-            secret,
+            settings.host,
+            settings.port,
+            settings.secret,
             egress.sockets,
             trio.current_time(),
             link,

@@ -11,16 +11,16 @@ import math
 import socket
 import ssl
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeAlias
 
 import trio
 
 from sallyport.base.fair import LoopTurns
-from sallyport.login.first.upstream.fields import TlsFields
 from sallyport.outgoing.egress import Egress
 from sallyport.outgoing.errors import PemError
-from sallyport.outgoing.tls import LazyContext, secured
+from sallyport.outgoing.tls import LazyContext, client_context, secured, show_certificate
 from sallyport.radius.packet import MAX_LENGTH, MIN_LENGTH
 
 CONNECT_S: Final = 10.0
@@ -37,14 +37,33 @@ BATCH: Final = 64
 Tls: TypeAlias = trio.SSLStream[trio.SocketStream]
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class TlsSettings:
+    """RADIUS over TLS. certificate, key: of the client, in PEM. authorities: trusted certificates in PEM; None for the
+    system's store. server_name: the name in the server's certificate; empty if it is its host."""
+
+    certificate: str
+    key: str
+    authorities: str | None
+    server_name: str
+
+    def context(self) -> ssl.SSLContext:
+        """Return a context of TLS 1.2 or newer that checks the server's name and shows our certificate (RFC 6614
+        section 2.3). PemError, ssl.SSLError. Call it in a worker thread: it takes up to 100 ms."""
+        made = client_context(self.authorities)
+        made.minimum_version = ssl.TLSVersion.TLSv1_2
+        show_certificate(made, self.certificate, self.key)
+        return made
+
+
 class Link:
     """The TLS of one home server. egress: the tenant's. taken_s: see `TAKEN_S`."""
 
-    def __init__(self, host: str, fields: TlsFields, egress: Egress, *, taken_s: float = TAKEN_S) -> None:
+    def __init__(self, host: str, settings: TlsSettings, egress: Egress, *, taken_s: float = TAKEN_S) -> None:
         self._egress = egress
         self._taken_ms = int(taken_s * 1000)
-        self._name = fields.serverName or host
-        self._context = LazyContext(fields.context)
+        self._name = settings.server_name or host
+        self._context = LazyContext(settings.context)
         self._failed_at = -math.inf
 
     def pair(self) -> tuple[socket.socket, socket.socket]:
@@ -92,7 +111,7 @@ async def _converse(far: socket.socket, tls: Tls, turns: LoopTurns) -> str:
             nursery.cancel_scope.cancel()
 
         nursery.start_soon(one_way, _to_server)
-        nursery.start_soon(one_way, partial(_to_lane, turns=turns))
+        nursery.start_soon(one_way, partial(_to_channel, turns=turns))
     return reasons[0]
 
 
@@ -111,7 +130,7 @@ async def _to_server(far: socket.socket, tls: Tls) -> None:
             return
 
 
-async def _to_lane(far: socket.socket, tls: Tls, turns: LoopTurns) -> None:
+async def _to_channel(far: socket.socket, tls: Tls, turns: LoopTurns) -> None:
     """What the server sends, until it ends or sends what is no packet (RFC 6613 section 2.6.3)."""
     pending = bytearray()
     while received := await tls.receive_some(CHUNK):

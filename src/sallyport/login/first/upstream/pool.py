@@ -33,18 +33,17 @@ from sallyport.radius.packet import (
 )
 
 if TYPE_CHECKING:
-    from sallyport.login.first.upstream.channels import Channel
-    from sallyport.login.first.upstream.fields import UpstreamFields
+    from sallyport.login.first.upstream.home import Channel
     from sallyport.login.first.upstream.link import Link
     from sallyport.login.first.upstream.rewrite import Forward
     from sallyport.metrics import UpstreamMetrics
     from sallyport.outgoing.egress import Egress
 
-MAX_TALKS: Final = 65_536
-TALK_S: Final = 120.0
+MAX_CONVERSATIONS: Final = 65_536
+CONVERSATION_S: Final = 120.0
 """Seconds for the answer to a challenge. Only the server that sent it knows its State (RFC 2865 section 5.24)."""
 LIMIT_S: Final = 30.0
-"""So long a login is tried at one server after the other, as FreeRADIUS's max_request_time has it."""
+"""Failover time limit for one login, as FreeRADIUS's max_request_time."""
 DRAIN: Final = 64
 TICK_S: Final = 0.25  # how often what waits is looked through
 QUIET_S: Final = 0.5  # and where nobody waits
@@ -95,29 +94,34 @@ class Question(Ask):
 class Pool:
     """Home servers in their order. `run` must run for any to be asked; `located` is set when one may be.
 
-    domain_id: for metrics and the log.
+    domain_id: for metrics and the log. The others are as `UpstreamSettings` has them.
     """
 
     def __init__(
         self,
         servers: Sequence[HomeServer],
-        fields: UpstreamFields,
         domain_id: int,
         metrics: UpstreamMetrics,
         egress: Egress,
+        *,
+        window_s: float,
+        shares_load: bool,
+        only_signed: bool,
     ) -> None:
         self.servers = tuple(servers)
         self.located = trio.Event()
-        self._window_s = fields.responseWindowSeconds
-        self._shares = fields.loadBalance
-        self._only_signed = fields.requireMessageAuthenticator
+        self._window_s = window_s
+        self._shares = shares_load
+        self._only_signed = only_signed
         self._domain_id = domain_id
         self._metrics = metrics
         self._egress = egress
         self._waiting = 0
         self._over = False
         self._missing = set(servers)
-        self._partners = ExpiringMap[bytes, HomeServer](MAX_TALKS, TALK_S)  # by the State of their challenges
+        self._partners = ExpiringMap[bytes, HomeServer](
+            MAX_CONVERSATIONS, CONVERSATION_S
+        )  # by the State of their challenges
         self._nursery: trio.Nursery
         self._stirred = trio.Event()
         label = str(domain_id)
@@ -151,7 +155,7 @@ class Pool:
     def _reconnect(self, question: Question, server: HomeServer, now: float) -> None:
         """The connection by which it was asked has ended. While there is no new one it keeps its place."""
         before, identifier = question.channel, question.identifier
-        channel = self._lane(server, now)
+        channel = self._channel(server, now)
         if channel is None:
             return
         before.rest(identifier, now)
@@ -204,7 +208,7 @@ class Pool:
 
     def _send(self, question: Question, server: HomeServer, now: float) -> bool:
         question.tried.append(server)
-        channel = self._lane(server, now)
+        channel = self._channel(server, now)
         if channel is None:
             return False
         self._stirred.set()
@@ -218,8 +222,8 @@ class Pool:
         server.send(channel, question.packet, now)
         return True
 
-    def _lane(self, server: HomeServer, now: float) -> Channel[Ask] | None:
-        found = None if self._over else server.free_lane(now)
+    def _channel(self, server: HomeServer, now: float) -> Channel[Ask] | None:
+        found = None if self._over else server.free_channel(now)
         if found is None:
             return None
         channel, is_new = found
@@ -316,7 +320,7 @@ class Pool:
                 for ask in due:
                     self._end(server, ask, now)
                 channel.pass_by(now)
-            server.close_lanes(now)
+            server.close_idle(now)
             if server.address and server.health.is_check_due(now):
                 self._check(server, now)
         if self._waiting:
@@ -338,7 +342,7 @@ class Pool:
             server.health.check_unanswered()
 
     def _check(self, server: HomeServer, now: float) -> None:
-        channel = self._lane(server, now)
+        channel = self._channel(server, now)
         if channel is None:
             return server.health.check_unanswered()
         check = Check()
@@ -368,7 +372,7 @@ class Pool:
             self._over = True
             self.located.set()
             for server in self.servers:
-                server.close_lanes()
+                server.close_idle()
 
     def _give_up(self) -> None:
         """Nobody reads any more."""

@@ -7,15 +7,31 @@ from typing import Final
 
 import structlog
 
-from sallyport.login.first.model import Tell
-from sallyport.login.first.mschap import attempt_of, let_in
+from sallyport.login.first.checker import Tell
+from sallyport.login.first.password import attempt_of, let_in
 from sallyport.login.first.winbind.helpers import Helpers, Unanswered
 from sallyport.login.first.winbind.protocol import Question
-from sallyport.login.first.winbind.reasons import NO_WINBIND, why_refused
 from sallyport.login.login import Login, Reason
 from sallyport.radius.attributes import USER_NAME
 from sallyport.radius.mschap import MsChap1, MsChap2, peer_names
 
+NO_WINBIND: Final = re.compile("winbind", re.IGNORECASE)
+"""Errors of winbind itself: it does not run, or its privileged pipe may not be used."""
+
+_WORDS: Final = (
+    # WRONG_PASSWORD, LOGON_FAILURE
+    (r"current password is not correct|attempted logon is invalid|wrong.password|logon.failure", Reason.WRONG_PASSWORD),
+    (r"account does not exist|no.such.user", Reason.UNKNOWN_USER),
+    (r"automatically locked|account.locked.out", Reason.ACCOUNT_LOCKED),
+    (r"currently disabled|account.disabled", Reason.ACCOUNT_DISABLED),
+    (r"account has expired|account.expired", Reason.ACCOUNT_EXPIRED),
+    (r"password has expired|password.expired", Reason.PASSWORD_EXPIRED),
+    (r"password must be changed|must.change", Reason.PASSWORD_MUST_CHANGE),
+    # INVALID_LOGON_HOURS, INVALID_WORKSTATION, ACCOUNT_RESTRICTION, LOGON_TYPE_NOT_GRANTED
+    (r"time restrictions|logon.hours|source workstation|invalid.workstation|account.restriction|type of logon",
+     Reason.LOGON_RESTRICTED),
+)  # fmt: skip
+_REASONS: Final = tuple((re.compile(words, re.IGNORECASE), reason) for words, reason in _WORDS)
 _COMPUTER: Final = re.compile(r"host/([^./@\\]+)(\..*)?", re.IGNORECASE)
 _HINT: Final = "; is winbindd running, and is the service's user in the group winbindd_priv?"
 
@@ -87,3 +103,9 @@ def account_name(user: str) -> str:
     """The account of a user's name: a Windows computer logs in as host/NAME.DOMAIN, and its account is NAME$."""
     computer = _COMPUTER.fullmatch(user)
     return f"{computer[1]}$" if computer else user
+
+
+def why_refused(text: str) -> Reason:
+    """The reason in a text; FIRST_FACTOR_UNREACHABLE where it is none of the user's."""
+    found = (reason for words, reason in _REASONS if words.search(text))
+    return next(found, Reason.FIRST_FACTOR_UNREACHABLE)

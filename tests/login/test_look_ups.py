@@ -1,4 +1,4 @@
-"""What logins are lent by the rest of the service."""
+"""Look-ups of host names for the login path."""
 
 from pathlib import Path
 from threading import Event

@@ -8,6 +8,7 @@ from importlib.metadata import version
 from prometheus_client import CollectorRegistry
 
 from sallyport.agent.templates import DirectoryPlace, directory_file, endpoint_file
+from sallyport.app.logins import Logins
 from sallyport.audit.service import Audit
 from sallyport.audit.service import Retention as AuditRetention
 from sallyport.base import log as logs
@@ -48,9 +49,7 @@ from sallyport.inventory.devices.service import Devices
 from sallyport.inventory.devices.sightings import Sightings
 from sallyport.inventory.sessions.service import Sessions
 from sallyport.listen.senders import Senders
-from sallyport.login.area import Dependencies, LoginArea
-from sallyport.login.first.model import Checker
-from sallyport.login.first.service import KINDS
+from sallyport.login.first.fields import Fields as FirstFactorFields
 from sallyport.login.first.winbind.helpers import Helpers
 from sallyport.login.journal import Journal
 from sallyport.login.login import Login
@@ -110,7 +109,7 @@ class Overrides:
     http: HttpFactory | None = None
     timers: Timers = RFC_5080
     providers: Mapping[str, type[ConfiguredProvider]] | None = None
-    first_factors: Mapping[FirstFactor, type[Checker]] | None = None
+    first_factors: Mapping[FirstFactor, type[FirstFactorFields]] | None = None
     patience: Callable[[Login, Attached], float] = device_patience
     ntlm_auth: Callable[[int], Helpers | None] | None = None
     credentials: Callable[[], Credentials | None] | None = None
@@ -198,7 +197,7 @@ class App:
         )
         self.audit_retention = AuditRetention(store, days=settings.audit_days, clock=clock)
         self.senders = Senders()
-        self._wire_logins(vault)
+        self._wire_logins()
         self.rotation = Rotation(store, vault, clock)
         self.copies = SqliteCopies(
             store,
@@ -257,39 +256,10 @@ class App:
             self.store, vault, self.users, lambda domain_id: self.domains.table.by_id[domain_id].name, self.clock
         )
 
-    def _wire_logins(self, vault: Vault) -> None:
-        store, settings, overrides = self.store, self.settings, self._overrides
+    def _wire_logins(self) -> None:
+        store, settings = self.store, self.settings
         self.reverts = Reverts(self.domains, self.clock)
-        self.ntlm_auth = Helpers(settings.ntlm_auth)
-        self._organizations = self.configuration.hold(tokens_repo.organizations, dict[int, int]())
-        parts = Dependencies(
-            store=store,
-            vault=vault,
-            configuration=self.configuration,
-            registry=self.registry,
-            dictionary=self.dictionary,
-            http=self.http,
-            clock=self.clock,
-            domains=self.domains,
-            users=self.users,
-            seeds=self.seeds,
-            wallets=self.did.prompts,
-            principals=self.directory.principals,
-            sightings=self.devices.sightings,
-            rules=self.rules,
-            revocations=self.revocations,
-            credentials=overrides.credentials or self.certificates.server,
-            certificate_tenant=self.clients.certificate_tenant,
-            ntlm_auth=overrides.ntlm_auth or self._winbind_of,
-        )
-        self.logins = LoginArea(
-            parts,
-            lockout_failures=settings.lockout_failures,
-            lockout_minutes=settings.lockout_minutes,
-            kinds=overrides.providers,
-            first_kinds=KINDS if overrides.first_factors is None else overrides.first_factors,
-            patience=overrides.patience,
-        )
+        self.logins = Logins(self, self._overrides)
         enrolled = SecondFactors(self.logins.providers, self.logins.second.enrolments)
         self.preview = Preview(
             store, self.configuration, self.domains, self.rules, enrolled, self._find_client, self.clock
@@ -366,19 +336,12 @@ class App:
     def _http_of(self, domain_id: int) -> HttpFactory:
         return self.http.of(self.domains.tenant_of(domain_id) or 0)
 
-    def _winbind_of(self, domain_id: int) -> Helpers | None:
-        """Who asks the winbind of this host, which has joined one company's Active Directory, for a domain; None where
-        its organization may not."""
-        allowed, tenant_id = self.settings.winbind_orgs, self.domains.tenant_of(domain_id)
-        lends = allowed is None or self._organizations.value.get(tenant_id or 0) in allowed
-        return self.ntlm_auth if lends else None
-
     def agent_file(self, key: KeyRecord, secret: str, wished: Mapping[str, object]) -> str:
         """The configuration file of an agent."""
         service = str(wished.get("service") or self.settings.link_base(self.http_address))
         if key.agent == Agent.ENDPOINT:
             return endpoint_file(service, secret)
-        ldap = self.logins.first.shown(key.domain_id).get(FirstFactor.LDAP, {})
+        ldap = self.logins.first_settings.shown(key.domain_id).get(FirstFactor.LDAP, {})
         place = DirectoryPlace.of(ldap, wished, self.domains.table.by_id[key.domain_id].name)
         return directory_file(service, secret, key.domain_id, place)
 
@@ -396,7 +359,7 @@ class App:
         self.clients.check_key(tx)
         self.users.check_key(tx)
         self.logins.providers.check_key(tx)
-        self.logins.first.check_key(tx)
+        self.logins.first_settings.check_key(tx)
         self.did.dids.check_key(tx)
         self.directory.directories.check_key(tx)
         self.agents.check_key(tx)

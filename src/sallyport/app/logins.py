@@ -1,0 +1,106 @@
+"""The wiring of the login path: its steps, the MFA providers and the first factors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sallyport.login.first.checker import Host as FirstHost
+from sallyport.login.first.settings import KINDS, FirstFactorSettings
+from sallyport.login.first.trial import Trials
+from sallyport.login.first.winbind.helpers import Helpers
+from sallyport.login.pipeline import Pipeline
+from sallyport.login.second.service import SecondFactor
+from sallyport.metrics import LockoutMetrics, MfaMetrics, UpstreamMetrics
+from sallyport.mfa.host import Host
+from sallyport.mfa.providers import available
+from sallyport.mfa.service import Providers
+from sallyport.policy.bypass.service import Bypass
+from sallyport.policy.lockouts.service import Lockouts
+from sallyport.radius.salted import hidden_places
+from sallyport.tenancy import repo as tokens_repo
+
+if TYPE_CHECKING:
+    from sallyport.app import App, Overrides
+
+
+class Logins:
+    """The services that decide logins."""
+
+    def __init__(self, app: App, overrides: Overrides) -> None:
+        self._app = app
+        settings, clock, mfa_metrics = app.settings, app.clock, MfaMetrics(app.registry)
+        self._upstream_metrics = UpstreamMetrics(app.registry)
+        self._hidden = hidden_places(app.dictionary.attributes.values())
+        self._organizations = app.configuration.hold(tokens_repo.organizations, dict[int, int]())
+        self.ntlm_auth = Helpers(settings.ntlm_auth)
+        self._ntlm_auth_of = overrides.ntlm_auth or self._winbind_of
+        providers = available() if overrides.providers is None else overrides.providers
+        self.providers = Providers(app.configuration, app.vault, providers, self._provider_host, mfa_metrics, clock)
+        self.second = SecondFactor(
+            app.store,
+            app.vault,
+            self.providers,
+            mfa_metrics,
+            patience=overrides.patience,
+            clock=clock,
+            hidden=self._hidden,
+        )
+        kinds = KINDS if overrides.first_factors is None else overrides.first_factors
+        self.first_settings = FirstFactorSettings(app.configuration, app.vault, kinds, self._first_host, clock)
+        self.first = self.first_settings.factors
+        self.lockouts = Lockouts(
+            app.store,
+            LockoutMetrics(app.registry),
+            limit=settings.lockout_failures,
+            minutes=settings.lockout_minutes,
+            clock=clock,
+        )
+        self.trials = Trials(app.domains, app.users, self.first, self.second.has_codes, self.lockouts.refuses, clock)
+        self.bypass = Bypass(app.configuration, clock, revocations=app.revocations)
+        self.pipeline = Pipeline(
+            domains=app.domains,
+            bypass=self.bypass,
+            principals=app.directory.principals,
+            lockouts=self.lockouts,
+            users=app.users,
+            first=self.first,
+            sightings=app.devices.sightings,
+            rules=app.rules,
+            second=self.second,
+            credentials=overrides.credentials or app.certificates.server,
+            certificate_tenant=app.clients.certificate_tenant,
+        )
+
+    def _first_host(self, domain_id: int) -> FirstHost:
+        """Return the parts of the service that a domain's first factor may use."""
+        app = self._app
+        domain = app.domains.table.by_id[domain_id]
+        return FirstHost(
+            domain_id=domain_id,
+            domain=domain.name,
+            egress=app.http.of(domain.tenant_id).egress,
+            clock=app.clock,
+            upstream=self._upstream_metrics,
+            hidden=self._hidden,
+            ntlm_auth=self._ntlm_auth_of(domain_id),
+        )
+
+    def _provider_host(self, domain_id: int) -> Host:
+        """Return the parts of the service that a domain's MFA provider may use."""
+        app = self._app
+        domain = app.domains.table.by_id[domain_id]
+        return Host(
+            domain_id=domain_id,
+            domain=domain.name,
+            http=app.http.of(domain.tenant_id),
+            seeds=app.seeds,
+            wallets=app.did.prompts,
+            clock=app.clock,
+        )
+
+    def _winbind_of(self, domain_id: int) -> Helpers | None:
+        """Return the helpers that ask the winbind of this host, which has joined one company's Active Directory; None
+        if the domain's organization may not use it."""
+        allowed, tenant_id = self._app.settings.winbind_orgs, self._app.domains.tenant_of(domain_id)
+        is_allowed = allowed is None or self._organizations.value.get(tenant_id or 0) in allowed
+        return self.ntlm_auth if is_allowed else None

@@ -1,0 +1,247 @@
+"""The configuration of the first factors `ldap` and `radius`, checked before it is stored."""
+
+from __future__ import annotations
+
+import ssl
+from abc import abstractmethod
+from typing import Annotated, Final, Self
+
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
+
+from sallyport.base.errors import FieldError
+from sallyport.base.model import Model
+from sallyport.base.validation import Between, unfit
+from sallyport.directory.reading.connection import WITHOUT_LDAP, Account, has_ldap
+from sallyport.directory.reading.fields import LdapUrl, Line, Name
+from sallyport.directory.reading.server import Server, in_clear
+from sallyport.login.first.checker import CODE_LENGTHS, Checker, Host
+from sallyport.login.first.ldap.account import ASSERTION, USER
+from sallyport.login.first.ldap.checker import Ldap, LdapSettings
+from sallyport.login.first.upstream.checker import HomeServerSettings, Upstream, UpstreamSettings
+from sallyport.login.first.upstream.link import TlsSettings
+from sallyport.outgoing.errors import PemError
+from sallyport.outgoing.fields import HostName, SharedKey
+from sallyport.outgoing.pem import Certificates, KeyText
+from sallyport.radius.authenticator import SharedSecret
+from sallyport.web.scope import Flag
+
+DEFAULT_FILTER: Final = "(|(sAMAccountName={user})(uid={user})(userPrincipalName={user}))"
+RADSEC_PORT: Final = 2083
+RADSEC_SECRET: Final = "radsec"  # noqa: S105  no secret: the RFC prints it
+"""What both sides take over TLS, where the certificates prove who is there (RFC 6614 section 2.3)."""
+
+
+def _digits(value: int) -> int:
+    if value not in CODE_LENGTHS:
+        raise unfit("6 or 8")
+    return value
+
+
+CodeDigits = Annotated[int, AfterValidator(_digits), Field(json_schema_extra={"enum": list(CODE_LENGTHS)})]
+CODE_DIGITS: Final = "Digits of a code that is typed behind the password."
+
+
+class _Strict(Model):
+    """Fields of which an unknown one is refused, so that a misspelled one is noticed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+
+class Fields(_Strict):
+    """The configuration of a kind of first factor, in the interface's spelling. A secret is a SecretStr, and never
+    returned."""
+
+    @abstractmethod
+    def checker(self, host: Host) -> Checker:
+        """Make a checker, which connects to nothing yet."""
+
+    def refused(self, host: Host) -> FieldError | None:
+        """Return the field for which the service does not give the domain what it needs; None if there is none."""
+        return None
+
+
+def _filter(value: str) -> str:
+    value = value.strip()
+    held = ASSERTION.findall(value)
+    depth = 0
+    for character in value[:-1]:
+        depth += (character == "(") - (character == ")")
+        if depth < 1:
+            break
+    if depth != 1 or value[-1:] != ")" or not value.isprintable():
+        raise unfit("an LDAP filter in parentheses")
+    if not held or value.count(USER) != sum(pattern.count(USER) for _, pattern in held):
+        raise unfit("an LDAP filter with {user} as, or in, the value of an attribute: (uid={user})")
+    if any(pattern.count(USER) > 1 for _, pattern in held):
+        raise unfit("an LDAP filter with one {user} in each assertion")
+    if any("*" in pattern or "\\" in pattern for _, pattern in held):
+        raise unfit("an LDAP filter without * and \\ beside {user}: a name must find one entry")
+    return value
+
+
+class LdapFields(Fields):
+    """A directory. An entry's one name is that of the first attribute beside {user} in `userFilter` that it has."""
+
+    servers: Annotated[tuple[LdapUrl, ...], Field(min_length=1, max_length=8)] = Field(
+        description="URLs of the directory's servers, in the order in which they are asked."
+    )
+    baseDN: Name = Field(description="Distinguished name below which users are searched.")  # noqa: N815
+    bindDN: Line | None = Field(  # noqa: N815
+        default=None, description="Service account that searches for users. Without it the search is anonymous."
+    )
+    bindPassword: SharedKey | None = Field(default=None, description="Password of bindDN; never returned.")  # noqa: N815
+    userFilter: Annotated[str, Field(max_length=2048), AfterValidator(_filter)] = Field(  # noqa: N815
+        default=DEFAULT_FILTER, description="Filter that finds a user, whose name takes the place of {user}."
+    )
+    startTls: Flag = Field(default=False, description="Encrypt ldap:// connections by StartTLS.")  # noqa: N815
+    caCertificate: Certificates | None = Field(  # noqa: N815
+        default=None, description="Trusted certificates in PEM, in place of the system's store."
+    )
+    cacheSeconds: Annotated[int, Between(0, 300)] = Field(  # noqa: N815
+        default=0, description="Time for which a right password is remembered, in seconds."
+    )
+    winbind: Flag = Field(default=False, description="Check MS-CHAP through the winbind of the host.")
+    winbindDomain: Annotated[str, Field(max_length=255, pattern="^[A-Za-z0-9._-]*$")] = Field(  # noqa: N815
+        default="", description="Name of the domain in Active Directory; empty for the one that the host has joined."
+    )
+    codeDigits: CodeDigits = Field(default=6, description=CODE_DIGITS)  # noqa: N815
+    timeoutSeconds: Annotated[int, Between(1, 30)] = Field(  # noqa: N815
+        default=5, description="Time limit of a login at the directory, in seconds."
+    )
+
+    def refused(self, host: Host) -> FieldError | None:
+        """Refuse winbind, which is the host's, for an organization that may not use it."""
+        if self.winbind and host.ntlm_auth is None:
+            return FieldError("winbind", "the setting winbind_orgs leaves out this organization")
+        return None
+
+    def checker(self, host: Host) -> Ldap:
+        """Make a checker, which connects to nothing yet."""
+        service = None
+        if self.bindDN is not None and self.bindPassword is not None:
+            service = Account(self.bindDN, self.bindPassword.get_secret_value())
+        settings = LdapSettings(
+            servers=tuple(Server(url, self.startTls) for url in self.servers),
+            base_dn=self.baseDN,
+            service=service,
+            user_filter=self.userFilter,
+            authorities=self.caCertificate,
+            remember_s=self.cacheSeconds,
+            winbind=self.winbind,
+            winbind_domain=self.winbindDomain,
+            code_digits=self.codeDigits,
+            timeout_s=self.timeoutSeconds,
+        )
+        return Ldap(settings, host)
+
+    @model_validator(mode="after")
+    def _together(self) -> Self:
+        if (self.bindDN is None) != (self.bindPassword is None):
+            raise unfit("bindDN and bindPassword belong together", "bindDN", "bindPassword")
+        if not self.startTls and any(in_clear(url) for url in self.servers):
+            raise unfit(
+                "ldap:// sends passwords in clear: use ldaps://, or startTls; without it, loopback only", "servers"
+            )
+        if not has_ldap():
+            raise unfit(WITHOUT_LDAP)
+        return self
+
+
+class TlsFields(_Strict):
+    """RADIUS over TLS (RFC 6614)."""
+
+    clientCertificate: Certificates = Field(description="Client certificate in PEM, shown to the server.")  # noqa: N815
+    clientKey: KeyText = Field(description="Key of the client certificate in PEM; never returned.")  # noqa: N815
+    caCertificate: Certificates | None = Field(  # noqa: N815
+        default=None, description="Trusted certificates in PEM, in place of the system's store."
+    )
+    serverName: HostName | None = Field(  # noqa: N815
+        default=None, description="Name in the server's certificate, if it is not its host."
+    )
+
+    @model_validator(mode="after")
+    def _has_no_key_in_the_certificate(self) -> Self:
+        if "PRIVATE KEY" in self.clientCertificate:  # GetFirstFactor returns the certificate
+            raise unfit("a certificate, and its key as clientKey", "clientCertificate")
+        return self
+
+    @property
+    def settings(self) -> TlsSettings:
+        """The same as the link takes it."""
+        key = self.clientKey.get_secret_value()
+        return TlsSettings(self.clientCertificate, key, self.caCertificate, self.serverName or "")
+
+    def why_unusable(self) -> FieldError | None:
+        """Return the field that no context can be made of."""
+        try:
+            self.settings.context()
+        except ssl.SSLError:
+            return FieldError("clientCertificate", "a certificate and its key in PEM")
+        except PemError as error:
+            return FieldError("clientKey", str(error))
+        return None
+
+
+class HomeServerFields(_Strict):
+    """One RADIUS server."""
+
+    host: HostName = Field(description="Name or IP address.")
+    port: Annotated[int, Between(1, 65535)] = Field(default=1812, description="UDP port; with `tls` TCP, default 2083.")
+    secret: SharedKey = Field(description="RADIUS secret; with `tls` by default radsec. Never returned.")
+    tls: TlsFields | None = Field(default=None, description="TLS (RadSec) in place of UDP.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _radsec(cls, given: object) -> object:
+        if isinstance(given, dict) and given.get("tls"):
+            return {"port": RADSEC_PORT, "secret": RADSEC_SECRET, **given}
+        return given
+
+    @property
+    def settings(self) -> HomeServerSettings:
+        """The same as the checker takes it."""
+        secret = SharedSecret(self.secret.get_secret_value().encode())
+        return HomeServerSettings(self.host, self.port, secret, None if self.tls is None else self.tls.settings)
+
+
+class UpstreamFields(Fields):
+    """The servers that a domain's logins go to."""
+
+    servers: Annotated[list[HomeServerFields], Field(min_length=1, max_length=8)] = Field(
+        description="RADIUS servers, in the order in which they are asked."
+    )
+    responseWindowSeconds: Annotated[float, Between(1, 60)] = Field(  # noqa: N815
+        default=20.0, description="Time that a server has for its answer, in seconds."
+    )
+    loadBalance: Flag = Field(  # noqa: N815
+        default=False, description="Share the logins among all servers that are alive."
+    )
+    statusCheck: Flag = Field(  # noqa: N815
+        default=True, description="Send Status-Server (RFC 5997) to a server that does not answer."
+    )
+    requireMessageAuthenticator: Flag = Field(  # noqa: N815
+        default=True, description="Drop answers without Message-Authenticator, which can be forged (CVE-2024-3596)."
+    )
+    stripRealm: Flag = Field(default=False, description="Take the realm off User-Name.")  # noqa: N815
+    codeDigits: CodeDigits = Field(default=6, description=CODE_DIGITS)  # noqa: N815
+
+    def refused(self, host: Host) -> FieldError | None:
+        """Return the first field of a server's TLS that cannot be used."""
+        for number, server in enumerate(self.servers):
+            wrong = None if server.tls is None else server.tls.why_unusable()
+            if wrong is not None:
+                return FieldError(f"servers.{number}.tls.{wrong.field}", wrong.message)
+        return None
+
+    def checker(self, host: Host) -> Upstream:
+        """Make a checker, which connects to nothing yet."""
+        settings = UpstreamSettings(
+            servers=tuple(each.settings for each in self.servers),
+            window_s=self.responseWindowSeconds,
+            shares_load=self.loadBalance,
+            checks_status=self.statusCheck,
+            only_signed=self.requireMessageAuthenticator,
+            strips_realm=self.stripRealm,
+            code_digits=self.codeDigits,
+        )
+        return Upstream(settings, host)

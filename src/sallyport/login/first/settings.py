@@ -1,0 +1,124 @@
+"""The first factor of each domain as an admin configures it: set, and shown without its secrets."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import structlog
+import trio
+from pydantic import ValidationError
+
+from sallyport.base.clock import Clock
+from sallyport.base.errors import FieldError, Invalid, SecretError
+from sallyport.base.validation import refusal
+from sallyport.domains.domain import Domain, FirstFactor
+from sallyport.domains.repo import set_first_factor
+from sallyport.login.first import repo
+from sallyport.login.first.checker import Checker, Host
+from sallyport.login.first.fields import Fields, LdapFields, UpstreamFields
+from sallyport.login.first.repo import FactorRow
+from sallyport.login.first.service import FirstFactors
+from sallyport.outgoing.fields import revealed, shown
+from sallyport.store import audit
+from sallyport.store.model import Tx
+from sallyport.store.snapshot import Configuration
+from sallyport.store.vault import Vault
+
+KINDS: Final[Mapping[FirstFactor, type[Fields]]] = {FirstFactor.LDAP: LdapFields, FirstFactor.RADIUS: UpstreamFields}
+"""The first factors that ask another server."""
+
+log = structlog.get_logger()
+
+
+class FirstFactorSettings:
+    """The configurations of all domains, and `factors`, which work by them. host: the parts of the service that the
+    checker of a domain may use."""
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        vault: Vault,
+        kinds: Mapping[FirstFactor, type[Fields]],
+        host: Callable[[int], Host],
+        clock: Clock,
+    ) -> None:
+        self._configuration = configuration
+        self._vault = vault
+        self._kinds = kinds
+        self._host = host
+        self._clock = clock
+        self.factors = FirstFactors(configuration, self._checker)
+
+    def _checker(self, row: FactorRow) -> Checker:
+        """SecretError, ValueError, KeyError: the configuration cannot be read."""
+        return self._open(row).checker(self._host(row.domain_id))
+
+    def _open(self, row: FactorRow) -> Fields:
+        kind = self._kinds[FirstFactor(row.kind)]
+        return kind.model_validate(json.loads(self._vault.open(row.fields, row.identity)))
+
+    async def set(self, domain: Domain, factor: FirstFactor, given: Mapping[str, Mapping[str, object]]) -> None:
+        """Choose a domain's first factor; it holds for the next login.
+
+        given: the fields of some kinds by name; a kind that was configured before may be left out. Invalid, naming the
+        fields.
+        """
+        at = self._clock()
+        rows = await trio.to_thread.run_sync(
+            lambda: [self._row(domain.id, name, values, at) for name, values in given.items()]
+        )
+        known = {row.kind for row in rows} | {
+            kind for domain_id, kind in self.factors.rows.value if domain_id == domain.id
+        }
+        if factor in self._kinds and factor not in known:
+            raise Invalid(f"missing {factor}", (FieldError(factor.value, "is needed: it was not configured before"),))
+
+        def work(tx: Tx) -> None:
+            for row in rows:
+                repo.save(tx, row)
+            set_first_factor(tx, domain.id, factor)
+            changes = audit.changed({"firstFactor": domain.first_factor.value}, {"firstFactor": factor.value})
+            audit.record(
+                tx,
+                "domain.first_factor",
+                at=at,
+                tenant_id=domain.tenant_id,
+                domain_id=domain.id,
+                target=f"domain {domain.id} {domain.name}",
+                changes={**changes, **{row.kind: [audit.HIDDEN, audit.HIDDEN] for row in rows}},
+            )
+
+        await self._configuration.change(work)
+        self.factors.retire(domain.id, self.factors.rows.value.get((domain.id, factor.value)))
+        log.info("a domain's first factor was set", domain=domain.id, first_factor=factor.value, configured=list(given))
+
+    def _row(self, domain_id: int, name: str, values: Mapping[str, object], at: int) -> FactorRow:
+        try:
+            fields = self._kinds[FirstFactor(name)].model_validate(values)
+        except ValidationError as error:
+            raise refusal(error, within=name) from None
+        refused = fields.refused(self._host(domain_id))
+        if refused is not None:
+            raise Invalid(f"invalid {refused.field}", (FieldError(f"{name}.{refused.field}", refused.message),))
+        sealed = self._vault.seal(json.dumps(revealed(fields)).encode(), repo.identity(domain_id, name))
+        return FactorRow(domain_id, name, sealed, at)
+
+    def shown(self, domain_id: int) -> dict[str, dict[str, object]]:
+        """What is configured for a domain, by kind and without secrets; empty where it cannot be read."""
+        found: dict[str, dict[str, object]] = {}
+        for (owner, kind), row in self.factors.rows.value.items():
+            if owner == domain_id:
+                try:
+                    found[kind] = shown(self._open(row))
+                except (SecretError, ValueError, KeyError):
+                    found[kind] = {}
+        return found
+
+    def check_key(self, tx: Tx) -> None:
+        """Open what is sealed in a store that is to take the place of this one. SecretError."""
+        for row in repo.load(tx).values():
+            self._vault.open(row.fields, row.identity)
+
+    def egress_advice(self, domain: Domain) -> list[str]:
+        """Return how to allow the hosts that the domain's tenant was denied lately. For the installation only."""
+        return self._host(domain.id).egress.advice()
