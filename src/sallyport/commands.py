@@ -23,7 +23,6 @@ from sallyport.base.errors import Invalid, NotFound
 from sallyport.base.validation import refusal
 from sallyport.certs import commands as cert_commands
 from sallyport.certs.directory import Directory as CertificateDirectory
-from sallyport.did import commands as did_commands
 from sallyport.directory import commands as directory_commands
 from sallyport.domains import commands as domain_commands
 from sallyport.endpoints.agents import commands as agent_commands
@@ -157,7 +156,6 @@ def commands(app: App) -> Commands:
             policy_commands.commands(app.policies, app.tenancy),
             event_commands.commands(app.events, app.domains.anywhere, now_us),
             listen_commands.commands(app.senders, lambda host: app.clients.table.find(host) is not None),
-            did_commands.commands(app.did, app.domains.anywhere, now_us),
             store_commands.commands(app.copies, app.rotation),
             log_commands.commands(),
         ]

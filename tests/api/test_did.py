@@ -378,6 +378,16 @@ def test_another_tenants_are_not_there(tenant: Tenant) -> None:
     assert other.refused(ISSUE[0], **sent) == (403, "domain not in tenant")
 
 
+def test_a_credential_of_a_domain(tenant: Tenant) -> None:
+    """With a domainId, GetCredential finds the credentials of that domain alone."""
+    made = tenant.ask(ISSUE[0], **body(tenant))
+    assert tenant.ask(GET, credentialId=str(made["id"]), domainId=tenant.domain)["id"] == made["id"]
+    branch = tenant.ask("/ad/AddDomain", domainName="branch")["domainId"]
+    wanted = {"credentialId": str(made["id"]), "domainId": branch}
+    assert tenant.refused(GET, **wanted) == (404, "credential not found")
+    assert tenant.world.tenant("other").refused(GET, **wanted) == (403, "domain not in tenant")
+
+
 @pytest.mark.parametrize("path", OF_WALLET)
 def test_a_wallet_that_is_not_there(tenant: Tenant, path: str) -> None:
     """404; a page that is none is 400."""

@@ -59,10 +59,13 @@ def test_from_an_issuer_to_a_revocation(service: Service, domain: str) -> None:
     document = json.loads(service.ok("credential", "show", credential, "--domain", domain))
     assert document["credentialSubject"] == {"id": DID, "epmUsername": "ann"}
     assert "hunter2" not in str(document)
-    assert [(each["user"], each["status"]) for each in rows(service, "credential", domain)] == [("ann", "ACTIVE")]
+    (listed,) = rows(service, "credential", domain)
+    assert (listed["epmUsername"], listed["status"]) == ("ann", "ACTIVE")
     huge = service.cli("credential", "revoke", "9" * 20, "--domain", domain)
-    assert huge.returncode == 1 and "id:" in huge.stderr
-    service.ok("credential", "revoke", credential, "--domain", domain)
+    assert huge.returncode == 1 and "credential not found" in huge.stderr
+    other = add_domain(service, "other")
+    assert service.cli("credential", "show", credential, "--domain", other).returncode == 1
+    service.ok("credential", "revoke", str(listed["credentialId"]), "--domain", domain)
     assert [each["status"] for each in rows(service, "credential", domain)] == ["Revoked"]
 
 

@@ -1,16 +1,17 @@
-"""`sallyport did`, `sallyport schema`, `sallyport credential`: what an issuer does from a terminal."""
+"""`sallyport did`, `sallyport schema`, `sallyport credential`: an issuer's work at a terminal."""
 
+import json
 from pathlib import Path
 
 import click
 
-from sallyport.base.command import CommandLine, Form, pages
+from sallyport.base.command import CommandLine, Form
 from sallyport.base.errors import StartError
-from sallyport.base.wire import JSON
+from sallyport.base.wire import JSON, Row
 
-DIDS = ("id", "kind", "name", "did", "issued", "updated")
+DIDS = ("id", "DIDType", "name", "did", "credentialIssued", "lastYpdatedAt")
 SCHEMAS = ("id", "name", "author", "signed")
-CREDENTIALS = ("id", "name", "user", "status", "issued", "expires")
+CREDENTIALS = ("id", "name", "epmUsername", "status", "issuedAt", "expireDate")
 PASSWORD = "epmPassword"  # noqa: S105  a claim's name
 
 _domain = click.option("--domain", required=True, help="The domain's name or domainId.")
@@ -31,8 +32,8 @@ def did() -> None:
 @click.pass_obj
 def create(line: CommandLine, *, name: str, domain: str, method: str, key_type: str, description: str) -> None:
     """Make an issuer, whose key never leaves the service; prints its DID."""
-    made = line.call("did.create", name=name, domain=domain, method=method, key_type=key_type, description=description)
-    line.print(str(made))
+    body: Row = {"name": name, "method": method, "keyType": key_type, "description": description}
+    line.print(str(line.run("/api/v1/did/createIssuerDid", body, domain=domain)["id"]))
     line.note(f"issuer {name} is added to {domain}")
 
 
@@ -42,7 +43,7 @@ def create(line: CommandLine, *, name: str, domain: str, method: str, key_type: 
 @click.pass_obj
 def list_dids(line: CommandLine, *, domain: str, form: Form | None) -> None:
     """List the DIDs of a domain."""
-    line.print_rows(pages(line, "did.list", domain=domain), DIDS, form)
+    line.print_rows(line.listed("/api/v1/did/DIDList", None, domain=domain), DIDS, form)
 
 
 @did.command()
@@ -50,18 +51,19 @@ def list_dids(line: CommandLine, *, domain: str, form: Form | None) -> None:
 @_domain
 @click.pass_obj
 def rotate(line: CommandLine, *, identifier: str, domain: str) -> None:
-    """Give an issuer's did:web a new key; prints its verification method. What was signed before still verifies."""
-    line.print(str(line.call("did.rotate", did=identifier, domain=domain)))
+    """Give an issuer's did:web a new key; prints its verification method. Older signatures stay valid."""
+    line.print(str(line.run("/api/v1/did/rotateKey", {"did": identifier}, domain=domain)["verificationMethod"]))
 
 
 @did.command()
 @click.argument("identifier", metavar="DID")
 @_domain
-@click.option("--holder", is_flag=True, help="It is a holder's, not an issuer's.")
+@click.option("--holder", is_flag=True, help="The DID is a holder's, not an issuer's.")
 @click.pass_obj
 def delete(line: CommandLine, *, identifier: str, domain: str, holder: bool) -> None:
-    """Take a DID off the lists: it issues no more. What it has signed can still be verified, and revoked."""
-    line.call("did.delete", did=identifier, domain=domain, kind="User" if holder else "Issuer")
+    """Take a DID off the lists: it issues no more. Its credentials can still be verified, and revoked."""
+    wanted: Row = {"type": "User" if holder else "Issuer", "did": identifier}
+    line.run("/api/v1/did/deleteDid", {"dids": [wanted]}, domain=domain)
     line.note(f"{identifier} is deleted from {domain}")
 
 
@@ -80,11 +82,13 @@ def schema() -> None:
 def add_schema(line: CommandLine, *, name: str, file: Path, domain: str, issuer: str, unsigned: bool) -> None:
     """Add a JSON Schema, of draft-07 or 2020-12, from a file; prints its schemaId."""
     try:
-        content = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        content: JSON = json.loads(file.read_bytes())
+    except OSError as error:
         raise StartError(f"{file}: {error}") from error
-    made = line.call("schema.add", name=name, domain=domain, issuer=issuer, content=content, sign=not unsigned)
-    line.print(str(made))
+    except (ValueError, RecursionError):
+        raise StartError(f"{file}: the schema is no JSON") from None
+    body: Row = {"author": issuer, "name": name, "schema": content, "sign": not unsigned}
+    line.print(str(line.run("/api/v1/schema/createSchema", body, domain=domain)["id"]))
 
 
 @schema.command("list")
@@ -93,7 +97,7 @@ def add_schema(line: CommandLine, *, name: str, file: Path, domain: str, issuer:
 @click.pass_obj
 def list_schemas(line: CommandLine, *, domain: str, form: Form | None) -> None:
     """List the schemas of a domain."""
-    line.print_rows(pages(line, "schema.list", domain=domain), SCHEMAS, form)
+    line.print_rows(line.listed("/api/v1/credential/credentialSchemaList", None, domain=domain), SCHEMAS, form)
 
 
 @click.group()
@@ -108,7 +112,7 @@ def credential() -> None:
 @click.option("--holder", required=True, help="The holder's DID.")
 @click.option("--schema", "schema_id", type=int, required=True, help="The schemaId.")
 @click.option("--claim", "claims", multiple=True, metavar="NAME=VALUE", help="A claim; may be repeated.")
-@click.option("--expires", default="", help="An ISO 8601 time; never unless given.")
+@click.option("--expires", default="", help="Time of the expiry, ISO 8601; never without it.")
 @click.option("--password", metavar="-", help="- reads a password for the holder alone from standard input.")
 @click.pass_obj
 def issue(
@@ -126,22 +130,20 @@ def issue(
     """Issue a credential; prints its number."""
     if password not in (None, "-"):
         raise click.UsageError("--password takes - only: all users of a machine see its command lines")
-    said = {name: value for name, mark, value in (each.partition("=") for each in claims) if mark and name}
-    if len(said) != len(claims) or PASSWORD in said:
+    metadata: Row = {name: value for name, mark, value in (each.partition("=") for each in claims) if mark and name}
+    if len(metadata) != len(claims) or PASSWORD in metadata:
         raise click.UsageError("--claim is NAME=VALUE, each name once; a password comes with --password -")
     if password is not None:
-        said[PASSWORD] = line.read_secret("Password").decode("utf-8", "strict")
-    number = line.call(
-        "credential.issue",
-        name=name,
-        domain=domain,
-        issuer=issuer,
-        holder=holder,
-        schema_id=schema_id,
-        claims=dict[str, JSON](said),
-        expires=expires,
-    )
-    line.print(str(number))
+        metadata[PASSWORD] = line.read_secret("Password").decode("utf-8", "strict")
+    body: Row = {
+        "credentialName": name,
+        "issuerDid": issuer,
+        "holderDid": holder,
+        "schemaId": schema_id,
+        "metadata": metadata,
+        "expiry": expires,
+    }
+    line.print(str(line.run("/api/v1/credential/createCredential", body, domain=domain)["id"]))
 
 
 @credential.command("list")
@@ -150,23 +152,40 @@ def issue(
 @click.pass_obj
 def list_credentials(line: CommandLine, *, domain: str, form: Form | None) -> None:
     """List the credentials of a domain."""
-    line.print_rows(pages(line, "credential.list", domain=domain), CREDENTIALS, form)
+    found = line.listed("/api/v1/credential/credentialList", "credentials", domain=domain)
+    line.print_rows(found, CREDENTIALS, form)
 
 
 @credential.command()
-@click.argument("number", type=int, metavar="ID")
+@click.argument("number", metavar="ID")
 @_domain
 @click.pass_obj
-def show(line: CommandLine, *, number: int, domain: str) -> None:
+def show(line: CommandLine, *, number: str, domain: str) -> None:
     """Show a credential as a document, with its issuer's proof."""
-    line.print_json(line.call("credential.show", id=number, domain=domain))
+    _, document = _credential(line, number, domain)
+    line.print_json(document)
 
 
 @credential.command()
-@click.argument("number", type=int, metavar="ID")
+@click.argument("number", metavar="ID")
 @_domain
 @click.pass_obj
-def revoke(line: CommandLine, *, number: int, domain: str) -> None:
+def revoke(line: CommandLine, *, number: str, domain: str) -> None:
     """Revoke a credential, for good; its holder's sessions end where the domain says so."""
-    line.call("credential.revoke", id=number, domain=domain)
+    vcid, document = _credential(line, number, domain)
+    subject = document["credentialSubject"]
+    assert isinstance(subject, dict)  # noqa: S101  the service made it
+    line.run(
+        "/api/v1/credential/revokecredential",
+        {"vcid": vcid, "issuerDid": document["issuer"], "holderDid": subject["id"]},
+        domain=domain,
+    )
     line.note(f"credential {number} is revoked")
+
+
+def _credential(line: CommandLine, name: str, domain: str) -> tuple[JSON, Row]:
+    """Return the number of a credential of the domain, and its document. NotFound."""
+    found = line.run("/api/v1/credential/GetCredential", {"credentialId": name}, domain=domain)
+    document = found["credential"]
+    assert isinstance(document, dict)  # noqa: S101  the service made it
+    return found["id"], document

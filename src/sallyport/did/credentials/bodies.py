@@ -1,5 +1,6 @@
 """Requests and answers of the operations of credentials and schemas."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field, JsonValue
@@ -10,7 +11,7 @@ from sallyport.did.dids.bodies import Did, HolderDid, IssuerDid
 from sallyport.did.wallets.bodies import WalletId
 from sallyport.web.operation import Done
 from sallyport.web.paging import LONG, LongSize, PagedByNumber, TotalCount
-from sallyport.web.scope import DomainId, Flag, Id, Name, OfDomain, PlainText, ScopedIfGiven, Text
+from sallyport.web.scope import DomainId, Flag, Id, Name, OfDomain, PlainText, ScopedIfGiven, Text, Whole
 
 Expired = Annotated[bool, Field(description="Whether the expiry time of the credential is over.")]
 
@@ -127,6 +128,10 @@ class GetCredential(ScopedIfGiven):
     """Body of GetCredential."""
 
     credentialId: Name = Field(description="Identifier of the credential, urn:uuid:..., or its number in lists.")
+    domainId: Whole | None = Field(default=None, description="Id of the domain that has the credential. Absent: any.")
+
+    def claimed_domains(self) -> Sequence[int]:
+        return () if self.domainId is None else (self.domainId,)
 
 
 class CredentialDocument(Model):

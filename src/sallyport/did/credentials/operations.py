@@ -105,7 +105,7 @@ def _declare_reading(credentials: Operations, service: Credentials, clock: Clock
     async def get_credential(body: GetCredential, caller: Caller) -> CredentialDocument:
         """Return a credential as a document, with its issuer's proof; `proof.jws` is the same credential as a token. A
         wallet gets its own credentials alone."""
-        number, document = await service.document(caller, body.credentialId)
+        number, document = await service.document(caller, body.credentialId, body.domainId)
         return CredentialDocument(id=number, credential=document)
 
 

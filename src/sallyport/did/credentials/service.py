@@ -136,25 +136,17 @@ class Credentials:
 
         return await self._store.search(work)
 
-    async def document(self, caller: Caller, name: str) -> tuple[int, dict[str, JSON]]:
-        """A credential's number and its document, by its `urn:uuid:` or its number. NotFound, also for a wallet that
-        does not have it."""
+    async def document(self, caller: Caller, name: str, domain_id: int | None = None) -> tuple[int, dict[str, JSON]]:
+        """Return a credential's number and its document, by its `urn:uuid:` or its number. domain_id: of the
+        credential; None for any. NotFound, also for a wallet that does not have it."""
 
         def work(tx: Tx) -> tuple[int, dict[str, JSON]]:
             found = repo.of_tenant(tx, caller.tenant_id, name)
-            if found is None or (caller.role is Role.WALLET and not _has(tx, caller, found)):
+            if found is None or domain_id not in {None, found.domain_id}:
+                raise NotFound(NO_CREDENTIAL)
+            if caller.role is Role.WALLET and not _has(tx, caller, found):
                 raise NotFound(NO_CREDENTIAL)
             return found.id, repo.document(tx, found.id)
-
-        return await self._store.read(work)
-
-    async def of_domain(self, domain_id: int, credential_id: int) -> dict[str, JSON]:
-        """A credential's document, by its number. NotFound."""
-
-        def work(tx: Tx) -> dict[str, JSON]:
-            if repo.get(tx, domain_id, credential_id) is None:
-                raise NotFound(NO_CREDENTIAL)
-            return repo.document(tx, credential_id)
 
         return await self._store.read(work)
 
