@@ -34,7 +34,6 @@ from sallyport.inventory.clients import commands as client_commands
 from sallyport.inventory.devices import commands as device_commands
 from sallyport.inventory.sessions import commands as session_commands
 from sallyport.listen import commands as listen_commands
-from sallyport.passwords import commands as policy_commands
 from sallyport.store import commands as store_commands
 from sallyport.tenancy import commands as token_commands
 from sallyport.web.operation import Operation, Operations
@@ -153,7 +152,6 @@ def commands(app: App) -> Commands:
                 app.enrolment_link,
             ),
             directory_commands.commands(app.directory.directories, find_domain),
-            policy_commands.commands(app.policies, app.tenancy),
             event_commands.commands(app.events, app.domains.anywhere, now_us),
             listen_commands.commands(app.senders, lambda host: app.clients.table.find(host) is not None),
             store_commands.commands(app.copies, app.rotation),

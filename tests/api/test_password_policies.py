@@ -56,7 +56,8 @@ def add(tenant: Tenant, name: str = "p", **fields: Any) -> int:
     """A policy; its id."""
     answer = done(send(tenant, ADD, {"policyName": name, **fields}))
     policy = next(each for each in listed(tenant) if each["policyName"] == name)
-    assert answer == {"code": 200, "message": f"password policy {policy['policyId']} is added"}
+    added = {"policyId": policy["policyId"], "message": f"password policy {policy['policyId']} is added"}
+    assert answer == {"code": 200, **added}
     assert isinstance(policy["policyId"], int)
     return int(policy["policyId"])
 
@@ -91,10 +92,10 @@ def test_the_fields_of_a_policy(tenant: Tenant) -> None:
     given = {name: int(value) for name, value in library.items()} | {"usercheck": True}
     second = add(tenant, "pam", **given, minLen=8, templateName=7, allowSpecial=None)
     assert listed(tenant) == listed(tenant, LIST_TOO) == [
-        {**INTERFACE, **LIBRARY, "policyId": first},
+        {**INTERFACE, **LIBRARY, "policyId": first, "instanceIds": []},
         {
-            **dict.fromkeys(INTERFACE, ""), **library, "policyId": second, "policyName": "pam", "minLen": "8",
-            "templateName": "7",
+            **dict.fromkeys(INTERFACE, ""), **library, "instanceIds": [], "policyId": second, "policyName": "pam",
+            "minLen": "8", "templateName": "7",
         },
     ]  # fmt: skip
 
@@ -166,7 +167,8 @@ def test_malformed_fields_are_refused(tenant: Tenant, field: str, values: tuple[
             assert problem(answer) == (400, f"invalid {field}")
             assert [each["field"].rpartition(".")[2] for each in answer.json()["errors"]] == [field]
             assert "hunter2" not in answer.text
-    assert listed(tenant) == [{**dict.fromkeys(INTERFACE, ""), **LIBRARY, "policyName": "p", "policyId": policy}]
+    empty = {**dict.fromkeys(INTERFACE, ""), **LIBRARY, "instanceIds": []}
+    assert listed(tenant) == [{**empty, "policyName": "p", "policyId": policy}]
 
 
 def test_lengths_that_exclude_each_other(tenant: Tenant) -> None:
@@ -197,11 +199,11 @@ def test_an_update_keeps_and_clears(tenant: Tenant, method: str) -> None:
     assert (first["policyName"], first["minLen"]) == ("One", "6")
     assert second == {
         **INTERFACE, **LIBRARY, "policyId": two, "policyName": "Other", "minLen": "", "firstChar": "",
-        "allowUpperLower": "no", "allowSpecial": "",
+        "allowUpperLower": "no", "allowSpecial": "", "instanceIds": [],
     }  # fmt: skip
     alone = {"policyId": two, **dict.fromkeys([*INTERFACE, *LIBRARY], "")}
     assert done(send(tenant, UPDATE, alone, method)) == ["password policy updated"]
-    assert listed(tenant)[1] == {**alone, "policyName": "Other"}
+    assert listed(tenant)[1] == {**alone, "policyName": "Other", "instanceIds": []}
 
 
 @pytest.mark.parametrize(("path", "method"), [(UPDATE, "POST"), (UPDATE, "PUT"), (DELETE, "DELETE")])
@@ -246,6 +248,7 @@ def test_policies_are_assigned(world: World, tenant: Tenant) -> None:
         "code": 200, "message": "policy assignments updated",
     }  # fmt: skip
     assign(tenant, policy, web, data, web)
+    assert listed(tenant)[0]["instanceIds"] == [web, data]
     remove = [{"policyId": policy, "instanceId": each, "action": "Remove"} for each in (web, web)]
     done(send(tenant, ASSIGN, remove))
     assert (listed(tenant, machineIds=[web]), len(listed(tenant, machineIds=[data]))) == ([], 1)

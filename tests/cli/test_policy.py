@@ -47,7 +47,8 @@ def test_add_prints_the_id_alone(service: Service) -> None:
     """Standard output is the policyId and a line end; the list has it, in this tenant alone."""
     added = service.program("policy", "add", "printed", *TENANT)
     assert (added.returncode, added.stderr) == (0, "")
-    assert added.stdout == f"{policies(service)['printed']['id']}\n"
+    assert added.stdout == f"{policies(service)['printed']['policyId']}\n"
+    service.call("tenant.add", org=9, tenant=4)
     assert policies(service, *OTHER_TENANT) == {}
 
 
@@ -56,14 +57,14 @@ def test_every_option_is_kept_and_cleared(service: Service) -> None:
     options = [text for pair in zip((f"--{name}" for name in RULES), VALUES, strict=True) for text in pair]
     policy = add(service, "all", *options)
     kept = {"policyName": "all", **dict(zip(RULES.values(), VALUES, strict=True))}
-    assert policies(service)["all"] == {"id": int(policy), **kept, "instances": []}
+    assert policies(service)["all"] == {"policyId": int(policy), **kept, "instanceIds": []}
     assert "minLen=8 maxLen=16 firstChar=digit" in service.ok("policy", "list", *TENANT)
     service.ok("policy", "update", policy, *TENANT, "--name", "few", "--min-len", "9", "--max-len", "")
     changed = {**kept, "policyName": "few", "minLen": "9", "maxLen": ""}
-    assert policies(service)["few"] == {"id": int(policy), **changed, "instances": []}
+    assert policies(service)["few"] == {"policyId": int(policy), **changed, "instanceIds": []}
     service.ok("policy", "update", policy, *TENANT, *[each for name in RULES for each in (f"--{name}", "")])
     empty = {"policyName": "few", **dict.fromkeys(RULES.values(), "")}
-    assert policies(service)["few"] == {"id": int(policy), **empty, "instances": []}
+    assert policies(service)["few"] == {"policyId": int(policy), **empty, "instanceIds": []}
 
 
 def test_policies_are_assigned(service: Service, machine: str) -> None:
@@ -71,9 +72,9 @@ def test_policies_are_assigned(service: Service, machine: str) -> None:
     one, two = add(service, "one"), add(service, "two")
     for policy in (one, two, two):
         service.ok("policy", "assign", policy, machine, *TENANT)
-    assert [policies(service)[name]["instances"] for name in ("one", "two")] == [[int(machine)], [int(machine)]]
+    assert [policies(service)[name]["instanceIds"] for name in ("one", "two")] == [[int(machine)], [int(machine)]]
     service.ok("policy", "unassign", one, machine, *TENANT)
-    assert policies(service)["one"]["instances"] == []
+    assert policies(service)["one"]["instanceIds"] == []
     service.ok("policy", "unassign", two, machine, *TENANT)
 
 
@@ -139,4 +140,4 @@ def test_without_a_service(stopped: RunningService) -> None:
     """Policies can be made where the service is down, too."""
     policy = add(stopped, "early", "--minclass", "3")
     kept = policies(stopped)["early"]
-    assert (kept["id"], kept["minclass"]) == (int(policy), "3")
+    assert (kept["policyId"], kept["minclass"]) == (int(policy), "3")

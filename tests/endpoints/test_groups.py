@@ -9,7 +9,6 @@ from sallyport.endpoints.groups.service import Groups
 from sallyport.endpoints.instances.instance import NewInstance
 from sallyport.endpoints.membership import MAX_PAIRS, Action
 from sallyport.endpoints.service import EndpointUsers, Missing
-from sallyport.passwords.model import PolicyFields
 from sallyport.store.search import Stretch
 from tests.areas import Areas
 from tests.endpoints import trail
@@ -135,9 +134,9 @@ async def test_deleting_is_all_or_nothing(areas: Areas) -> None:
 async def test_a_credential_policy_changes_in_part(areas: Areas) -> None:
     """What is not said stays, and its id too; the password policy must be the tenant's, and goes when it is deleted."""
     group = await areas.groups.add(areas.domain, NewGroup("g"))
-    password_policy = await areas.policies.add(areas.tenant, PolicyFields(policyName="p"))
+    password_policy = await areas.policies.add(areas.tenant, {"policyName": "p"})
     other_tenant = await areas.tenancy.ensure_tenant(2, 2)
-    foreign = await areas.policies.add(other_tenant, PolicyFields(policyName="p"))
+    foreign = await areas.policies.add(other_tenant, {"policyName": "p"})
     for unknown in (foreign, 10**9):
         with pytest.raises(NotFound):
             await areas.groups.set_credential_policy(areas.domain, group, {"policy_id": unknown})

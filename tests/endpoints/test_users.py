@@ -13,7 +13,7 @@ from sallyport.endpoints.service import EndpointUsers
 from sallyport.endpoints.users.account import Removal, UserChange, UserQuery, WalletAssignment
 from sallyport.endpoints.users.importing import import_rows
 from sallyport.endpoints.users.service import Users, WalletChange
-from sallyport.passwords.model import AssignPolicy, PolicyFields
+from sallyport.passwords.policy import Assignment
 from sallyport.store.model import Tx
 from tests.areas import Areas
 from tests.endpoints import trail
@@ -37,8 +37,8 @@ async def listed(areas: Areas, **fields: object) -> tuple[list[str], int]:
 async def strict_machine(areas: Areas, name: str = "strict") -> int:
     """An instance whose policy asks for twelve characters."""
     machine = await areas.instances.add(areas.domain, NewInstance(name))
-    policy = await areas.policies.add(areas.tenant, PolicyFields(policyName=name, minLen="12"))
-    await areas.policies.assign(areas.tenant, [AssignPolicy(policyId=policy, instanceId=machine)])
+    policy = await areas.policies.add(areas.tenant, {"policyName": name, "minLen": "12"})
+    await areas.policies.assign(areas.tenant, [Assignment(policy, machine)])
     return machine
 
 
@@ -121,7 +121,7 @@ async def test_a_password_meets_the_policies_of_its_machines(areas: Areas) -> No
 
 async def test_a_password_meets_the_policies_of_its_groups(areas: Areas) -> None:
     """Of the policy that a group's credential policy names, without any machine; in an import with the group too."""
-    policy = await areas.policies.add(areas.tenant, PolicyFields(policyName="long", minLen="12"))
+    policy = await areas.policies.add(areas.tenant, {"policyName": "long", "minLen": "12"})
     group = await areas.groups.add(areas.domain, NewGroup("g"))
     await areas.groups.set_credential_policy(areas.domain, group, {"policy_id": policy})
     ann = await areas.accounts.add(areas.domain, UserChange("ann", password=b"hunter2"))

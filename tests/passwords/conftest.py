@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from sallyport.base.wire import JSON
-from sallyport.passwords.model import AssignPolicy, Policy, PolicyFields
+from sallyport.passwords.bodies import AssignPolicy, PolicyFields
+from sallyport.passwords.policy import Policy
 from sallyport.passwords.service import PasswordPolicies
 from sallyport.web.paging import Page
 from tests.areas import Areas, areas, clock
@@ -27,13 +27,15 @@ class Desk:
 
     async def add(self, name: str = "p", tenant: int = 0, **fields: object) -> int:
         """A policy of ours, or of `tenant`."""
-        given = PolicyFields.model_validate({"policyName": name, **fields})
+        given = change(policyName=name, **fields)
         return await self.policies.add(tenant or self.ours, given)
 
     async def assign(self, policy: int, *machines: int, action: str = "add", tenant: int = 0) -> None:
         """Assign a policy of ours to machines, or take it off."""
         entries = [{"policyId": policy, "instanceId": each, "action": action} for each in machines]
-        await self.policies.assign(tenant or self.ours, [AssignPolicy.model_validate(each) for each in entries])
+        await self.policies.assign(
+            tenant or self.ours, [AssignPolicy.model_validate(each).assignment for each in entries]
+        )
 
     async def all(self, tenant: int = 0) -> list[Policy]:
         """All policies of ours, or of `tenant`."""
@@ -51,9 +53,9 @@ def _entry(*, action: str, tenant_id: int, target: str, changes: str) -> tuple[s
     return action, tenant_id, target, changes
 
 
-def change(**fields: JSON) -> PolicyFields:
-    """What an update gives."""
-    return PolicyFields.model_validate(fields)
+def change(**fields: object) -> dict[str, str]:
+    """Return the fields that a request gives, as they are stored."""
+    return PolicyFields.model_validate(fields).given()
 
 
 @pytest.fixture

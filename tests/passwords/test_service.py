@@ -8,6 +8,7 @@ import pytest
 from sallyport.base.errors import Conflict, Invalid, NotFound
 from sallyport.base.limits import DEFAULTS
 from sallyport.passwords import repo
+from sallyport.passwords.policy import values
 from sallyport.passwords.service import MAX_ENTRIES, PasswordPolicies
 from sallyport.store.model import Tx
 from sallyport.web.paging import Page
@@ -25,7 +26,7 @@ async def test_policies_are_listed(desk: Desk) -> None:
     ids = [await desk.add(f"p{number}") for number in range(5)]
     await desk.add("theirs", desk.theirs)
     assert [each.id for each in await desk.all()] == ids
-    assert [each.fields.policyName for each in await desk.all(desk.theirs)] == ["theirs"]
+    assert [each.name for each in await desk.all(desk.theirs)] == ["theirs"]
     found, total = await desk.policies.page(desk.ours, Page(3, 2))
     assert ([each.id for each in found], total) == (ids[3:5], 5)
     assert await desk.policies.page(desk.ours, Page(10**15, 10)) == ([], 5)
@@ -46,7 +47,7 @@ async def test_the_policies_of_machines_are_listed(desk: Desk) -> None:
     for machines in ([7], [1, 7], [99]):
         with pytest.raises(NotFound):
             await desk.policies.page(desk.ours, Page(0, 10), machines)
-    assert await desk.policies.machines([one, two, three]) == [[2], [1, 2], []]
+    assert await desk.policies.instances([one, two, three], 1000) == [[2], [1, 2], []]
 
 
 async def test_a_name_is_one_policys(desk: Desk) -> None:
@@ -61,14 +62,14 @@ async def test_a_name_is_one_policys(desk: Desk) -> None:
     await desk.policies.update(desk.ours, [(one, change(policyName="STRONG"))])
     await desk.policies.delete(desk.ours, [one])
     await desk.policies.update(desk.ours, [(other, change(policyName="strong"))])
-    assert [each.fields.policyName for each in await desk.all()] == ["strong"]
+    assert [each.name for each in await desk.all()] == ["strong"]
 
 
 async def test_an_empty_name_keeps_the_name(desk: Desk) -> None:
     """A policy always has a name: an empty one in an update changes nothing."""
     ids = [await desk.add("a"), await desk.add("b")]
     await desk.policies.update(desk.ours, [(each, change(policyName="")) for each in ids])
-    assert [each.fields.policyName for each in await desk.all()] == ["a", "b"]
+    assert [each.name for each in await desk.all()] == ["a", "b"]
 
 
 async def test_an_update_keeps_and_clears(desk: Desk) -> None:
@@ -77,10 +78,10 @@ async def test_an_update_keeps_and_clears(desk: Desk) -> None:
     two = await desk.add("two", minLen="8")
     await desk.policies.update(desk.ours, [(one, change(minLen="", maxrepeat=2)), (two, change(minLen=9))])
     first, second = await desk.all()
-    assert first.fields.model_dump(exclude_defaults=True) == {
+    assert values(first.fields) == {
         "policyName": "one", "maxLen": "12", "dcredit": "-1", "templateName": "t", "maxrepeat": "2",
     }  # fmt: skip
-    assert second.fields.minLen == "9"
+    assert second.fields["minLen"] == "9"
     for refused, error in ((change(minLen="13"), Invalid), (change(policyName="two"), Conflict)):
         with pytest.raises(error):
             await desk.policies.update(desk.ours, [(two, change(minLen="7")), (one, refused)])
@@ -107,7 +108,7 @@ async def test_policies_are_deleted(desk: Desk) -> None:
             await desk.policies.delete(desk.ours, [one, wrong])
     assert await failed(desk, 1, "abc") == ["minLen"]
     deleted = await desk.policies.delete(desk.ours, [two, one, two])
-    assert [each.policyName for each in deleted] == ["two", "one"]
+    assert [each["policyName"] for each in deleted] == ["two", "one"]
     assert await desk.all() == []
     assert await failed(desk, 1, "abc") == ["minlen", "minclass"]
     assert [each.id for each in await desk.all(desk.theirs)] == [theirs]
@@ -145,8 +146,8 @@ async def test_another_tenants_do_not_exist(desk: Desk) -> None:
         await desk.policies.update(desk.ours, [(theirs, change(minLen="1"))])
     with pytest.raises(NotFound):
         await desk.policies.validate(desk.ours, 7, "", "x")
-    assert await desk.policies.machines([ours, theirs]) == [[], []]
-    assert [each.fields.minLen for each in await desk.all(desk.theirs)] == [""]
+    assert await desk.policies.instances([ours, theirs], 1000) == [[], []]
+    assert [each.fields["minLen"] for each in await desk.all(desk.theirs)] == [""]
 
 
 async def test_all_policies_of_a_machine_apply(desk: Desk) -> None:
@@ -182,7 +183,7 @@ async def test_what_holds_for_a_user_of_machines(desk: Desk) -> None:
     assert await check(1, policies=[named, longer]) == ["minLen", "usercheck"]
     await desk.areas.store.write(lambda tx: repo.forget_instance(tx, 1))
     assert await check(1, 2) == ["usercheck"]
-    assert await desk.policies.machines([longer, named]) == [[], [2]]
+    assert await desk.policies.instances([longer, named], 1000) == [[], [2]]
 
 
 async def test_every_change_is_in_the_trail(desk: Desk) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sallyport.base.config import DEFAULT_FILE, Settings, load
-from sallyport.base.errors import NotFound, Refused, StartError
+from sallyport.base.errors import FieldError, Invalid, NotFound, Refused, StartError
 from sallyport.base.wire import JSON, Row
 
 if TYPE_CHECKING:
@@ -92,8 +92,12 @@ class Connection:
 
 def _result(answer: Row) -> JSON:
     if "error" in answer:
+        message, fields = str(answer["error"]), answer["fields"]
+        if isinstance(fields, list) and fields:
+            wrong = [each for each in fields if isinstance(each, dict)]
+            raise Invalid(message, tuple(FieldError(str(each["field"]), str(each["message"])) for each in wrong))
         kind = NotFound if answer["status"] == NotFound.status else Refused
-        raise kind(str(answer["error"]))
+        raise kind(message)
     return answer.get("result")
 
 

@@ -44,7 +44,7 @@ class Line:
         domains: Sequence[str] | None = None,
     ) -> "Row":
         answer = self._answer(path, body, domain, domains)
-        if isinstance(answer, str):
+        if isinstance(answer, str | list):
             return {"message": answer}
         if not isinstance(answer, dict):
             raise _other_version(path)

@@ -14,7 +14,7 @@ import trio
 
 from sallyport.base import log
 from sallyport.base.config import Settings
-from sallyport.base.errors import NotFound, Refused
+from sallyport.base.errors import Invalid, NotFound, Refused
 from sallyport.base.wire import JSON, Row
 from sallyport.build import build
 from sallyport.commands import Requests
@@ -42,6 +42,8 @@ class Local:
         try:
             result = trio.from_thread.run(self._requests.run, asked, user_name(os.geteuid()), trio_token=self._trio)
         except Refused as error:
+            if isinstance(error, Invalid):
+                raise Invalid(told(error), error.fields) from error
             kind = NotFound if isinstance(error, NotFound) else Refused
             raise kind(told(error)) from error
         except (trio.RunFinishedError, trio.Cancelled):

@@ -12,7 +12,7 @@ import os
 import pwd
 import socket
 import struct
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
@@ -20,7 +20,7 @@ from typing import TypeAlias
 import structlog
 import trio
 
-from sallyport.base.errors import Invalid, Refused, SallyportError, StartError
+from sallyport.base.errors import FieldError, Invalid, Refused, SallyportError, StartError
 from sallyport.base.ids import new_error_id
 
 MAX_MESSAGE = 16 << 20
@@ -126,7 +126,7 @@ async def _answer(run: Run, line: bytes, user: str) -> bytes:
     try:
         return b'{"result": ' + await run(asked, user) + b"}"
     except Refused as error:
-        return _error(told(error), error.status)
+        return _error(told(error), error.status, error.fields if isinstance(error, Invalid) else ())
     except SallyportError as error:
         return _error(str(error), 503)
     except Exception:
@@ -135,8 +135,9 @@ async def _answer(run: Run, line: bytes, user: str) -> bytes:
         return _error(f"internal error {error_id}, see the log of the service", 500)
 
 
-def _error(message: str, status: int) -> bytes:
-    return json.dumps({"error": message, "status": status}).encode()
+def _error(message: str, status: int, fields: Sequence[FieldError] = ()) -> bytes:
+    wrong = [{"field": each.field, "message": each.message} for each in fields]
+    return json.dumps({"error": message, "status": status, "fields": wrong}).encode()
 
 
 def told(error: Refused) -> str:

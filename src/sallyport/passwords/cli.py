@@ -1,4 +1,4 @@
-"""`sallyport policy`: what the passwords of endpoint machines must be like."""
+"""`sallyport policy`: password policies of endpoint machines."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -7,11 +7,13 @@ from typing import TypeVar
 import click
 
 from sallyport.base.command import CommandLine, Form
+from sallyport.base.errors import Invalid
 from sallyport.base.wire import JSON, Row
 
-COLUMNS = ("id", "name", "template", "rules", "instances")
+COLUMNS = ("policyId", "policyName", "templateName", "rules", "instanceIds")
+PATH = "/api/v1/instances"
 NUMBER = click.IntRange(min=1)
-# The options and the fields that they are: those of the interface, then libpwquality's under its own names.
+# Fields by their options: those of the interface, then libpwquality's under its own names.
 FIELDS = {
     "template": "templateName",
     "min-len": "minLen",
@@ -32,26 +34,26 @@ FIELDS = {
     "usercheck": "usercheck",
 }
 _HELP = {
-    "template": "Name of the template that it was made from.",
+    "template": "Name of the template that the policy was made from.",
     "min-len": "Fewest characters.",
     "max-len": "Most characters.",
-    "first-char": "What it begins with: uppercase, lowercase or digit.",
-    "allow-upper-lower": "Whether both letter cases may stand in one password: yes or no.",
-    "allow-special": "Whether it may have special characters: yes or no.",
-    "allow-numeric": "Whether it may have digits: yes or no.",
+    "first-char": "First character: uppercase, lowercase or digit.",
+    "allow-upper-lower": "Whether one password may have letters of both cases: yes or no.",
+    "allow-special": "Whether special characters are allowed: yes or no.",
+    "allow-numeric": "Whether digits are allowed: yes or no.",
 }
 
 CommandT = TypeVar("CommandT", bound=Callable[..., object])
 
 
 def _of_tenant(work: CommandT) -> CommandT:
-    """The options that say whose policies are meant."""
+    """Add the options that select the tenant."""
     work = click.option("--tenant", type=NUMBER, required=True, help="tenantId of the policy.")(work)
     return click.option("--org", type=NUMBER, required=True, help="orgId of the policy.")(work)
 
 
 def _described(work: CommandT) -> CommandT:
-    """The options that add and update share; an empty value takes away."""
+    """Add the options that add and update share."""
     for name, field in reversed(FIELDS.items()):
         work = click.option(f"--{name}", field, help=_HELP.get(name, "As in pwquality.conf(5)."))(work)
     return work
@@ -59,7 +61,7 @@ def _described(work: CommandT) -> CommandT:
 
 @click.group()
 def policy() -> None:
-    """Password policies: what the passwords of endpoint machines must be like."""
+    """Password policies of endpoint machines."""
 
 
 @policy.command()
@@ -68,9 +70,9 @@ def policy() -> None:
 @_described
 @click.pass_obj
 def add(line: CommandLine, /, *, name: str, org: int, tenant: int, **given: str | None) -> None:
-    """Add a policy and print its policyId. What is not given demands nothing."""
-    made = line.call("policy.add", org=org, tenant=tenant, policyName=name, **_fields(given))
-    line.print(str(made))
+    """Add a policy and print its policyId. An absent option demands nothing."""
+    body = {"policyName": name, **_fields(given)}
+    line.print(str(line.run(f"{PATH}/addPasswordPolicy", {**_scope(org, tenant), **body})["policyId"]))
 
 
 @policy.command()
@@ -82,8 +84,9 @@ def add(line: CommandLine, /, *, name: str, org: int, tenant: int, **given: str 
 def update(
     line: CommandLine, /, *, policy_id: int, name: str | None, org: int, tenant: int, **given: str | None
 ) -> None:
-    """Change a policy. What is not given stays, an empty value takes it away, as in --minlen ''."""
-    line.call("policy.update", org=org, tenant=tenant, policy=policy_id, **_fields({"policyName": name, **given}))
+    """Change a policy. An absent option keeps its value, an empty one clears it, as in --minlen ''."""
+    body = {"policyId": policy_id, **_fields({"policyName": name, **given})}
+    line.run(f"{PATH}/updatePasswordPolicy", [{**_scope(org, tenant), **body}])
     line.note(f"policy {policy_id} is changed")
 
 
@@ -93,7 +96,7 @@ def update(
 @click.pass_obj
 def list_(line: CommandLine, *, org: int, tenant: int, form: Form | None) -> None:
     """List the policies of a tenant."""
-    rows = line.rows("policy.list", org=org, tenant=tenant)
+    rows = line.listed(f"{PATH}/listAllPasswordPolicy", "passwordPolicies", _scope(org, tenant))
     line.print_rows(rows if form == "json" else map(_shown, rows), COLUMNS, form)
 
 
@@ -102,9 +105,10 @@ def list_(line: CommandLine, *, org: int, tenant: int, form: Form | None) -> Non
 @_of_tenant
 @click.pass_obj
 def remove(line: CommandLine, *, policy_ids: tuple[int, ...], org: int, tenant: int) -> None:
-    """Remove policies, all or none; they apply to no machine any more."""
-    removed = line.call("policy.remove", org=org, tenant=tenant, policies=list(policy_ids))
-    line.note(f"{removed} policies removed")
+    """Remove policies and their assignments, all or none."""
+    body = [{**_scope(org, tenant), "policyId": each} for each in policy_ids]
+    line.run(f"{PATH}/deletePasswordPolicy", body)
+    line.note(f"{len(set(policy_ids))} policies removed")
 
 
 @policy.command()
@@ -113,8 +117,8 @@ def remove(line: CommandLine, *, policy_ids: tuple[int, ...], org: int, tenant: 
 @_of_tenant
 @click.pass_obj
 def assign(line: CommandLine, *, policy_id: int, instance_ids: tuple[int, ...], org: int, tenant: int) -> None:
-    """Assign a policy to machines, beside those that they have."""
-    line.call("policy.assign", org=org, tenant=tenant, policy=policy_id, instances=list(instance_ids))
+    """Assign a policy to machines, in addition to their other policies."""
+    _assign(line, policy_id, instance_ids, "add", _scope(org, tenant))
     line.note(f"policy {policy_id} is assigned")
 
 
@@ -125,14 +129,14 @@ def assign(line: CommandLine, *, policy_id: int, instance_ids: tuple[int, ...], 
 @click.pass_obj
 def unassign(line: CommandLine, *, policy_id: int, instance_ids: tuple[int, ...], org: int, tenant: int) -> None:
     """Take a policy off machines."""
-    line.call("policy.unassign", org=org, tenant=tenant, policy=policy_id, instances=list(instance_ids))
+    _assign(line, policy_id, instance_ids, "remove", _scope(org, tenant))
     line.note(f"policy {policy_id} is taken off")
 
 
 @policy.command()
 @click.argument("instance_id", type=NUMBER)
 @_of_tenant
-@click.option("--user", default="", help="Whose password it is to be.")
+@click.option("--user", default="", help="Login name of the user.")
 @click.option("--password", metavar="-", help="- reads the first line of standard input; else it is asked for.")
 @click.option("--json", "form", flag_value="json", help="As JSON.")
 @click.pass_obj
@@ -146,15 +150,20 @@ def validate(
     password: str | None,
     form: Form | None,
 ) -> None:
-    """Tell which rules of a machine's policies a password does not meet; exit code 1 where there are any."""
+    """Show the rules of a machine's policies that a password does not meet; exit code 1 if there are any."""
     if password not in (None, "-"):
         raise click.UsageError("--password takes - only: all users of a machine see its command lines")
     if password is None and not sys.stdin.isatty():
         raise click.UsageError("--password - reads the password from standard input, which is no terminal")
     octets = line.read_secret("Password", confirm=False)
-    failed = line.rows(
-        "policy.validate", org=org, tenant=tenant, instance=instance_id, user=user, password=octets.hex()
-    )
+    body: Row = {"machineId": instance_id, "userName": user, "password": {"hex": octets.hex()}}
+    failed: list[Row] = []
+    try:
+        line.run(f"{PATH}/validatePolicy", {**_scope(org, tenant), **body})
+    except Invalid as error:
+        failed = [{"rule": each.field, "message": each.message} for each in error.fields]
+        if not failed:
+            raise
     if failed or form:
         line.print_rows(failed, ("rule", "message"), form)
     if failed:
@@ -162,18 +171,20 @@ def validate(
     line.note("the password meets the policy")
 
 
+def _assign(line: CommandLine, policy_id: int, instance_ids: tuple[int, ...], action: str, scope: Row) -> None:
+    entries = [{**scope, "policyId": policy_id, "instanceId": each, "action": action} for each in instance_ids]
+    line.run(f"{PATH}/assignPolicyToMachine", entries)
+
+
+def _scope(org: int, tenant: int) -> Row:
+    return {"orgId": org, "tenantId": tenant}
+
+
 def _fields(given: Mapping[str, str | None]) -> dict[str, JSON]:
     return {field: value for field, value in given.items() if value is not None}
 
 
 def _shown(row: Row) -> Row:
-    """A policy as a line of a table: only the rules that have a value."""
+    """Return a policy as a row of a table: only the rules that have a value."""
     rules = [f"{field}={row[field]}" for field in FIELDS.values() if row[field] and field != "templateName"]
-    machines = row["instances"]
-    return {
-        "id": row["id"],
-        "name": row["policyName"],
-        "template": row["templateName"],
-        "rules": " ".join(rules) or "none",
-        "instances": ", ".join(map(str, machines)) if isinstance(machines, list) else "",
-    }
+    return {**row, "rules": " ".join(rules) or "none"}

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Sequence
 
 from sallyport.base.errors import Conflict, NotFound
-from sallyport.passwords.model import PasswordPolicy, Policy
+from sallyport.passwords.policy import Fields, Policy, complete
 from sallyport.store.model import Tx
 from sallyport.store.slices import delete_slice
 from sallyport.web.paging import Page
@@ -17,7 +17,7 @@ _COLUMNS = "id, fields"
 
 
 def _policy(*, id: int, fields: str) -> Policy:
-    return Policy(id, PasswordPolicy.model_validate_json(fields))
+    return Policy(id, complete(json.loads(fields)))
 
 
 def _id(*, id: int) -> int:
@@ -25,13 +25,13 @@ def _id(*, id: int) -> int:
 
 
 def find(tx: Tx, tenant_id: int, policy_id: int) -> Policy | None:
-    """A tenant's policy, or None."""
+    """Return a tenant's policy, or None."""
     sql = f"select {_COLUMNS} from password_policies where id = :id and tenant_id = :tenant"
     return tx.one(_policy, sql, id=policy_id, tenant=tenant_id)
 
 
 def get(tx: Tx, tenant_id: int, policy_id: int) -> Policy:
-    """A tenant's policy. NotFound."""
+    """Return a tenant's policy. NotFound."""
     found = find(tx, tenant_id, policy_id)
     if found is None:
         raise NotFound(NOT_FOUND)
@@ -39,7 +39,7 @@ def get(tx: Tx, tenant_id: int, policy_id: int) -> Policy:
 
 
 def page(tx: Tx, tenant_id: int, page: Page) -> tuple[list[Policy], int]:
-    """One page of a tenant's policies, ordered by id, and how many there are."""
+    """Return one page of a tenant's policies, ordered by id, and how many there are."""
     found = tx.all(
         _policy,
         f"select {_COLUMNS} from password_policies where tenant_id = :tenant order by id limit :limit offset :offset",
@@ -55,33 +55,33 @@ def _count(tx: Tx, tenant_id: int) -> int:
 
 
 def ids_of(tx: Tx, instance_ids: Iterable[int]) -> list[int]:
-    """The policies that are assigned to any of these machines, by ids in order, each once."""
+    """Return the ids of the policies that are assigned to any of these machines, in order, each once."""
     sql = "select policy_id as id from policy_instances where instance_id = :instance"
     return sorted({found for each in instance_ids for found in tx.all(_id, sql, instance=each)})
 
 
-def fields_of(tx: Tx, policy_ids: Iterable[int]) -> list[PasswordPolicy]:
-    """What policies demand that are known to be there."""
+def fields_of(tx: Tx, policy_ids: Iterable[int]) -> list[Fields]:
+    """Return the fields of policies; deleted ones are left out."""
     sql = f"select {_COLUMNS} from password_policies where id = :id"
     return [found.fields for each in policy_ids if (found := tx.one(_policy, sql, id=each)) is not None]
 
 
-def instances_of(tx: Tx, policy_id: int) -> list[int]:
-    """The machines that a policy is assigned to, by ids in order."""
-    sql = "select instance_id as id from policy_instances where policy_id = :policy order by instance_id"
-    return tx.all(_id, sql, policy=policy_id)
+def instances_of(tx: Tx, policy_id: int, limit: int) -> list[int]:
+    """Return the ids of the first machines that a policy is assigned to, in order."""
+    sql = "select instance_id as id from policy_instances where policy_id = :policy order by instance_id limit :limit"
+    return tx.all(_id, sql, policy=policy_id, limit=limit)
 
 
-def add(tx: Tx, tenant_id: int, fields: PasswordPolicy, at: int) -> int:
+def add(tx: Tx, tenant_id: int, fields: Fields, at: int) -> int:
     """Return the new policy's id. Conflict: the name is taken."""
-    _must_be_free(tx, tenant_id, fields.policyName)
+    _must_be_free(tx, tenant_id, fields["policyName"])
     policy_id = tx.value(
         int,
         "insert into password_policies (tenant_id, name_key, fields, created_at, updated_at) "
         "values (:tenant, :key, :fields, :at, :at) returning id",
         tenant=tenant_id,
-        key=fields.policyName.casefold(),
-        fields=fields.model_dump_json(),
+        key=fields["policyName"].casefold(),
+        fields=json.dumps(dict(fields)),
         at=at,
     )
     assert policy_id is not None  # noqa: S101  an insert returns its row
@@ -89,13 +89,13 @@ def add(tx: Tx, tenant_id: int, fields: PasswordPolicy, at: int) -> int:
 
 
 def update(tx: Tx, tenant_id: int, policy: Policy, at: int) -> None:
-    """Keep what a tenant's policy is now. Conflict: another one has the name."""
-    _must_be_free(tx, tenant_id, policy.fields.policyName, but=policy.id)
+    """Store the fields of a tenant's policy. Conflict: another one has the name."""
+    _must_be_free(tx, tenant_id, policy.name, but=policy.id)
     tx.execute(
         "update password_policies set name_key = :key, fields = :fields, updated_at = :at "
         "where id = :id and tenant_id = :tenant",
-        key=policy.fields.policyName.casefold(),
-        fields=policy.fields.model_dump_json(),
+        key=policy.name.casefold(),
+        fields=json.dumps(dict(policy.fields)),
         at=at,
         id=policy.id,
         tenant=tenant_id,
@@ -103,14 +103,14 @@ def update(tx: Tx, tenant_id: int, policy: Policy, at: int) -> None:
 
 
 def _must_be_free(tx: Tx, tenant_id: int, name: str, *, but: int = 0) -> None:
-    """Two policies without a name do not share one."""
+    """Raise Conflict if another policy has the name; several may have none."""
     sql = "select id from password_policies where tenant_id = :tenant and name_key = :key and id <> :but"
     if name and tx.value(int, sql, tenant=tenant_id, key=name.casefold(), but=but) is not None:
         raise Conflict("the tenant has a password policy of this name")
 
 
 def take_off(tx: Tx, policy_ids: Sequence[int]) -> int:
-    """Take policies that are to be deleted off up to SLICE machines; how many."""
+    """Take policies that are to be deleted off up to SLICE machines; return how many."""
     condition = "policy_id in (select value from json_each(:ids))"
     return delete_slice(tx, "policy_instances", "policy_id, instance_id", condition, ids=json.dumps(list(policy_ids)))
 
@@ -121,17 +121,17 @@ def delete(tx: Tx, tenant_id: int, policy_id: int) -> None:
 
 
 def assign(tx: Tx, policy_id: int, instance_id: int) -> bool:
-    """Whether the machine did not have the policy before."""
+    """Assign a policy; return whether the machine did not have it before."""
     sql = "insert into policy_instances (policy_id, instance_id) values (:policy, :instance) on conflict do nothing"
     return tx.execute(sql, policy=policy_id, instance=instance_id) > 0
 
 
 def unassign(tx: Tx, policy_id: int, instance_id: int) -> bool:
-    """Whether the machine had the policy."""
+    """Take a policy off a machine; return whether the machine had it."""
     sql = "delete from policy_instances where policy_id = :policy and instance_id = :instance"
     return tx.execute(sql, policy=policy_id, instance=instance_id) > 0
 
 
 def forget_instance(tx: Tx, instance_id: int) -> int:
-    """Take up to SLICE policies off a machine that is to be deleted; how many."""
+    """Take up to SLICE policies off a machine that is to be deleted; return how many."""
     return delete_slice(tx, "policy_instances", "policy_id, instance_id", "instance_id = :i", i=instance_id)

@@ -1,4 +1,4 @@
-"""The rules of password policies: who may change which, and what holds for a machine."""
+"""The rules of password policies: changes, assignments, and the checks of passwords."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol
@@ -10,7 +10,7 @@ from sallyport.base.wire import JSON
 from sallyport.passwords import engine, repo
 from sallyport.passwords.contradictions import contradictions
 from sallyport.passwords.engine import Failure, Quality, Rules
-from sallyport.passwords.model import AssignPolicy, PasswordPolicy, Policy, PolicyFields
+from sallyport.passwords.policy import Assignment, Fields, Policy, complete, rules_of, values
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx
 from sallyport.store.slices import Slice, in_slices
@@ -19,17 +19,17 @@ from sallyport.web.paging import Page
 MAX_ENTRIES = 200
 """Of one request: logins wait for its transaction, up to 0.4 ms for each."""
 MOST_DEMANDED = 100
-"""Policies that an agent is told of one by one. What more of them demand is told as few that are stricter than all."""
+"""Policies in a state, one by one. More of them are merged into a few that are stricter than all."""
 
 
 class Instances(Protocol):
-    """Knows the endpoint machines."""
+    """The endpoint machines."""
 
     def exists(self, tx: Tx, tenant_id: int, instance_id: int) -> bool:
-        """Whether a tenant has this machine."""
+        """Return whether a tenant has this machine."""
 
 
-def _nobody(_tx: Tx, _policy_ids: Sequence[int]) -> int:
+def _nothing(_tx: Tx, _policy_ids: Sequence[int]) -> int:
     return 0
 
 
@@ -37,7 +37,7 @@ class PasswordPolicies:
     """The password policies of all tenants. deleted: a slice by ids of policies, which runs before they are deleted."""
 
     def __init__(
-        self, store: Store, instances: Instances, clock: Clock = now_us, *, deleted: Slice[Sequence[int]] = _nobody
+        self, store: Store, instances: Instances, clock: Clock = now_us, *, deleted: Slice[Sequence[int]] = _nothing
     ) -> None:
         self._store = store
         self._instances = instances
@@ -45,11 +45,11 @@ class PasswordPolicies:
         self._deleted = deleted
 
     def exists(self, tx: Tx, tenant_id: int, policy_id: int) -> bool:
-        """Whether a tenant has this policy."""
+        """Return whether a tenant has this policy."""
         return repo.find(tx, tenant_id, policy_id) is not None
 
     async def page(self, tenant_id: int, page: Page, instance_ids: Collection[int] = ()) -> tuple[list[Policy], int]:
-        """One page of a tenant's policies, ordered by id, and how many there are in all.
+        """Return one page of a tenant's policies, ordered by id, and how many there are in all.
 
         instance_ids: those that are assigned to any of these machines; without any, all. NotFound: no such machine.
         """
@@ -64,38 +64,38 @@ class PasswordPolicies:
 
         return await self._store.search(work)
 
-    async def machines(self, policy_ids: Sequence[int]) -> list[list[int]]:
-        """For each of these policies the machines that it is assigned to."""
-        return await self._store.read(lambda tx: [repo.instances_of(tx, each) for each in policy_ids])
+    async def instances(self, policy_ids: Sequence[int], limit: int) -> list[list[int]]:
+        """Return the first instances of each policy."""
+        return await self._store.search(lambda tx: [repo.instances_of(tx, each, limit) for each in policy_ids])
 
-    async def add(self, tenant_id: int, fields: PolicyFields) -> int:
-        """The new policy's id; it needs a name. Invalid; Conflict: the name is taken, or there are too many."""
-        made = _checked(PasswordPolicy.model_validate(fields.given()))
+    async def add(self, tenant_id: int, given: Fields) -> int:
+        """Add a policy, which needs a name; return its id. Invalid; Conflict: the name is taken, or too many."""
+        made = _checked(complete(given))
 
         def work(tx: Tx) -> int:
             policy_id = repo.add(tx, tenant_id, made, self._clock())
-            self._note(tx, "policy.add", tenant_id, Policy(policy_id, made), {}, made.values())
+            self._note(tx, "policy.add", tenant_id, Policy(policy_id, made), {}, values(made))
             return policy_id
 
         return await self._store.write(work)
 
-    async def update(self, tenant_id: int, changes: Sequence[tuple[int, PolicyFields]]) -> None:
-        """Change what is given of each policy, by id, all or none; the rest stays. NotFound, Invalid, Conflict."""
+    async def update(self, tenant_id: int, changes: Sequence[tuple[int, Fields]]) -> None:
+        """Change the given fields of policies, by id, all or none. NotFound, Invalid, Conflict."""
         _check_number(changes)
 
         def work(tx: Tx) -> None:
-            for policy_id, fields in changes:
+            for policy_id, given in changes:
                 old = repo.get(tx, tenant_id, policy_id)
-                new = Policy(policy_id, _checked(old.fields.model_copy(update=fields.given())))
+                new = Policy(policy_id, _checked({**old.fields, **given}))
                 if new != old:
                     repo.update(tx, tenant_id, new, self._clock())
-                    self._note(tx, "policy.update", tenant_id, new, old.fields.values(), new.fields.values())
+                    self._note(tx, "policy.update", tenant_id, new, values(old.fields), values(new.fields))
 
         await self._store.write(work)
 
-    async def delete(self, tenant_id: int, policy_ids: Sequence[int]) -> list[PasswordPolicy]:
-        """Delete policies, which also takes them off their machines; what they were. NotFound: nothing is changed if
-        one does not exist.
+    async def delete(self, tenant_id: int, policy_ids: Sequence[int]) -> list[Fields]:
+        """Delete policies and their assignments; return their fields. NotFound: nothing is changed if one does not
+        exist.
 
         A stop in the middle leaves all policies, assigned to fewer machines; see `in_slices`.
         """
@@ -104,34 +104,34 @@ class PasswordPolicies:
         def find(tx: Tx) -> list[Policy]:
             return [repo.get(tx, tenant_id, each) for each in dict.fromkeys(policy_ids)]
 
-        def end(tx: Tx, policies: list[Policy]) -> list[PasswordPolicy]:
+        def end(tx: Tx, policies: list[Policy]) -> list[Fields]:
             for policy in policies:
                 repo.delete(tx, tenant_id, policy.id)
-                self._note(tx, "policy.delete", tenant_id, policy, policy.fields.values(), {})
+                self._note(tx, "policy.delete", tenant_id, policy, values(policy.fields), {})
             return [policy.fields for policy in policies]
 
         slices = (lambda tx, _found: self._deleted(tx, policy_ids), lambda tx, _found: repo.take_off(tx, policy_ids))
         return await in_slices(self._store, find, slices, end)
 
-    async def assign(self, tenant_id: int, assignments: Sequence[AssignPolicy]) -> None:
-        """Assign policies to machines, or take them off, all or none. What holds already is no error. NotFound."""
+    async def assign(self, tenant_id: int, assignments: Sequence[Assignment]) -> None:
+        """Assign policies to machines, or take them off, all or none. A repeated assignment is no error. NotFound."""
         _check_number(assignments)
 
         def work(tx: Tx) -> None:
-            self._must_have(tx, tenant_id, {each.instanceId for each in assignments})
+            self._must_have(tx, tenant_id, {each.instance_id for each in assignments})
             for each in assignments:
-                policy = repo.get(tx, tenant_id, each.policyId)
-                machine: dict[str, JSON] = {"instanceId": each.instanceId}
-                if each.action == "add" and repo.assign(tx, policy.id, each.instanceId):
+                policy = repo.get(tx, tenant_id, each.policy_id)
+                machine: dict[str, JSON] = {"instanceId": each.instance_id}
+                if each.adds and repo.assign(tx, policy.id, each.instance_id):
                     self._note(tx, "policy.assign", tenant_id, policy, {}, machine)
-                elif each.action == "remove" and repo.unassign(tx, policy.id, each.instanceId):
+                elif not each.adds and repo.unassign(tx, policy.id, each.instance_id):
                     self._note(tx, "policy.unassign", tenant_id, policy, machine, {})
 
         await self._store.write(work)
 
     async def validate(self, tenant_id: int, instance_id: int, user_name: str, password: str) -> list[Failure]:
-        """What the policies of a machine find wrong with a password; with none assigned, what the guidance does.
-        NotFound: no such machine."""
+        """Return the rules of a machine's policies that a password does not meet; without a policy, those of the
+        guidance. NotFound: no such machine."""
 
         def work(tx: Tx) -> list[Failure]:
             self._must_have(tx, tenant_id, [instance_id])
@@ -143,17 +143,15 @@ class PasswordPolicies:
     def check(
         self, tx: Tx, instance_ids: Collection[int], policy_ids: Collection[int], user_name: str, password: str
     ) -> list[Failure]:
-        """What all policies of these machines, and these beside them, together find wrong with a password; nothing
-        where there is none.
+        """Return the rules of these machines' policies, and of these policies, that a password does not meet.
 
-        instance_ids, policy_ids: of the tenant that the caller acts in; whose password it is to be has access to the
-        machines, and is in groups that have the policies.
+        instance_ids: the machines of the user; policy_ids: the policies of the user's groups; both of one tenant.
         """
         ids = sorted({*repo.ids_of(tx, instance_ids), *policy_ids})
         return engine.all_failures(_rules(repo.fields_of(tx, ids)), password, user_name)
 
     def demands(self, tx: Tx, instance_id: int, policy_ids: Sequence[int]) -> tuple[agentwire.Policy, ...]:
-        """What the policies of a machine, and these beside them, demand of a password that its agent makes."""
+        """Return the demands of a machine's policies, and of these policies, on a password that its agent makes."""
         ids = sorted({*repo.ids_of(tx, [instance_id]), *policy_ids})
         rules = _rules(repo.fields_of(tx, ids))
         return tuple(map(_for_agents, rules if len(rules) <= MOST_DEMANDED else engine.strictest(rules)))
@@ -176,14 +174,14 @@ class PasswordPolicies:
             action,
             at=self._clock(),
             tenant_id=tenant_id,
-            target=f"policy {policy.id} {policy.fields.policyName}",
+            target=f"policy {policy.id} {policy.name}",
             changes=audit.changed(before, after),
         )
 
 
-def _rules(policies: Iterable[PasswordPolicy]) -> list[Rules]:
-    """The rules of policies, each once."""
-    return list(dict.fromkeys(policy.rules() for policy in policies))
+def _rules(policies: Iterable[Fields]) -> list[Rules]:
+    """Return the rules of policies, each once."""
+    return list(dict.fromkeys(map(rules_of, policies)))
 
 
 def _for_agents(rules: Rules) -> agentwire.Policy:
@@ -215,9 +213,9 @@ def _quality_for_agents(quality: Quality) -> agentwire.Quality:
     )
 
 
-def _checked(fields: PasswordPolicy) -> PasswordPolicy:
-    """Invalid: no password could meet it."""
-    wrong = contradictions(fields.rules())
+def _checked(fields: Fields) -> Fields:
+    """Raise Invalid if no password can meet the policy."""
+    wrong = contradictions(rules_of(fields))
     if wrong:
         raise Invalid(f"invalid {wrong[0].rule}", tuple(FieldError(each.rule, each.message) for each in wrong))
     return fields

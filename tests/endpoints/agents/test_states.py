@@ -20,7 +20,7 @@ from sallyport.endpoints.agents.states import States
 from sallyport.endpoints.groups.group import NewGroup
 from sallyport.endpoints.membership import Action
 from sallyport.endpoints.users.account import UserChange
-from sallyport.passwords.model import AssignPolicy, PolicyFields
+from sallyport.passwords.policy import Assignment
 from sallyport.store.model import Tx
 from sallyport.store.rotation import Rotation as KeyRotation
 from sallyport.tenancy.keys.key import NewKey
@@ -170,8 +170,8 @@ async def test_policies_and_settings_go_along(areas: Areas, host: Host) -> None:
     """Those of the machine, and of its groups' credential policies; a machine's own settings are over its domain's."""
     ann = await user(areas, "ann")
     for name, least in (("of the machine", "12"), ("of the group", "14"), ("of nobody", "16")):
-        await areas.policies.add(areas.tenant, PolicyFields(policyName=name, minLen=least))
-    await areas.policies.assign(areas.tenant, [AssignPolicy(policyId=1, instanceId=host.id)])
+        await areas.policies.add(areas.tenant, {"policyName": name, "minLen": least})
+    await areas.policies.assign(areas.tenant, [Assignment(1, host.id)])
     group_id = await group(host, "ops", ann)
     await areas.groups.set_credential_policy(areas.domain, group_id, {"policy_id": 2})
     assert [each.min_length for each in (await host.fetch()).policies] == [12, 14]
@@ -428,7 +428,7 @@ async def test_agents_that_wait_hear_of_another_key(areas: Areas, host: Host) ->
 async def test_more_policies_than_a_state_lists(areas: Areas, host: Host) -> None:
     """All are carried: by few that are stricter than all of them together."""
     for number in range(105):
-        policy = await areas.policies.add(areas.tenant, PolicyFields(policyName=f"p{number}", minLen=str(10 + number)))
-        await areas.policies.assign(areas.tenant, [AssignPolicy(policyId=policy, instanceId=host.id)])
+        policy = await areas.policies.add(areas.tenant, {"policyName": f"p{number}", "minLen": str(10 + number)})
+        await areas.policies.assign(areas.tenant, [Assignment(policy, host.id)])
     (told,) = (await host.fetch()).policies
     assert told.min_length == 114

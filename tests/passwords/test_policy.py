@@ -1,4 +1,4 @@
-"""The fields of a policy: what they take, how they are kept, and what the engine makes of them."""
+"""The fields of a policy: accepted values, stored values, and the rules of the engine."""
 
 from dataclasses import fields
 
@@ -6,12 +6,8 @@ import pytest
 from pydantic import ValidationError
 
 from sallyport.passwords import engine
-from sallyport.passwords.model import FIELDS, PARAMETERS, PasswordPolicy, PolicyFields
-
-
-def kept(**given: object) -> dict[str, str]:
-    """What is kept of given fields."""
-    return PolicyFields.model_validate(given).given()
+from sallyport.passwords.policy import FIELDS, PARAMETERS, complete, rules_of
+from tests.passwords.conftest import change
 
 
 @pytest.mark.parametrize(
@@ -35,15 +31,15 @@ def kept(**given: object) -> dict[str, str]:
         ("usercheck", "", ""),
     ],
 )
-def test_a_value_is_kept(field: str, value: object, text: str) -> None:
+def test_a_value_is_change(field: str, value: object, text: str) -> None:
     """Numbers may be strings, and the other way round; an empty text is a value that is taken away."""
-    assert kept(**{field: value}) == {field: text}
+    assert change(**{field: value}) == {field: text}
 
 
 @pytest.mark.parametrize("field", FIELDS)
 def test_what_is_not_given(field: str) -> None:
     """Null and absence are the same: nothing is given."""
-    assert kept(**{field: None}) == kept() == {}
+    assert change(**{field: None}) == change() == {}
 
 
 @pytest.mark.parametrize("field", [each for each in FIELDS if not each.endswith("Name")])
@@ -51,7 +47,7 @@ def test_what_is_not_given(field: str) -> None:
 def test_a_value_is_refused(field: str, value: object) -> None:
     """Another text, a number that is out of range, another type: the error does not repeat it."""
     with pytest.raises(ValidationError) as error:
-        kept(**{field: value})
+        change(**{field: value})
     (detail,) = error.value.errors(include_input=False, include_url=False)
     assert detail["loc"] == (field,)
     assert "hunter2" not in str(error.value)
@@ -59,19 +55,16 @@ def test_a_value_is_refused(field: str, value: object) -> None:
 
 def test_a_policy_without_values_demands_nothing() -> None:
     """Neither in the fields of the interface nor in libpwquality's."""
-    assert PasswordPolicy(policyName="p").rules() == engine.Rules()
+    assert rules_of(complete({"policyName": "p"})) == engine.Rules()
     everything = {"allowUpperLower": "yes", "allowSpecial": "true", "allowNumeric": "1"}
-    assert PasswordPolicy(policyName="p", **everything).rules() == engine.Rules()
+    assert rules_of(complete(everything)) == engine.Rules()
 
 
 def test_every_field_reaches_the_engine() -> None:
     """Each with its own value; flags by what they mean."""
     numbers = {name: str(number) for number, name in enumerate(("minLen", "maxLen", *PARAMETERS[:-1]), 3)}
-    policy = PasswordPolicy(
-        policyName="p", firstChar="digit", allowUpperLower="No", allowSpecial="false", allowNumeric="0",
-        usercheck="1", **numbers,
-    )  # fmt: skip
-    assert policy.rules() == engine.Rules(
+    flags = {"allowUpperLower": "No", "allowSpecial": "false", "allowNumeric": "0", "usercheck": "1"}
+    assert rules_of(complete({"firstChar": "digit", **flags, **numbers})) == engine.Rules(
         3, 4, engine.First.DIGIT, both_cases=False, special=False, digits=False,
         quality=engine.Quality(5, (6, 7, 8, 9), 10, 11, 12, 13, usercheck=True),
     )  # fmt: skip
@@ -80,7 +73,7 @@ def test_every_field_reaches_the_engine() -> None:
 @pytest.mark.parametrize("field", PARAMETERS)
 def test_any_parameter_of_libpwquality_brings_the_library(field: str) -> None:
     """What the library refuses in any case is refused as soon as one of its parameters has a value, also 0."""
-    rules = PasswordPolicy.model_validate({"policyName": "p", field: "0"}).rules()
+    rules = rules_of(complete({field: "0"}))
     assert rules.quality is not None
     assert "palindrome" in {each.rule for each in engine.failures(rules, "abccba")}
 

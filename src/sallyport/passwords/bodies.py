@@ -1,0 +1,236 @@
+"""The requests and answers of password policies."""
+
+import re
+from typing import Annotated, Final, Literal
+
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, SecretBytes
+
+from sallyport.base.model import Model
+from sallyport.base.validation import unfit
+from sallyport.passwords.engine import CLASSES, First
+from sallyport.passwords.policy import FIELDS, MAX_PASSWORD, Assignment, means_yes
+from sallyport.web.paging import Paged
+from sallyport.web.scope import Id, Many, Name, NameOrNone, Octets, ScopedIfGiven, Text
+
+MAX_SHOWN: Final = 1000
+"""Instances of a policy in a list."""
+_NUMERAL: Final = re.compile(r"[+-]?[0-9]{1,9}")
+
+
+def _number(low: int, high: int) -> AfterValidator:
+    def checked(value: str) -> str:
+        text = value.strip()
+        if text and not (_NUMERAL.fullmatch(text) and low <= int(text) <= high):
+            raise unfit(f"a whole number from {low} to {high}, or empty")
+        return str(int(text)) if text else ""
+
+    return AfterValidator(checked)
+
+
+def _yes_or_no(value: object) -> object:
+    """Return a flag as it was sent; a number or a boolean as text."""
+    text = value.strip() if isinstance(value, str) else value
+    if text is None or text == "":
+        return text
+    meant = means_yes(str(text)) if isinstance(text, str | int) else None
+    if meant is None:
+        raise unfit("yes or no, or empty")
+    return text if isinstance(text, str) else "yes" if meant else "no"
+
+
+def _one_or_zero(value: object) -> object:
+    """Return a flag as pwquality.conf has it."""
+    text = _yes_or_no(value)
+    return str(int(means_yes(text) is True)) if isinstance(text, str) and text else text
+
+
+def _first(value: str) -> str:
+    text = value.strip().casefold()
+    if text and text not in list(First):
+        raise unfit("uppercase, lowercase or digit, or empty")
+    return text
+
+
+def _lower(value: object) -> object:
+    return value.strip().casefold() if isinstance(value, str) else value
+
+
+def _password(value: SecretBytes) -> SecretBytes:
+    octets = value.get_secret_value()
+    if b"\0" in octets:
+        raise unfit("text without NUL")
+    if len(octets.decode(errors="surrogateescape")) > MAX_PASSWORD:
+        raise unfit(f"at most {MAX_PASSWORD} characters")
+    return value
+
+
+Length = Annotated[str, _number(0, MAX_PASSWORD)]
+LongestLength = Annotated[str, _number(1, MAX_PASSWORD)]
+Credit = Annotated[str, _number(-MAX_PASSWORD, MAX_PASSWORD)]
+Classes = Annotated[str, _number(0, CLASSES)]
+Allowed = Annotated[str, BeforeValidator(_yes_or_no)]
+Check = Annotated[str, BeforeValidator(_one_or_zero)]
+FirstCharacter = Annotated[str, AfterValidator(_first)]
+PolicyId = Annotated[Id, Field(description="Id of the password policy.")]
+_COUNT = f"0 to {MAX_PASSWORD}, or empty"
+_CREDIT = f"-{MAX_PASSWORD} to {MAX_PASSWORD}, or empty"
+
+
+def _credit(kind: str) -> str:
+    return f"libpwquality: n > 0 credits up to n {kind} towards minlen, n < 0 requires -n of them; {_CREDIT}."
+
+
+_NAME = "Name of the policy, unique within the tenant."
+_ABOUT: Final = {
+    "templateName": "Name of the template that the policy was made from.",
+    "minLen": f"Fewest characters: {_COUNT}.",
+    "maxLen": f"Most characters: 1 to {MAX_PASSWORD}, or empty.",
+    "firstChar": "First character: uppercase, lowercase or digit, or empty.",
+    "allowUpperLower": "Whether one password may have both uppercase and lowercase letters: yes or no; empty: yes.",
+    "allowSpecial": "Whether special characters are allowed: yes or no; empty: yes.",
+    "allowNumeric": "Whether digits are allowed: yes or no; empty: yes.",
+    "minlen": f"libpwquality: shortest length after credits; {_COUNT}.",
+    "dcredit": _credit("digits"),
+    "ucredit": _credit("uppercase letters"),
+    "lcredit": _credit("lowercase letters"),
+    "ocredit": _credit("other characters"),
+    "minclass": f"libpwquality: fewest classes of characters; 0 to {CLASSES}, or empty.",
+    "maxrepeat": f"libpwquality: most equal characters in a row; {_COUNT}.",
+    "maxclassrepeat": f"libpwquality: most characters of one class in a row; {_COUNT}.",
+    "maxsequence": f"libpwquality: longest sequence such as 1234 or dcba; {_COUNT}.",
+    "usercheck": "libpwquality: 1 refuses passwords that contain the user name; 0 or empty does not.",
+}
+
+
+class PolicyFields(Model):
+    """The fields of a policy in a request. None: not given; empty text: no value."""
+
+    model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True, hide_input_in_errors=True)
+
+    policyName: NameOrNone | None = Field(default=None, description=_NAME)
+    templateName: Text | None = Field(default=None, description=_ABOUT["templateName"])
+    minLen: Length | None = Field(default=None, description=_ABOUT["minLen"])
+    maxLen: LongestLength | None = Field(default=None, description=_ABOUT["maxLen"])
+    firstChar: FirstCharacter | None = Field(default=None, description=_ABOUT["firstChar"])
+    allowUpperLower: Allowed | None = Field(default=None, description=_ABOUT["allowUpperLower"])
+    allowSpecial: Allowed | None = Field(default=None, description=_ABOUT["allowSpecial"])
+    allowNumeric: Allowed | None = Field(default=None, description=_ABOUT["allowNumeric"])
+    minlen: Length | None = Field(default=None, description=_ABOUT["minlen"])
+    dcredit: Credit | None = Field(default=None, description=_ABOUT["dcredit"])
+    ucredit: Credit | None = Field(default=None, description=_ABOUT["ucredit"])
+    lcredit: Credit | None = Field(default=None, description=_ABOUT["lcredit"])
+    ocredit: Credit | None = Field(default=None, description=_ABOUT["ocredit"])
+    minclass: Classes | None = Field(default=None, description=_ABOUT["minclass"])
+    maxrepeat: Length | None = Field(default=None, description=_ABOUT["maxrepeat"])
+    maxclassrepeat: Length | None = Field(default=None, description=_ABOUT["maxclassrepeat"])
+    maxsequence: Length | None = Field(default=None, description=_ABOUT["maxsequence"])
+    usercheck: Check | None = Field(default=None, description=_ABOUT["usercheck"])
+
+    def given(self) -> dict[str, str]:
+        """Return the given fields by name; an empty policy name is not given."""
+        found = {name: getattr(self, name) for name in FIELDS}
+        found["policyName"] = found["policyName"] or None
+        return {name: value for name, value in found.items() if value is not None}
+
+
+class AddPasswordPolicy(ScopedIfGiven, PolicyFields):
+    """Body of addPasswordPolicy."""
+
+    policyName: Name = Field(description=_NAME)
+
+
+class PolicyDone(Model):
+    """Answer of addPasswordPolicy and assignPolicyToMachine."""
+
+    code: int = Field(default=200, description="HTTP status of the answer.")
+    message: str = Field(description="Result in words.")
+
+
+class PolicyAdded(PolicyDone):
+    """Answer of addPasswordPolicy."""
+
+    policyId: int = Field(description="Id of the new policy.")
+
+
+class UpdatePasswordPolicy(ScopedIfGiven, PolicyFields):
+    """An entry of updatePasswordPolicy. An absent field keeps its value, an empty text clears it; an empty policyName
+    keeps the name."""
+
+    policyId: PolicyId
+
+
+class DeletePasswordPolicy(ScopedIfGiven):
+    """An entry of deletePasswordPolicy."""
+
+    policyId: PolicyId
+
+
+class AssignPolicy(ScopedIfGiven):
+    """An entry of assignPolicyToMachine."""
+
+    policyId: PolicyId
+    instanceId: Id = Field(description="Id of the instance.")
+    action: Annotated[Literal["add", "remove"], BeforeValidator(_lower)] = Field(
+        default="add", description="add assigns the policy, remove takes it off the instance."
+    )
+
+    @property
+    def assignment(self) -> Assignment:
+        """The assignment for the service."""
+        return Assignment(self.policyId, self.instanceId, self.action == "add")
+
+
+class ListPasswordPolicy(ScopedIfGiven, Paged):
+    """Body of listAllPasswordPolicy."""
+
+    machineIds: Many[Id] | None = Field(
+        default=None, description="Ids of instances: only policies of one of them; none: all policies."
+    )
+
+
+class PasswordPolicy(Model):
+    """A policy in an answer. An empty field has no value."""
+
+    policyName: str = Field(description=_NAME)
+    templateName: str = Field(default="", description=_ABOUT["templateName"])
+    minLen: str = Field(default="", description=_ABOUT["minLen"])
+    maxLen: str = Field(default="", description=_ABOUT["maxLen"])
+    firstChar: str = Field(default="", description=_ABOUT["firstChar"])
+    allowUpperLower: str = Field(default="", description=_ABOUT["allowUpperLower"])
+    allowSpecial: str = Field(default="", description=_ABOUT["allowSpecial"])
+    allowNumeric: str = Field(default="", description=_ABOUT["allowNumeric"])
+    minlen: str = Field(default="", description=_ABOUT["minlen"])
+    dcredit: str = Field(default="", description=_ABOUT["dcredit"])
+    ucredit: str = Field(default="", description=_ABOUT["ucredit"])
+    lcredit: str = Field(default="", description=_ABOUT["lcredit"])
+    ocredit: str = Field(default="", description=_ABOUT["ocredit"])
+    minclass: str = Field(default="", description=_ABOUT["minclass"])
+    maxrepeat: str = Field(default="", description=_ABOUT["maxrepeat"])
+    maxclassrepeat: str = Field(default="", description=_ABOUT["maxclassrepeat"])
+    maxsequence: str = Field(default="", description=_ABOUT["maxsequence"])
+    usercheck: str = Field(default="", description=_ABOUT["usercheck"])
+
+
+class PolicyEntry(PasswordPolicy):
+    """A policy in a list."""
+
+    policyId: int = Field(description="Id of the policy.")
+    instanceIds: list[int] = Field(description=f"Ids of the first {MAX_SHOWN} instances that have the policy.")
+
+
+class PolicyList(Model):
+    """Answer of listAllPasswordPolicy."""
+
+    totalPolicies: int = Field(description="Policies of the whole list, over all pages.")
+    totalPages: int = Field(description="Pages of the whole list.")
+    passwordPolicies: list[PolicyEntry] = Field(description="Policies of the page, ordered by id.")
+
+
+class ValidatePolicy(ScopedIfGiven):
+    """Body of validatePolicy."""
+
+    machineId: Id = Field(description="Id of the instance whose policies apply.")
+    password: Annotated[Octets, AfterValidator(_password)] = Field(
+        description=f"Password to check: at most {MAX_PASSWORD} characters without NUL."
+    )
+    userName: Text = Field(default="", description="Login name of the user whose password it would be.")

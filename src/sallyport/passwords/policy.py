@@ -1,0 +1,94 @@
+"""A password policy as it is stored: texts by the names of the interface, and the rules that the engine makes of them.
+
+All fields are strings, as in the interface, and an empty one demands nothing. The fields from `minlen` on are
+libpwquality's.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from sallyport.passwords.engine import First, Quality, Rules
+
+MAX_PASSWORD: Final = 1024
+"""Characters of a password that is checked, and the highest number in a field about them."""
+PARAMETERS: Final = (
+    "minlen", "dcredit", "ucredit", "lcredit", "ocredit", "minclass", "maxrepeat", "maxclassrepeat", "maxsequence",
+    "usercheck",
+)  # fmt: skip
+"""The fields of libpwquality."""
+FIELDS: Final = (
+    "policyName", "templateName", "minLen", "maxLen", "firstChar", "allowUpperLower", "allowSpecial", "allowNumeric",
+    *PARAMETERS,
+)  # fmt: skip
+_FLAGS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+Fields = Mapping[str, str]
+"""The fields of a policy, all of FIELDS; empty text for none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A policy of a tenant."""
+
+    id: int
+    fields: Fields
+
+    @property
+    def name(self) -> str:
+        """The policyName, which may be empty."""
+        return self.fields["policyName"]
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """An assignment of a policy to an instance, to add or to remove."""
+
+    policy_id: int
+    instance_id: int
+    adds: bool = True
+
+
+def complete(given: Fields) -> Fields:
+    """Return all fields of a policy; those that are not given are empty."""
+    return {name: given.get(name, "") for name in FIELDS}
+
+
+def values(fields: Fields) -> dict[str, str]:
+    """Return the fields that have a value."""
+    return {name: value for name, value in fields.items() if value}
+
+
+def means_yes(flag: str) -> bool | None:
+    """Return what a flag means that is stored as it was sent; None for another text."""
+    return _FLAGS.get(flag.strip().lower())
+
+
+def rules_of(fields: Fields) -> Rules:
+    """Return the rules of a policy for the engine."""
+    return Rules(
+        min_length=_number(fields["minLen"]),
+        max_length=_number(fields["maxLen"]),
+        first=First(fields["firstChar"]) if fields["firstChar"] else None,
+        both_cases=means_yes(fields["allowUpperLower"] or "yes") is True,
+        special=means_yes(fields["allowSpecial"] or "yes") is True,
+        digits=means_yes(fields["allowNumeric"] or "yes") is True,
+        quality=_quality(fields) if any(fields[name] for name in PARAMETERS) else None,
+    )
+
+
+def _quality(fields: Fields) -> Quality:
+    digits, upper, lower, other = (int(fields[name] or 0) for name in ("dcredit", "ucredit", "lcredit", "ocredit"))
+    return Quality(
+        minlen=_number(fields["minlen"]),
+        credits=(digits, upper, lower, other),
+        minclass=int(fields["minclass"] or 0),
+        maxrepeat=int(fields["maxrepeat"] or 0),
+        maxclassrepeat=int(fields["maxclassrepeat"] or 0),
+        maxsequence=int(fields["maxsequence"] or 0),
+        usercheck=fields["usercheck"] == "1",
+    )
+
+
+def _number(value: str) -> int | None:
+    return int(value) if value else None
