@@ -21,13 +21,13 @@ def make(id: int, name: str, *realms: str, tenant_id: int = 1) -> Domain:
     )
 
 
-def test_a_realm_is_a_name_or_a_realm_in_any_case() -> None:
+@pytest.mark.parametrize("realm", ["Corp", "CORP", "corp.EXAMPLE", "straße"])
+def test_a_realm_is_a_name_or_a_realm_in_any_case(realm: str) -> None:
     """Within a tenant; what another tenant calls its own is nobody's here."""
     corp, branch = make(1, "Corp", "corp.example", "STRASSE"), make(2, "Zürich")
     theirs = make(3, "Corp", tenant_id=2)
     table = DomainTable([corp, branch, theirs])
-    for realm in ("Corp", "CORP", "corp.EXAMPLE", "straße"):
-        assert table.by_realm(1, realm) is corp
+    assert table.by_realm(1, realm) is corp
     assert table.by_realm(1, "ZÜRICH") is branch
     assert table.by_realm(2, "corp") is theirs
     assert [table.by_realm(*each) for each in ((2, "corp.example"), (1, ""), (1, "corp "), (3, "corp"))] == [None] * 4
@@ -51,12 +51,12 @@ def test_modes_as_people_say_them(text: str, mode: str) -> None:
     assert TypeAdapter(AnyMode).validate_python(text) == Mode(mode)
 
 
+@pytest.mark.parametrize("kind", [AnyMode, AnyFallback, AnyFirstFactor], ids=["mode", "fallback", "first factor"])
 @pytest.mark.parametrize("value", ["", "off", "monitor ", None, 1, True, ["monitor"], "enforced"])
-def test_what_is_no_mode(value: object) -> None:
-    """Anything else is refused, not guessed: a wrong mode would lock people out, or let them in."""
-    for adapter in (TypeAdapter(AnyMode), TypeAdapter(AnyFallback), TypeAdapter(AnyFirstFactor)):
-        with pytest.raises(ValidationError):
-            adapter.validate_python(value)
+def test_other_values_are_refused(kind: object, value: object) -> None:
+    """Nothing is guessed: a wrong mode would lock people out, or accept them."""
+    with pytest.raises(ValidationError):
+        TypeAdapter[object](kind).validate_python(value)
 
 
 def test_the_other_settings_in_any_case() -> None:

@@ -9,8 +9,8 @@ from sallyport.domains.impact import Counts, DeviceImpact, Effect, Impact, NotCl
 from tests.areas import Areas
 
 
-class Told:
-    """Foresight that says what a test wants. denied: how many; None: the store takes too long."""
+class FixedImpact:
+    """Foresight with a fixed impact. denied: number of users; None: the store takes too long."""
 
     def __init__(self, denied: int | None) -> None:
         self.denied = denied
@@ -31,19 +31,24 @@ class Told:
         return Impact(users=users, devices=devices, counts=counts, logins=6, since="a", until="b", policyVersion=1)
 
 
-async def test_enforcing_tells_its_impact(areas: Areas) -> None:
-    """To enforce alone; where it cannot be told the switch holds all the same, with a warning."""
-    for denied, mode, told in ((3, Mode.ENFORCE, True), (3, Mode.MONITOR, False), (None, Mode.ENFORCE, False)):
-        switched = await Enforcement(areas.domains, Told(denied)).switch(areas.domain, Switch(mode, Fallback.ALLOW))
-        assert areas.domains.table.by_id[areas.domain].mode is switched.domain.mode is mode
-        assert (switched.impact is not None) is told
-        assert (NOT_FORESEEN in switched.warnings) is (denied is None)
+@pytest.mark.parametrize(
+    ("denied", "mode", "known"),
+    [(3, Mode.ENFORCE, True), (3, Mode.MONITOR, False), (None, Mode.ENFORCE, False)],
+    ids=["enforce", "monitor", "impact unknown"],
+)
+async def test_enforcing_returns_its_impact(areas: Areas, denied: int | None, mode: Mode, known: bool) -> None:
+    """Only a switch to enforce has an impact; if it is not known, the switch applies with a warning."""
+    enforcement = Enforcement(areas.domains, FixedImpact(denied))
+    switched = await enforcement.switch(areas.domain, Switch(mode, Fallback.ALLOW))
+    assert areas.domains.table.by_id[areas.domain].mode is switched.domain.mode is mode
+    assert (switched.impact is not None) is known
+    assert (NOT_FORESEEN in switched.warnings) is (denied is None)
 
 
 async def test_clean_means_that_nobody_is_denied(areas: Areas) -> None:
     """Otherwise the domain stays as it is, and the refusal names them, but for those that no mode lets in. It is asked
     with the fallback that is to hold."""
-    foresight = Told(2)
+    foresight = FixedImpact(2)
     enforcement = Enforcement(areas.domains, foresight)
     with pytest.raises(NotClean) as refused:
         await enforcement.switch(areas.domain, Switch(Mode.ENFORCE, Fallback.ALLOW, require_clean=True))
@@ -62,5 +67,7 @@ async def test_clean_means_that_nobody_is_denied(areas: Areas) -> None:
 async def test_what_cannot_be_told_is_not_clean(areas: Areas) -> None:
     """A switch that rests on the impact is not made without it."""
     with pytest.raises(StoreError):
-        await Enforcement(areas.domains, Told(None)).switch(areas.domain, Switch(Mode.ENFORCE, require_clean=True))
+        await Enforcement(areas.domains, FixedImpact(None)).switch(
+            areas.domain, Switch(Mode.ENFORCE, require_clean=True)
+        )
     assert areas.domains.table.by_id[areas.domain].mode is Mode.MONITOR

@@ -1,5 +1,7 @@
 """Modes that go back by themselves, and the break-glass."""
 
+import pytest
+
 from sallyport.domains.domain import Domain, Fallback, Mode
 from sallyport.domains.enforcement import Reverts
 from tests.areas import Areas
@@ -49,19 +51,18 @@ async def test_what_nobody_confirms_goes_back(areas: Areas) -> None:
     assert await pass_by(areas, reverts, hand, 10 * MINUTE) == 0
 
 
-async def test_what_is_confirmed_stays(areas: Areas) -> None:
-    """By a change without a time, or by one that changes nothing; another domain waits on."""
+@pytest.mark.parametrize("confirmed", [Mode.ENFORCE, None], ids=["the same mode", "no mode"])
+async def test_a_confirmed_change_stays(areas: Areas, confirmed: Mode | None) -> None:
+    """A change without a time confirms; another domain still waits."""
     other = await areas.domains.add(areas.tenant, "branch")
-    for confirmed in (Mode.ENFORCE, None):
-        hand = Hand()
-        reverts = Reverts(areas.domains, areas.clock, hand)
-        await areas.domains.set_mode([areas.domain, other], Mode.ENFORCE, revert_after_minutes=10)
-        await areas.domains.set_mode([areas.domain], confirmed)
-        assert await pass_by(areas, reverts, hand, 0) == 0
-        assert await pass_by(areas, reverts, hand, 10 * MINUTE) == 1
-        assert settings(areas) == ("enforce", "deny", False)
-        assert areas.domains.table.by_id[other].mode is Mode.MONITOR
-        await areas.domains.set_mode([areas.domain], Mode.MONITOR)
+    hand = Hand()
+    reverts = Reverts(areas.domains, areas.clock, hand)
+    await areas.domains.set_mode([areas.domain, other], Mode.ENFORCE, revert_after_minutes=10)
+    await areas.domains.set_mode([areas.domain], confirmed)
+    assert await pass_by(areas, reverts, hand, 0) == 0
+    assert await pass_by(areas, reverts, hand, 10 * MINUTE) == 1
+    assert settings(areas) == ("enforce", "deny", False)
+    assert areas.domains.table.by_id[other].mode is Mode.MONITOR
 
 
 async def test_a_repeated_request_goes_back_to_what_was_confirmed(areas: Areas) -> None:
@@ -87,20 +88,23 @@ async def test_a_restart_forgets_nothing(areas: Areas) -> None:
         assert settings(later)[0] == mode
 
 
-async def test_a_clock_that_is_set_does_not_matter(areas: Areas) -> None:
-    """While the process runs the time is that of the monotonic clock; after a restart none lasts longer than it was to
-    last."""
-    for jump in (-365 * 86_400, 365 * 86_400):
-        hand = Hand()
-        reverts = Reverts(areas.domains, areas.clock, hand)
-        await areas.domains.set_mode([areas.domain], Mode.ENFORCE, revert_after_minutes=10)
-        assert await reverts.take_back() == 0
-        areas.clock.pass_by(jump)
-        hand.now += 10 * MINUTE - 1
-        assert await reverts.take_back() == 0
-        hand.now += 1
-        assert await reverts.take_back() == 1
-        assert settings(areas)[0] == "monitor"
+@pytest.mark.parametrize("jump", [-365 * 86_400, 365 * 86_400], ids=["back", "forward"])
+async def test_a_clock_that_is_set_does_not_matter(areas: Areas, jump: int) -> None:
+    """While the process runs, the monotonic clock counts."""
+    hand = Hand()
+    reverts = Reverts(areas.domains, areas.clock, hand)
+    await areas.domains.set_mode([areas.domain], Mode.ENFORCE, revert_after_minutes=10)
+    assert await reverts.take_back() == 0
+    areas.clock.pass_by(jump)
+    hand.now += 10 * MINUTE - 1
+    assert await reverts.take_back() == 0
+    hand.now += 1
+    assert await reverts.take_back() == 1
+    assert settings(areas)[0] == "monitor"
+
+
+async def test_a_change_outlasts_its_duration_by_no_restart(areas: Areas) -> None:
+    """After a restart with a clock that was set back, the change waits for its whole duration and no longer."""
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE, revert_after_minutes=10)
     areas.clock.pass_by(-365 * 86_400)
     hand = Hand()

@@ -129,13 +129,18 @@ def test_products(tmp_path: Path, nas_type: str, product: str | None) -> None:
     ("written", "setting"),
     [("yes", "yes"), ("TRUE", "yes"), ("on", "yes"), ("no", "no"), ("False", "no"), ("off", "no"), ("auto", "auto")],
 )
-def test_signature_settings(tmp_path: Path, written: str, setting: str) -> None:
-    """Both settings take yes, no and auto in all spellings; the section `security` gives the default, else auto."""
+@pytest.mark.parametrize("of_all", [False, True], ids=["client", "security section"])
+def test_signature_settings(tmp_path: Path, written: str, setting: str, of_all: bool) -> None:
+    """Both settings take yes, no and auto in all spellings; the section `security` gives the default."""
     more = f"require_message_authenticator = {written}\nlimit_proxy_state = {written}"
-    for text in (client(more=more), f"security {{\n{more}\n}}\n{client()}"):
-        entry = only(tmp_path, text)
-        assert (entry.require_message_authenticator, entry.limit_proxy_state) == (setting, setting)
-    assert only(tmp_path, client()).require_message_authenticator == "auto"
+    entry = only(tmp_path, f"security {{\n{more}\n}}\n{client()}" if of_all else client(more=more))
+    assert (entry.require_message_authenticator, entry.limit_proxy_state) == (setting, setting)
+
+
+def test_signatures_are_learned_unless_set(tmp_path: Path) -> None:
+    """The default of both settings is auto."""
+    entry = only(tmp_path, client())
+    assert (entry.require_message_authenticator, entry.limit_proxy_state) == ("auto", "auto")
 
 
 def test_clients_of_lists_and_virtual_servers(tmp_path: Path) -> None:
@@ -211,12 +216,22 @@ def test_findings_stay_short(tmp_path: Path) -> None:
     assert findings(read(write(tmp_path, inner))) == []
 
 
+TAIL = "kLm0pQr5tUv"
+
+
 def test_no_secret_is_shown(tmp_path: Path) -> None:
-    """Neither entries, notes, findings nor errors hold a secret or a part of one."""
-    tail = "kLm0pQr5tUv"
-    entries = read(write(tmp_path, client(secret=f"short1,{tail}", more=f"secret = {tail}")))
-    assert tail not in f"{entries}{findings(entries)}{entries.unusable}"
-    for wrong in (f"x {tail}", f'"x"{tail}', f'"x{tail}', f"x, {tail} = y z", f"x, {tail} == y"):
-        with pytest.raises(ClientsFileError) as caught:
-            read(write(tmp_path, client(secret=wrong)))
-        assert tail not in str(caught.value)
+    """Entries, notes and findings contain no part of a secret."""
+    entries = read(write(tmp_path, client(secret=f"short1,{TAIL}", more=f"secret = {TAIL}")))
+    assert TAIL not in f"{entries}{findings(entries)}{entries.unusable}"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [f"x {TAIL}", f'"x"{TAIL}', f'"x{TAIL}', f"x, {TAIL} = y z", f"x, {TAIL} == y"],
+    ids=["two words", "behind a quote", "open quote", "two values", "operator"],
+)
+def test_no_error_shows_a_secret(tmp_path: Path, wrong: str) -> None:
+    """The message for a malformed secret does not contain a part of it."""
+    with pytest.raises(ClientsFileError) as caught:
+        read(write(tmp_path, client(secret=wrong)))
+    assert TAIL not in str(caught.value)

@@ -1,5 +1,7 @@
 """Which tenant a certificate belongs to, and which certificates a tenant may name."""
 
+from typing import Any
+
 import pytest
 
 from sallyport.base.errors import Conflict, Forbidden
@@ -68,12 +70,14 @@ async def test_a_tenant_names_its_own_certificate(areas: Areas, other: int, fiel
     assert found is not None and found.id == client_id
 
 
-async def test_the_installation_names_any_certificate_but_another_tenants(areas: Areas, other: int) -> None:
+@pytest.mark.parametrize("fields", [{"tls_name": PROXY}, {"tls_fingerprint": PRINT}], ids=["name", "fingerprint"])
+async def test_the_installation_names_any_certificate_but_another_tenants(
+    areas: Areas, other: int, fields: dict[str, Any]
+) -> None:
     """The command line adds a name that was not issued; one that was issued for another tenant is a Conflict."""
     await areas.clients.add(other, NewClient("n", "192.0.2.8/32", tls_name="proxy.elsewhere.example"))
-    for fields in ({"tls_name": PROXY}, {"tls_fingerprint": PRINT}):
-        with pytest.raises(Conflict, match="certificate of another tenant"):
-            await areas.clients.add(other, NewClient("m", "192.0.2.9/32", **fields))  # type: ignore[arg-type]
+    with pytest.raises(Conflict, match="certificate of another tenant"):
+        await areas.clients.add(other, NewClient("m", "192.0.2.9/32", **fields))
 
 
 async def test_the_only_tenant_names_any_certificate(areas: Areas) -> None:

@@ -82,16 +82,16 @@ async def test_names_and_addresses_are_taken_once(areas: Areas) -> None:
     assert len(areas.clients.table.by_id) == 2
 
 
-async def test_ranges_of_tenants_do_not_touch(areas: Areas) -> None:
+@pytest.mark.parametrize("network", ["10.1.2.3/32", "10.0.0.0/8", "0.0.0.0/0"], ids=["inside", "around", "all"])
+async def test_ranges_of_tenants_do_not_touch(areas: Areas, network: str) -> None:
     """A range inside or around another tenant's range is refused; the message does not repeat an address."""
     other = await areas.tenancy.ensure_tenant(2, 1)
     await areas.client("10.1.0.0/16", tenant=other)
     mine = await areas.client("192.0.2.1/32")
-    for network in ("10.1.2.3/32", "10.0.0.0/8", "0.0.0.0/0"):
-        with pytest.raises(Conflict, match=r"^address is not available: choose another one, or ask [^0-9]*$"):
-            await areas.clients.add(areas.tenant, NewClient("n", network))
-        with pytest.raises(Conflict, match="address is not available"):
-            await areas.clients.update(areas.tenant, mine.id, {"network": network})
+    with pytest.raises(Conflict, match=r"^address is not available: choose another one, or ask [^0-9]*$"):
+        await areas.clients.add(areas.tenant, NewClient("n", network))
+    with pytest.raises(Conflict, match="address is not available"):
+        await areas.clients.update(areas.tenant, mine.id, {"network": network})
     await areas.client("10.1.2.3/32", tenant=other)
     assert areas.clients.table.by_id[mine.id].address == "192.0.2.1"
 
@@ -209,17 +209,25 @@ async def test_tenants_that_race_for_a_range(areas: Areas) -> None:
     assert (len(refused), len(areas.clients.table.by_id)) == (5, 5)
 
 
-async def test_many_are_added_all_or_none(areas: Areas) -> None:
-    """One that cannot be added keeps the others out, whatever of it is taken; each gets its own secret and domains."""
+@pytest.mark.parametrize(
+    ("third", "taken"),
+    [
+        (NewClient("A", "192.0.2.3/32"), "name"),
+        (NewClient("c", "192.0.2.2/32"), "address"),
+        (NewClient("c", "192.0.2.3/32", tls_name="nas"), "tlsName"),
+    ],
+    ids=["name", "address", "tlsName"],
+)
+async def test_none_is_added_if_one_cannot_be(areas: Areas, third: NewClient, taken: str) -> None:
+    """A client whose name, address or TLS name is taken by another one of the same request refuses all."""
     first, second = NewClient("a", "192.0.2.1/32", tls_name="nas"), NewClient("b", "192.0.2.2/32")
-    for third, taken in (
-        (NewClient("A", "192.0.2.3/32"), "a RADIUS client with this name exists"),
-        (NewClient("c", "192.0.2.2/32"), "a RADIUS client with this address exists"),
-        (NewClient("c", "192.0.2.3/32", tls_name="nas"), "a RADIUS client with this tlsName exists"),
-    ):
-        with pytest.raises(Conflict, match=taken):
-            await areas.clients.add_all(areas.tenant, [first, second, third])
+    with pytest.raises(Conflict, match=f"a RADIUS client with this {taken} exists"):
+        await areas.clients.add_all(areas.tenant, [first, second, third])
     assert not areas.clients.table.by_id
+
+
+async def test_many_are_added_at_once(areas: Areas) -> None:
+    """Each of them gets its own secret and domains."""
     branch = await areas.domains.add(areas.tenant, "branch")
     added = await areas.clients.add_all(
         areas.tenant,
@@ -298,18 +306,22 @@ async def test_a_deleted_client_is_a_stranger_at_once(areas: Areas) -> None:
     assert again.domain_ids == ()
 
 
-async def test_finding_by_name_and_by_text(areas: Areas) -> None:
-    """Names without case; a text is looked for in name, address and product."""
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [("", ["NPS-1", "Zürich"]), ("microsoft", ["NPS-1"]), ("51.100", ["Zürich"]), ("ZÜ", ["Zürich"])],
+    ids=["all", "product", "address", "name"],
+)
+async def test_a_text_finds_clients(areas: Areas, text: str, names: list[str]) -> None:
+    """A search compares name, address and product, in upper or lower case."""
     await areas.client("192.0.2.1/32", name="NPS-1", product="Microsoft NPS")
     await areas.client("198.51.100.0/24", name="Zürich")
+    assert [client.name for client in areas.clients.of_tenant(areas.tenant, text)] == names
+
+
+async def test_a_name_finds_a_client(areas: Areas) -> None:
+    """In upper or lower case; in the installation only if one tenant has it."""
+    await areas.client("192.0.2.1/32", name="NPS-1", product="Microsoft NPS")
     assert areas.clients.named(areas.tenant, "nps-1") is areas.clients.anywhere("NPS-1")
-    for text, names in (
-        ("", ["NPS-1", "Zürich"]),
-        ("microsoft", ["NPS-1"]),
-        ("51.100", ["Zürich"]),
-        ("ZÜ", ["Zürich"]),
-    ):
-        assert [client.name for client in areas.clients.of_tenant(areas.tenant, text)] == names
     await areas.client("203.0.113.1/32", name="nps-1", tenant=await areas.tenancy.ensure_tenant(2, 1))
     for name in ("nps-1", "none"):
         with pytest.raises(NotFound):

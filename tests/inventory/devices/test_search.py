@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -49,11 +50,19 @@ LETTERS = st.one_of(
 TEXTS = st.text(LETTERS, max_size=12)
 
 
+@cache
+def schema() -> bytes:
+    """An empty store; making its tables takes 30 ms."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        migrate(connection, Path("memory"))
+        return connection.serialize()
+
+
 @contextmanager
 def empty_store() -> Iterator[Tx]:
     """A transaction on a store in memory."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        migrate(connection, Path("memory"))
+        connection.deserialize(schema())
         yield SqliteTx(connection)
 
 
@@ -137,22 +146,22 @@ def test_addresses_and_products_are_searched(tx: Tx, search: str) -> None:
     agrees(tx, register_all(tx), search)
 
 
-def test_a_search_does_not_run_from_one_text_into_the_next(tx: Tx) -> None:
+@pytest.mark.parametrize("search", ["frontdoor", "front door", "tdoor", "td", "ab", "a b", "unknown1", "b1", "1192"])
+def test_a_search_does_not_run_from_one_text_into_the_next(tx: Tx, search: str) -> None:
     """The end of a name and the beginning of its product are no text."""
     devices = [new_device(OURS, "front", "door"), new_device(OURS, "a", "b"), new_device(THEIRS, "frontdoor", "ab")]
     for device in devices:
         repo.register(tx, device)
-    for search in ("frontdoor", "front door", "tdoor", "td", "ab", "a b", "unknown1", "b1", "1192"):
-        assert agrees(tx, devices, search) == []
+    assert agrees(tx, devices, search) == []
 
 
-def test_domains_with_alike_numbers_are_apart(tx: Tx) -> None:
+@pytest.mark.parametrize("search", ["1", "2", "21", "12", "12-sw", "2-sw"])
+def test_domains_with_alike_numbers_are_apart(tx: Tx, search: str) -> None:
     """A domain's number and the beginning of a name are never taken for the number of another domain."""
     devices = [new_device(domain_id, name) for domain_id in (1, 12, 121) for name in ("2", "21", "1", "12-sw")]
     for device in devices:
         repo.register(tx, device)
-    for search in ("1", "2", "21", "12", "12-sw", "2-sw"):
-        agrees(tx, devices, search)
+    agrees(tx, devices, search)
 
 
 @pytest.mark.parametrize("column", FILTERS)
@@ -191,20 +200,17 @@ def test_pages_have_each_device_once(tx: Tx, search: str, column: str, value: st
         assert found == whole
 
 
-def test_a_page_far_behind() -> None:
-    """A page is the same part of the whole list, also where rows are gone or another domain has rows between."""
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        migrate(connection, Path("memory"))
-        tx = SqliteTx(connection)
-        for number in range(2 * PART):
-            repo.register(tx, new_device(THEIRS if number % 3 else OURS, f"sw-{number}"))
-        every = [row for (row,) in tx.rows("select id from devices where domain_id = :d order by id", d=THEIRS)]
-        for row in repo.by_ids(tx, THEIRS, [int(str(row_id)) for row_id in every[7:PART:100]]):
-            repo.delete(tx, row, "", 2)
-            every.remove(row.id)
-        for offset in (0, PART, PART + 1, len(every) - 3, len(every), 10 * PART):
-            ids, total = ask(tx, DeviceQuery(THEIRS, offset=offset, limit=5))
-            assert (ids, total) == (every[offset : offset + 5], len(every)), offset
+def test_a_page_far_behind(tx: Tx) -> None:
+    """A page is the same part of the whole list, also after deletions and between rows of another domain."""
+    for number in range(2 * PART):
+        repo.register(tx, new_device(THEIRS if number % 3 else OURS, f"sw-{number}"))
+    every = [row for (row,) in tx.rows("select id from devices where domain_id = :d order by id", d=THEIRS)]
+    for row in repo.by_ids(tx, THEIRS, [int(str(row_id)) for row_id in every[7:PART:100]]):
+        repo.delete(tx, row, "", 2)
+        every.remove(row.id)
+    for offset in (0, PART, PART + 1, len(every) - 3, len(every), 10 * PART):
+        ids, total = ask(tx, DeviceQuery(THEIRS, offset=offset, limit=5))
+        assert (ids, total) == (every[offset : offset + 5], len(every)), offset
 
 
 @settings(deadline=None)

@@ -141,7 +141,12 @@ async def test_a_search_finds_parts_of_any_length(seen: Seen) -> None:
     assert {search: await seen.names(search) for search in SEARCHES} == SEARCHES
 
 
-async def test_a_search_looks_at_names_products_and_addresses(areas: Areas, seen: Seen) -> None:
+@pytest.mark.parametrize(
+    ("part", "found"),
+    [("gate", True), ("cisco", True), ("51.100", True), ("10.9.8", True), ("7", True), ("Wireless", False)],
+    ids=["name", "product", "ip_address", "client_ip", "one digit", "medium"],
+)
+async def test_a_search_looks_at_names_products_and_addresses(areas: Areas, seen: Seen, part: str, found: bool) -> None:
     """Device name, product, ip_address and client_ip; not the medium."""
     client = await areas.client("198.51.100.7/32", product="Cisco ISE")
     device = seen.note(
@@ -149,27 +154,33 @@ async def test_a_search_looks_at_names_products_and_addresses(areas: Areas, seen
     )
     await seen.write(device)
     await seen.device("other")
-    for part in ("gate", "cisco", "51.100", "10.9.8", "7"):
-        assert await seen.names(part) == ["gate"], part
-    assert await seen.names("Wireless") == await seen.names("Wi") == []
+    assert await seen.names(part) == (["gate"] if found else [])
 
 
-async def test_a_search_counts_all_and_pages(areas: Areas, seen: Seen) -> None:
+@pytest.mark.parametrize(
+    ("search", "column", "value", "total"),
+    [
+        ("even", "", "", 15),
+        ("ev", "", "", 15),
+        ("even", "nas_port_type", "wireless", 5),
+        ("", "nas_port_type", "WIRELESS", 10),
+    ],
+    ids=["search", "two letters", "search and filter", "filter"],
+)
+async def test_a_search_counts_all_and_pages(
+    areas: Areas, seen: Seen, search: str, column: str, value: str, total: int
+) -> None:
     """The total of a search is that of all its pages, with and without a filter."""
     for number in range(30):
         await seen.device(
             f"{'even' if number % 2 == 0 else 'odd'}-{number}", NAS_PORT_TYPE=WIRELESS if number < 10 else ETHERNET
         )
-    medium = "nas_port_type"
-    for search, column, value, total in (
-        ("even", "", "", 15), ("ev", "", "", 15), ("even", medium, "wireless", 5), ("", medium, "WIRELESS", 10),
-    ):  # fmt: skip
-        query = partial(DeviceQuery, areas.domain, search, column, value)
-        pages = [await areas.devices.page(query(offset=offset, limit=4)) for offset in range(0, total, 4)]
-        assert {counted for _, counted in pages} == {total}
-        ids = [each.id for found, _ in pages for each in found]
-        assert len(ids) == total
-        assert ids == sorted(set(ids))
+    query = partial(DeviceQuery, areas.domain, search, column, value)
+    pages = [await areas.devices.page(query(offset=offset, limit=4)) for offset in range(0, total, 4)]
+    assert {counted for _, counted in pages} == {total}
+    ids = [each.id for found, _ in pages for each in found]
+    assert len(ids) == total
+    assert ids == sorted(set(ids))
 
 
 FILTERS = {
@@ -198,14 +209,19 @@ async def test_a_filter_is_equality_without_case(areas: Areas, seen: Seen) -> No
     assert {each: await seen.names("", *each) for each in FILTERS} == FILTERS
 
 
-def test_filters_are_a_closed_set() -> None:
-    """Six columns in any case; none for an empty one; anything else is refused, whatever it holds."""
-    for name in ("DEVICE_NAME", "DEVICE_TYPE", "IP_ADDRESS", "CLIENT_IP", "NAS_PORT_TYPE", "NAS_IDENTIFIER"):
-        assert filter_column(name) == filter_column(name.lower()) == name.lower()
-    assert filter_column("") == ""
-    for name in ("id", "EVIDENCE", "DEVICE_NAME ", "1=1", "device_name; drop table devices"):
-        with pytest.raises(Invalid, match=r"^invalid filterBy$"):
-            filter_column(name)
+@pytest.mark.parametrize(
+    "name", ["", "DEVICE_NAME", "DEVICE_TYPE", "IP_ADDRESS", "CLIENT_IP", "NAS_PORT_TYPE", "NAS_IDENTIFIER"]
+)
+def test_a_filter_names_a_column(name: str) -> None:
+    """Six columns in upper or lower case; an empty name is no filter."""
+    assert filter_column(name) == filter_column(name.lower()) == name.lower()
+
+
+@pytest.mark.parametrize("name", ["id", "EVIDENCE", "DEVICE_NAME ", "1=1", "device_name; drop table devices"])
+def test_other_filters_are_refused(name: str) -> None:
+    """The set of columns is closed."""
+    with pytest.raises(Invalid, match=r"^invalid filterBy$"):
+        filter_column(name)
 
 
 # --- deletion ---------------------------------------------------------------------------------------------------
@@ -286,15 +302,21 @@ async def test_deletion_is_all_or_nothing(areas: Areas, seen: Seen) -> None:
     assert [row.id for row in await seen.rows(domain=other)] == [foreign.id]
 
 
+@pytest.mark.parametrize("addresses", [("192.0.2.1", "192.0.2.2"), ("192.0.2.9", "192.0.2.9"), ("", "")])
+async def test_deletion_by_other_addresses_is_refused(areas: Areas, seen: Seen, addresses: tuple[str, str]) -> None:
+    """Both addresses must be those of a device."""
+    await seen.device("a")
+    with pytest.raises(NotFound):
+        await areas.devices.delete(areas.domain, device_ids=[], addresses=addresses, actor="n")
+    assert await seen.names() == ["a"]
+
+
 async def test_deletion_by_addresses_takes_all_that_match(areas: Areas, seen: Seen) -> None:
     """Every device of that pair of addresses, and no other."""
     for name in "abc":
         await seen.device(name)
     await seen.device("d", "192.0.2.2")
     delete = partial(areas.devices.delete, areas.domain, device_ids=[], actor="n")
-    for addresses in (("192.0.2.1", "192.0.2.2"), ("192.0.2.9", "192.0.2.9"), ("", "")):
-        with pytest.raises(NotFound):
-            await delete(addresses=addresses)
     assert await delete(addresses=("192.0.2.1", "192.0.2.1")) == 3
     assert await seen.names() == ["d"]
 

@@ -18,7 +18,7 @@ from sallyport.radius.attributes import push_vendor_attribute
 from sallyport.store.model import Tx
 from tests.areas import Areas
 from tests.inventory.devices.conftest import Seen
-from tests.packets import access_request, attributes, opened
+from tests.packets import access_request, opened
 
 WIRELESS, ETHERNET, VIRTUAL = (number.to_bytes(4) for number in (19, 15, 5))
 
@@ -249,18 +249,22 @@ async def test_what_a_forgotten_device_was_known_for_stays(areas: Areas, seen: S
     )  # fmt: skip
 
 
-async def test_attributes_do_not_have_to_be_text(seen: Seen) -> None:
-    """A NAS-Identifier of any octets is a name: UTF-8 where it is, otherwise Latin-1, without NUL."""
-    for octets, name in (
+@pytest.mark.parametrize(
+    ("octets", "name"),
+    [
         (b"Z\xc3\xbcrich", "Zürich"),
         (b"Z\xfcrich", "Zürich"),
         (b"a\0b", "a\ufffdb"),
         (b"x" * 253, "x" * 253),
-    ):
-        device = seen.note(f"192.0.2.{len(octets) % 250}", NAS_IDENTIFIER=octets)
-        await seen.write(device)
-        assert device.device_name == name
-    assert attributes(NAS_IDENTIFIER=b"") == b"\x20\x02"
+        (b"", "Unknown"),
+    ],
+    ids=["UTF-8", "Latin-1", "NUL", "longest", "empty"],
+)
+async def test_attributes_do_not_have_to_be_text(seen: Seen, octets: bytes, name: str) -> None:
+    """A NAS-Identifier of any octets is a name: UTF-8 if it is valid, otherwise Latin-1, without NUL."""
+    device = seen.note(NAS_IDENTIFIER=octets)
+    await seen.write(device)
+    assert device.device_name == name
 
 
 async def test_a_store_that_fails_is_told_to_who_flushes(areas: Areas, seen: Seen) -> None:

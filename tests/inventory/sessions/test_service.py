@@ -186,11 +186,15 @@ async def test_what_is_searched_for(areas: Areas) -> None:
         assert [row.acct_session_id for row in await listed(areas, **query)] == found, query
 
 
-async def test_a_search_in_every_script(areas: Areas) -> None:
+@pytest.mark.parametrize(
+    ("search", "found"),
+    [("zoë", [b"s"]), ("ä", ["Ä".encode()]), ("ö", []), ("abc", [b"\xff\x00ABC"])],
+    ids=["user", "session id", "nothing", "octets"],
+)
+async def test_a_search_in_every_script(areas: Areas, search: str, found: list[bytes]) -> None:
     """A part that is not ASCII is found past fields that a session has not, and past octets that are no text."""
     await write(areas, report(1, 0, b"\xff\x00ABC"), report(1, 10, b"s", USER_NAME="ZOË"), report(1, 20, "Ä".encode()))
-    for search, found in (("zoë", [b"s"]), ("ä", ["Ä".encode()]), ("ö", []), ("abc", [b"\xff\x00ABC"])):
-        assert [row.acct_session_id for row in await listed(areas, search=search)] == found, search
+    assert [row.acct_session_id for row in await listed(areas, search=search)] == found
 
 
 async def test_pages(areas: Areas) -> None:

@@ -103,10 +103,11 @@ class Parser:
     environ: the values of `$ENV{NAME}`; an unknown name is a problem of the item that uses it.
     """
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
+    def __init__(self, environ: Mapping[str, str], *, max_statements: int = MAX_STATEMENTS) -> None:
         self.top = Section("", None, "")
         self._environ = environ
-        self._octets, self._files, self._statements = MAX_OCTETS, MAX_FILES, MAX_STATEMENTS
+        self._octets, self._files = MAX_OCTETS, MAX_FILES
+        self._statements = self._max_statements = max_statements
         self._including: list[tuple[int, int]] = []
         self._late: list[tuple[Section, Item]] = []
 
@@ -164,7 +165,7 @@ class Parser:
         """Read one item, section head, section end or directive; the section that is open after it."""
         self._statements -= 1
         if self._statements < 0:
-            raise line.error(f"more than {MAX_STATEMENTS} statements in all")
+            raise line.error(f"more than {self._max_statements} statements in all")
         if line.at_expansion():
             line.end()
             return here
