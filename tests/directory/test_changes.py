@@ -45,7 +45,7 @@ async def test_a_change_of_many_members_goes_on_after_a_stop(areas: Areas) -> No
         assert job.state != "FAILED", job.message
     assert counts(job) == (1, 0, 1, 0, 0, 0)
     assert len(seen) > 2 and all(abs(after - before) < 1000 for before, after in pairwise(seen))
-    left = await areas.store.read(lambda tx: memberships.members_told(tx, 1, key_of("cn=all,dc=x")))
+    left = await areas.store.read(lambda tx: memberships.stated_members(tx, 1, key_of("cn=all,dc=x")))
     assert left == {key_of(dn) for dn in (*everybody[300:1400], *everybody[1450:])}
 
 

@@ -1,8 +1,8 @@
-"""Which attributes of a directory become which field of a person.
+"""Field mappings: which attributes of a directory become which field of a person.
 
-A directory has one mapping, and each of its groups may have one for its own people, which goes before it; of several
-groups' mappings, that of the lower id. A field that no mapping names is as in DEFAULTS: the address is the directory's
-own, and the username is the login name.
+A directory has one mapping. A group may have one for its people, which takes precedence; of several groups', the one of
+the lowest id. A field without a mapping is as in DEFAULTS: the address is the directory's, and the username is the
+login name.
 """
 
 import re
@@ -17,7 +17,7 @@ FIELDS: Final = (
     "email", "chat", "username", "department", "group", "subgroup", "roles", "location", "region", "primaryApp", "fax",
 )  # fmt: skip
 ALIASES: Final = {"slack": "chat"}
-"""What is accepted for a field's name (decisions.md, Directory and agents)."""
+"""Other spellings of a field's name."""
 DEFAULTS: Final[Mapping[str, str]] = {
     "department": "department",
     "location": "l",
@@ -29,12 +29,12 @@ ATTRIBUTE: Final = re.compile(
 )
 """An attribute's name or OID, with options (RFC 4512 section 2.5)."""
 MOST_TAKEN: Final = 10
-"""Attributes that one field is taken from."""
+"""Attributes of one field, at most."""
 MOST_MAPPED: Final = 200
-"""Attributes that the mappings of a directory and its groups name together: with the service's own, an entry stays
-within the 256 that one may have (`reading/answers.py`)."""
+"""Attributes of all mappings of a directory and its groups: with the service's own, an entry stays within the limit of
+256 (`reading/answers.py`)."""
 LONGEST: Final = 255
-"""Characters of a username, an address and a name that is shown; a field has up to ten times as many."""
+"""Characters of a username, an address and a display name; another field has up to ten times as many."""
 _SHOWN: Final = ("displayname", "cn", "gecos", "name")
 _UPN: Final = "userprincipalname"
 _EMAIL: Final = ("mail", "email", "rfc822mailbox")
@@ -46,8 +46,7 @@ Attributes = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class FieldMapping:
-    """A mapping as it is set. attributes: by field, each as `entry.attribute_key`, separated by commas. digest: tells
-    one mapping from another."""
+    """A mapping. attributes: by field, each as `entry.attribute_key`, separated by commas. digest: of the mapping."""
 
     attributes: Mapping[str, str]
     digest: bytes = field(init=False)
@@ -56,13 +55,13 @@ class FieldMapping:
         object.__setattr__(self, "digest", digest_of(sorted(self.attributes.items())))
 
     def over(self, other: "FieldMapping") -> "FieldMapping":
-        """This one, and what only the other names."""
+        """Return this mapping, with the fields that only the other has."""
         return FieldMapping({**other.attributes, **self.attributes})
 
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The fields of a person. username: empty if the mapping names none, or the person has no value of it."""
+    """The fields of a person. username: empty if the mapping has none, or the person has no value."""
 
     username: str
     display_name: str
@@ -72,13 +71,13 @@ class Fields:
 
 
 def attributes_in(attributes: str) -> list[str]:
-    """Return the attributes that one field is taken from."""
+    """Return the attributes of one field."""
     return [each for each in attributes.split(",") if each]
 
 
 def fields_of(attributes: Attributes, mapping: FieldMapping) -> Fields:
-    """Return the fields of a person. A field has all values of its attributes; the username, the address and the name
-    that is shown have the first. attributes: by `entry.attribute_key`."""
+    """Return the fields of a person. A field has all values of its attributes; the username, the address and the
+    display name have the first. attributes: by `entry.attribute_key`."""
     chosen = {field: attributes_in(taken) for field, taken in {**DEFAULTS, **mapping.attributes}.items()}
     username = _first(attributes, chosen.get("username", ())).strip()
     others = {
@@ -100,7 +99,7 @@ def _first(attributes: Attributes, names: Iterable[str]) -> str:
 
 
 def _values(attributes: Attributes, names: Iterable[str]) -> Iterator[str]:
-    """Yield the values of some attributes; a membership is shown by the group's name."""
+    """Yield the values of attributes; a membership becomes the name of the group."""
     for name in names:
         for value in attributes.get(name, ()):
             yield next(pairs_of(value), ("", value))[1] if name == _MEMBERSHIP else value

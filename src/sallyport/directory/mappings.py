@@ -29,19 +29,19 @@ class Mappings:
         self._clock = clock
 
     async def group(self, group_id: int) -> Group:
-        """A group. NotFound."""
+        """Return a group. NotFound."""
         group = await self._store.read(lambda tx: entries.group(tx, group_id))
         if group is None:
             raise NotFound(NO_GROUP)
         return group
 
     async def groups_named(self, directory: Directory, name: str) -> list[Group]:
-        """The groups of a directory that have this name, in any case."""
+        """Return the groups of a directory with a name. Case does not matter."""
         return await self._store.search(lambda tx: entries.groups_named(tx, directory.id, name))
 
     async def set(self, of: Directory | Group, fields: Mapping[str, str], *, apply: bool) -> None:
-        """Set which attributes become which fields, for a directory or for a group's own people. Conflict: too many
-        attributes are mapped; or it is to be applied, and too many imports wait."""
+        """Set the given fields of the mapping of a directory or a group. Conflict: too many attributes; or, with
+        `apply`, too many imports wait."""
 
         def work(tx: Tx) -> None:
             current = entries.group(tx, of.id) if isinstance(of, Group) else repo.get(tx, of.id)
@@ -55,7 +55,7 @@ class Mappings:
             else:
                 repo.update(tx, current.id, {"mapping": json.dumps(after)}, self._clock())
             if not set(after.values()) <= set(before.values()) and directory.kind in READ_BY_SERVICE:
-                # Who has not changed since has not been asked for it.
+                # A reading of changes would not ask unchanged people for the new attributes.
                 repo.update(tx, directory.id, {"cursor": ""}, self._clock())
             if differences := changed(before, after):
                 part = f", group {of.id} {of.name}" if isinstance(of, Group) else ""
@@ -69,7 +69,7 @@ class Mappings:
         self._directories.jobs.wake()
 
     async def of_domain(self, stretch: Stretch) -> tuple[list[Mapped], int]:
-        """One page of the mappings of a domain: each directory's, and those of its groups that have one."""
+        """Return one page of a domain's mappings, of directories and of groups, and their number."""
 
         def work(tx: Tx) -> list[Mapped]:
             found = list[Mapped]()
@@ -83,7 +83,7 @@ class Mappings:
         return found[stretch.offset : stretch.offset + stretch.limit], len(found)
 
     async def preview(self, of: Directory | Group, fields: Mapping[str, str]) -> list[Preview]:
-        """Ten people's fields as they are, and as they would be with these attributes beside those that are set."""
+        """Return the fields of ten people before and after a change of the mapping."""
 
         def work(tx: Tx) -> list[Preview]:
             directory_id = of.directory_id if isinstance(of, Group) else of.id

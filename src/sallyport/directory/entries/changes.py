@@ -1,7 +1,7 @@
-"""What an LDIF file of changes does to entries that are there already (RFC 4511 sections 4.6 and 4.9).
+"""Apply the changes of an LDIF file to stored entries (RFC 4511 sections 4.6 and 4.9).
 
-Only the store knows such an entry, and of its attributes what can be text. It is understood anew from those, so that a
-change comes to the same as a reading of the whole entry.
+The store has the text attributes of an entry. The changed attributes are interpreted again (`entry.understand`), so
+that a change has the same result as a reading of the whole entry.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ from sallyport.directory.ldif import Step
 from sallyport.store.model import Tx
 
 SLICE: Final = 500
-"""Names that are looked at in one piece."""
+"""Names that are checked at once."""
 _MEMBERS: Final = ("member", "uniquemember")
 
 Steps = Sequence[tuple[str, str, Sequence[str]]]
@@ -28,7 +28,7 @@ Steps = Sequence[tuple[str, str, Sequence[str]]]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A modification, and the name that the entry has after it."""
+    """A modification, and the name of the entry after it."""
 
     dn: str
     dn_key: bytes
@@ -39,7 +39,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class GroupAfter:
-    """A group after a change, without the digest of a whole one. joined, left: members, by their keys."""
+    """A group after a change. joined, left: keys of members."""
 
     group: NewNamed
     joined: Sequence[bytes]
@@ -47,9 +47,9 @@ class GroupAfter:
 
 
 def change(tx: Tx, run: Run, wanted: Change, revocations: Revocations, at: int) -> Counts | None:
-    """Change an entry. None: it takes several transactions: a unit gets another name, and everything below it with it
-    (`rename_unit`), or many members of a group are to be looked at or changed (`group_after`). Invalid: there is none
-    of that name, or it is none after the change, or its new name is another's."""
+    """Change an entry. Return None if it takes several transactions: the renaming of a unit and of everything below it
+    (`rename_unit`), or a change in a group with many members (`group_after`). Invalid: no entry has the name, the
+    result is not an account, or another entry has the new name."""
     if wanted.dn_key != wanted.new_dn_key and _is_there(tx, run, wanted.new_dn_key):
         raise Invalid("an entry of that name is there")
     person = people.find(tx, run, "", wanted.dn_key)
@@ -73,7 +73,7 @@ def change(tx: Tx, run: Run, wanted: Change, revocations: Revocations, at: int) 
 
 
 def rename_unit(tx: Tx, run: Run, wanted: Change, at: int) -> Counts:
-    """Give a unit its new name, without what is below it."""
+    """Rename a unit, without the entries below it."""
     known = groups.find_unit(tx, run, "", wanted.dn_key)
     if known is None:
         return Counts(skipped=1)
@@ -85,8 +85,7 @@ def rename_unit(tx: Tx, run: Run, wanted: Change, at: int) -> Counts:
 
 
 def names_below(tx: Tx, run: Run, table: str, above: str, after: int) -> tuple[int, list[str]]:
-    """The names in a slice of a table that are below a normalized one, and how far the slice goes: 0 where it is the
-    last."""
+    """Return the end of a slice of a table, 0 for the last, and the names in it that are below a normalized name."""
     sql = f"select id, dn from {table} where directory_id = :dir and id > :after order by id limit :most"  # noqa: S608
     rows = tx.rows(sql, dir=run.directory_id, after=after, most=SLICE)
     last = int(str(rows[-1][0])) if len(rows) == SLICE else 0
@@ -94,13 +93,13 @@ def names_below(tx: Tx, run: Run, table: str, above: str, after: int) -> tuple[i
 
 
 def follow(dn: str, wanted: Change) -> Change:
-    """What the renaming of a unit is to an entry below it. Invalid: its new name is too long."""
+    """Return the renaming of an entry below a renamed unit. Invalid: its new name is too long."""
     new_dn = moved(dn, wanted.dn, wanted.new_dn)
     return Change(dn, key_of(dn), new_dn, key_of(new_dn), ())
 
 
 def _external(external_id: str, new_dn: str) -> str:
-    """What an entry is known by under another name."""
+    """Return the identifier of an entry after its renaming."""
     return f"dn:{normalized(new_dn)}" if external_id[:3] == "dn:" else external_id
 
 
@@ -112,7 +111,7 @@ def _is_there(tx: Tx, run: Run, dn_key: bytes) -> bool:
 def _person(tx: Tx, run: Run, known: Known, wanted: Change, at: int) -> NewPerson:
     before = people.attributes_of(tx, known.id)
     after = {"objectclass": ("person",), **{name: tuple(values) for name, values in before.items()}}  # at least
-    keys = set(memberships.told_by(tx, run.directory_id, known.dn_key))
+    keys = set(memberships.stated_by(tx, run.directory_id, known.dn_key))
     touched = set[str]()
     for step, name, values in wanted.steps:
         touched.add(name)
@@ -131,7 +130,7 @@ def _person(tx: Tx, run: Run, known: Known, wanted: Change, at: int) -> NewPerso
 
 
 def _is_long(tx: Tx, run: Run, known: Named, wanted: Change) -> bool:
-    """Whether one transaction is too short to look at all members, as a change of any takes, or to write them."""
+    """Return whether one transaction is too short to compare all members, as each change needs, or to write them."""
     named = [values for _, attribute, values in wanted.steps if attribute in (*_MEMBERS, "memberuid")]
     if not named:
         return False
@@ -147,11 +146,11 @@ def _change_group(tx: Tx, run: Run, known: Named, wanted: Change, at: int) -> Co
 
 
 def group_after(tx: Tx, run: Run, known: Named, wanted: Change) -> GroupAfter:
-    """What a change makes of a group. The same of a group that has it in part is the rest."""
-    before = memberships.members_told(tx, run.directory_id, known.dn_key)
+    """Return a group after a change. Of a change that was applied in part, the result is the rest."""
+    before = memberships.stated_members(tx, run.directory_id, known.dn_key)
     by_login = memberships.members_by_login(tx, run.directory_id, known.dn_key)
     by_name, name = before - by_login, known.name
-    # A further name is not the group's own, unless the distinguished name says so.
+    # An added name is the group's own only if the distinguished name has it.
     naming = (Step.REPLACE,) if wanted.dn_key == wanted.new_dn_key else (Step.REPLACE, Step.ADD)
     for step, attribute, values in wanted.steps:
         if attribute in _MEMBERS:
@@ -160,7 +159,7 @@ def group_after(tx: Tx, run: Run, known: Named, wanted: Change) -> GroupAfter:
             logins = [UID + value for value in values]
             _step(by_login, step, logins)
             if step == Step.DELETE and logins:
-                _step(by_name, step, logins)  # where nobody has that name, it was not known for one
+                _step(by_name, step, logins)  # a name that no person has is not among by_login
         elif attribute in ("cn", "samaccountname") and step in naming and values:
             name = values[0]
     external = _external(known.external_id, wanted.new_dn)
@@ -170,18 +169,18 @@ def group_after(tx: Tx, run: Run, known: Named, wanted: Change) -> GroupAfter:
 
 
 def _step(keys: set[bytes], step: str, names: Sequence[str]) -> None:
-    """Change what entries are called among members, as one step changes their names."""
+    """Change keys of members as one step changes the names."""
     if step == Step.REPLACE or not names:
         keys.clear()
-    told = map(bytes.fromhex, keys_of(names))
+    changed = map(bytes.fromhex, keys_of(names))
     if step == Step.DELETE:
-        keys.difference_update(told)
+        keys.difference_update(changed)
     else:
-        keys.update(told)
+        keys.update(changed)
 
 
 def _stepped(values: Sequence[str], step: str, wanted: Sequence[str]) -> list[str]:
-    """An attribute's values after one step."""
+    """Return an attribute's values after one step."""
     if step == Step.REPLACE:
         return list(wanted)
     if step == Step.DELETE:
@@ -191,7 +190,7 @@ def _stepped(values: Sequence[str], step: str, wanted: Sequence[str]) -> list[st
 
 
 def new_person(line: Sequence[object]) -> NewPerson:
-    """A person of a prepared line."""
+    """Return the person of a prepared line."""
     _, external_id, dn, dn_key, uid_key, login, aliases, status, group_keys, attributes, digest = line
     return NewPerson(
         external_id=str(external_id),

@@ -14,7 +14,7 @@ from sallyport.store.search import SearchIndex
 
 _SEARCH: Final = SearchIndex("directory_groups_search")
 MOST: Final = 200
-"""Members that change in one transaction."""
+"""Members that one transaction changes."""
 NO_DIGEST: Final = b""
 _GROUPS: Final = memberships.GROUPS_TABLE
 _UNITS: Final = "directory_units"
@@ -22,7 +22,7 @@ _UNITS: Final = "directory_units"
 
 @dataclass(frozen=True, slots=True)
 class NewNamed:
-    """A group or a unit as an import tells it. digest: of all of it, its members too."""
+    """A group or a unit of an import. digest: of its values and members."""
 
     external_id: str
     dn: str
@@ -33,7 +33,7 @@ class NewNamed:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A group or a unit as the store has it."""
+    """A stored group or unit."""
 
     id: int
     external_id: str
@@ -55,7 +55,7 @@ def find_unit(tx: Tx, run: Run, external_id: str, dn_key: bytes) -> Named | None
 
 
 def unchanged(tx: Tx, run: Run, known: Named, *, is_group: bool) -> Counts:
-    """One that is as before."""
+    """Mark an unchanged group or unit."""
     if run.marks and known.seen != run.job_id:
         table = _GROUPS if is_group else _UNITS
         tx.execute(f"update {table} set seen = :job where id = :id", job=run.job_id, id=known.id)  # noqa: S608
@@ -63,7 +63,7 @@ def unchanged(tx: Tx, run: Run, known: Named, *, is_group: bool) -> Counts:
 
 
 def still(tx: Tx, run: Run, known: Named, moved: Moved, *, is_group: bool) -> Counts:
-    """One that nobody has changed, but perhaps renamed something above it."""
+    """Mark an unchanged group or unit; a unit above it may have been renamed."""
     if moved.dn_key in (b"", known.dn_key):
         return unchanged(tx, run, known, is_group=is_group)
     if is_group:
@@ -81,7 +81,7 @@ def still(tx: Tx, run: Run, known: Named, moved: Moved, *, is_group: bool) -> Co
 
 
 def put_group(tx: Tx, run: Run, new: NewNamed, known: Named | None, at: int) -> Counts:
-    """Write a group, without its members. new.digest: NO_DIGEST until they are written too."""
+    """Write a group without its members. new.digest: NO_DIGEST unless the members are written in this transaction."""
     if known is None:
         group_id = _insert(tx, _GROUPS, run, new, at)
         _inherit(tx, run, group_id, new.name)
@@ -97,7 +97,7 @@ def put_group(tx: Tx, run: Run, new: NewNamed, known: Named | None, at: int) -> 
 
 
 def finish_group(tx: Tx, run: Run, new: NewNamed, digest: bytes) -> None:
-    """All that was told of a group is written."""
+    """Set the digest of a group whose members are written."""
     sql = "update directory_groups set digest = :digest where directory_id = :dir and dn_key = :key"
     tx.execute(sql, digest=digest, dir=run.directory_id, key=new.dn_key)
 
@@ -115,13 +115,13 @@ def put_unit(tx: Tx, run: Run, new: NewNamed, at: int) -> Counts:
 
 
 def rename_unit(tx: Tx, run: Run, known: Named, new: NewNamed, at: int) -> Counts:
-    """A unit has another name. What is in it is renamed by itself."""
+    """Rename a unit, without the entries below it."""
     _update(tx, _UNITS, run, known, new, at)
     return Counts(updated=1)
 
 
 def remove_group(tx: Tx, run: Run, known: Named) -> Counts | None:
-    """A group is gone; None: call it again, there are more members than one transaction takes."""
+    """Remove a group; return None if it must be called again, since it has more members than one transaction takes."""
     taken = memberships.is_taken(tx, _GROUPS, run.directory_id, known.id, known.dn_key)
     if not (taken or memberships.forget_group(tx, run.directory_id, known.dn_key, MOST)):
         return None
@@ -136,14 +136,14 @@ def remove_group(tx: Tx, run: Run, known: Named) -> Counts | None:
 
 
 def remove_unit(tx: Tx, known: Named) -> Counts:
-    """A unit is gone."""
+    """Remove a unit."""
     tx.execute("delete from directory_units where id = :id", id=known.id)
     return Counts(removed=1)
 
 
 def _inherit(tx: Tx, run: Run, group_id: int, name: str) -> None:
-    """A group takes over the mapping of one of its name that the directory has still, or had when the run began: it
-    was made anew, and whoever set the mapping has set it for the name."""
+    """Give a new group the mapping of a group with its name that the directory has, or had when the import began: the
+    group was created again, and the admin has set the mapping for the name."""
     key = fold(name)
     has = (
         "select mapping from directory_groups where domain_id = :d and directory_id = :dir and mapping <> '{}' "
@@ -155,7 +155,7 @@ def _inherit(tx: Tx, run: Run, group_id: int, name: str) -> None:
 
 
 def _rename(tx: Tx, run: Run, known: Named, dn_key: bytes) -> None:
-    """A group's members go with its name."""
+    """Rename a group in the memberships."""
     if dn_key != known.dn_key:
         taken = memberships.is_taken(tx, _GROUPS, run.directory_id, known.id, known.dn_key, dn_key)
         memberships.give_way(tx, _GROUPS, run.directory_id, known.id, dn_key, run.started_at)
@@ -188,25 +188,25 @@ def _insert(tx: Tx, table: str, run: Run, new: NewNamed, at: int) -> int:
         f"insert into {table} (domain_id, directory_id, external_id, dn, dn_key, name, digest, seen, created_at, "  # noqa: S608
         "updated_at) values (:d, :dir, :external, :dn, :dn_key, :name, :digest, :job, :at, :at) returning id",
         d=run.domain_id,
-        **_told(run, new, at),
+        **_values(run, new, at),
     )
     assert row_id is not None  # noqa: S101  an insert returns its row
     return row_id
 
 
 def _update(tx: Tx, table: str, run: Run, known: Named, new: NewNamed, at: int) -> None:
-    told = _told(run, new, at)
-    if new.external_id[:3] == "dn:" != known.external_id[:3]:  # it is known by something better
-        told["external"] = known.external_id
+    values = _values(run, new, at)
+    if new.external_id[:3] == "dn:" != known.external_id[:3]:  # the stored identifier is better than a name
+        values["external"] = known.external_id
     tx.execute(
         f"update {table} set external_id = :external, dn = :dn, dn_key = :dn_key, name = :name, digest = :digest, "  # noqa: S608
         "seen = :job, updated_at = :at where id = :id and directory_id = :dir",
         id=known.id,
-        **told,
+        **values,
     )
 
 
-def _told(run: Run, new: NewNamed, at: int) -> dict[str, str | bytes | int]:
+def _values(run: Run, new: NewNamed, at: int) -> dict[str, str | bytes | int]:
     return {
         "dir": run.directory_id,
         "external": new.external_id,

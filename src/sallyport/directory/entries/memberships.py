@@ -1,9 +1,9 @@
-"""The SQL of who is a member of what, by keys (`imports.lines`).
+"""The SQL of memberships, by keys (`imports.lines`).
 
-Each statement belongs to whoever made it: a group that names a member (told 0), a member that names its group (told 1).
-It is taken back only by the same. When an entry gets another name, what others have said of it goes with it, as
-directories do with their own links; where one does not, its groups say so when they are read again, so what tells
-whether they have changed is forgotten.
+A row belongs to the entry that states it: a group that names a member (told 0), or a member that names its group (told
+1). Only that entry takes it back. When an entry is renamed, the rows that others state about it are renamed with it, as
+directories do with their own links. For a directory that does not, the digests of its groups are cleared, so that their
+members are compared again with the next reading.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,9 +21,9 @@ _DELETE: Final = (
 )
 
 
-def tell_groups(tx: Tx, directory_id: int, member_key: bytes, group_keys: Iterable[bytes]) -> None:
-    """What a member says of its groups, in place of what it said before."""
-    before = set(told_by(tx, directory_id, member_key))
+def set_groups(tx: Tx, directory_id: int, member_key: bytes, group_keys: Iterable[bytes]) -> None:
+    """Replace the groups that a member states."""
+    before = set(stated_by(tx, directory_id, member_key))
     after = set(group_keys)
     for key in before - after:
         tx.execute(_DELETE, dir=directory_id, m=member_key, g=key, told=BY_MEMBER)
@@ -35,8 +35,8 @@ def tell_groups(tx: Tx, directory_id: int, member_key: bytes, group_keys: Iterab
     )
 
 
-def told_by(tx: Tx, directory_id: int, member_key: bytes) -> list[bytes]:
-    """The groups that a member names, in order."""
+def stated_by(tx: Tx, directory_id: int, member_key: bytes) -> list[bytes]:
+    """Return the groups that a member states, in order."""
     sql = (
         "select group_key from directory_members where directory_id = :dir and member_key = :m and told = 1 "
         "order by group_key"
@@ -44,14 +44,14 @@ def told_by(tx: Tx, directory_id: int, member_key: bytes) -> list[bytes]:
     return [_key(row) for row in tx.rows(sql, dir=directory_id, m=member_key)]
 
 
-def members_told(tx: Tx, directory_id: int, group_key: bytes) -> set[bytes]:
-    """The members that a group names."""
+def stated_members(tx: Tx, directory_id: int, group_key: bytes) -> set[bytes]:
+    """Return the members that a group states."""
     sql = "select member_key from directory_members where directory_id = :dir and group_key = :g and told = 0"
     return {_key(row) for row in tx.rows(sql, dir=directory_id, g=group_key)}
 
 
 def are_many(tx: Tx, directory_id: int, group_key: bytes, most: int) -> bool:
-    """Whether a group names more members than that."""
+    """Return whether a group states more than `most` members."""
     sql = (
         "select count(*) from (select 1 from directory_members where directory_id = :dir and group_key = :g "
         "and told = 0 limit :some) as found"
@@ -60,25 +60,25 @@ def are_many(tx: Tx, directory_id: int, group_key: bytes, most: int) -> bool:
 
 
 def add_members(tx: Tx, directory_id: int, group_key: bytes, member_keys: Sequence[bytes]) -> None:
-    """A group names these members too."""
+    """Add members that a group states."""
     rows = [(directory_id, key, group_key, BY_GROUP) for key in member_keys]
     tx.insert("directory_members", _COLUMNS, rows, on_conflict="on conflict do nothing")
 
 
 def take_members(tx: Tx, directory_id: int, group_key: bytes, member_keys: Iterable[bytes]) -> None:
-    """A group does not name these members any more."""
+    """Delete members that a group stated."""
     for key in member_keys:
         tx.execute(_DELETE, dir=directory_id, m=key, g=group_key, told=BY_GROUP)
 
 
 def forget_member(tx: Tx, directory_id: int, member_key: bytes) -> None:
-    """What was a member is gone, and what it said of its groups."""
+    """Delete the groups that a removed member stated."""
     sql = "delete from directory_members where directory_id = :dir and member_key = :m and told = 1"
     tx.execute(sql, dir=directory_id, m=member_key)
 
 
 def forget_group(tx: Tx, directory_id: int, group_key: bytes, most: int) -> bool:
-    """Forget at most so many of the members that a group has named; False: there are more."""
+    """Delete at most `most` of the members that a removed group stated; return False if there are more."""
     sql = (
         "select member_key from directory_members where directory_id = :dir and group_key = :g and told = 0 limit :most"
     )
@@ -88,15 +88,15 @@ def forget_group(tx: Tx, directory_id: int, group_key: bytes, most: int) -> bool
 
 
 def is_taken(tx: Tx, table: str, directory_id: int, row_id: int, *keys: bytes) -> bool:
-    """Whether another person or group than that one is known by one of these names: it was made anew, or takes the name
-    over. table: of people, or of groups."""
+    """Return whether another person or group has one of these names: it was created again, or takes the name over.
+    table: of people, or of groups."""
     sql = f"select 1 from {table} where directory_id = :dir and dn_key = :key and id <> :id limit 1"  # noqa: S608
     return any(tx.rows(sql, dir=directory_id, key=key, id=row_id) for key in keys)
 
 
 def give_way(tx: Tx, table: str, directory_id: int, taker: int, key: bytes, since: int) -> None:
-    """Who has the name that `taker` takes over, and was not told of since, gets a key that no name has until that
-    happens: two that swap their names keep what is said of each. table: as for `is_taken`."""
+    """Give the entry whose name `taker` takes over, and that this import has not written yet, a key that no name has:
+    two entries that swap their names keep their memberships. table: as for `is_taken`."""
     others = f"select id from {table} where directory_id = :dir and dn_key = :key and id <> :id and updated_at < :since"  # noqa: S608
     for (found,) in tx.rows(others, dir=directory_id, key=key, id=taker, since=since):
         row_id = int(str(found))
@@ -111,14 +111,14 @@ def give_way(tx: Tx, table: str, directory_id: int, taker: int, key: bytes, sinc
 
 
 def give_back(tx: Tx, table: str, directory_id: int, own: bytes, key: bytes) -> None:
-    """Who gave way is gone: what others say of the name means who has it now."""
+    """Delete the key of an entry that gave way and is removed: rows about the name belong to its present holder."""
     rename_member(tx, directory_id, own, key)
     if table == GROUPS_TABLE:
         _move(tx, directory_id, "group_key, member_key", own, key, "told = 1", 0)
 
 
 def members_by_login(tx: Tx, directory_id: int, group_key: bytes) -> set[bytes]:
-    """Of the members that a group names, those that it names by a login name, as far as somebody has it."""
+    """Return the members that a group states by login name, if a person has that name."""
     sql = (
         "select m.member_key from directory_members m join directory_users u on u.directory_id = m.directory_id and "
         "u.uid_key = m.member_key where m.directory_id = :dir and m.group_key = :g and m.told = 0"
@@ -127,9 +127,9 @@ def members_by_login(tx: Tx, directory_id: int, group_key: bytes) -> set[bytes]:
 
 
 def rename_member(tx: Tx, directory_id: int, old: bytes, new: bytes, since: int | None = None) -> None:
-    """An entry has another name, and with it what it says and what is said of it as a member.
+    """Rename an entry in all rows where it is a member.
 
-    since: set where another entry is known by either name; what was said later than that then means what it says.
+    since: set if another entry has either name; only rows stated before that time are renamed.
     """
     tx.execute(
         "update directory_groups set digest = :none where directory_id = :dir and dn_key in (select group_key "
@@ -146,7 +146,7 @@ def rename_member(tx: Tx, directory_id: int, old: bytes, new: bytes, since: int 
 
 
 def rename_group(tx: Tx, directory_id: int, old: bytes, new: bytes, since: int | None = None) -> None:
-    """A group has another name. since: see `rename_member`."""
+    """Rename a group. since: see `rename_member`."""
     rename_member(tx, directory_id, old, new, since)
     older = (
         "told = 1 and not exists (select 1 from directory_users u where u.directory_id = :dir "
@@ -156,7 +156,7 @@ def rename_group(tx: Tx, directory_id: int, old: bytes, new: bytes, since: int |
 
 
 def _move(tx: Tx, directory_id: int, ends: str, old: bytes, new: bytes, older: str, since: int | None) -> None:
-    """Give what has one key at its first end another one there; only what is older, where the key is taken."""
+    """Replace a key in the first column of `ends`; only in rows that `older` selects, if `since` is set."""
     mine, other = ends.split(", ")
     where = f"directory_id = :dir and {mine} = :old"
     parameters: dict[str, Value] = {"dir": directory_id, "old": old}

@@ -21,7 +21,7 @@ _PEOPLE: Final = "directory_users"
 GONE: Final = frozenset({Status.DISABLED, Status.EXPIRED})
 """Statuses of a person without access; a locked person gets it back soon."""
 Unfound = list[Entry]
-"""People that were added and are not in the search yet."""
+"""Added people that the search index lacks."""
 _KNOWN: Final = (
     "select id, external_id, dn, dn_key, uid_key, login, name, display_name, email, upn, status, digest, seen "
     "from directory_users where directory_id = :dir and "
@@ -33,7 +33,7 @@ _BY_ID: Final = (
 
 @dataclass(frozen=True, slots=True)
 class NewPerson:
-    """A person as an import tells it; keys as in `imports.lines`."""
+    """A person of an import; keys as in `imports.lines`."""
 
     external_id: str
     dn: str
@@ -49,7 +49,7 @@ class NewPerson:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A person as the store has it."""
+    """A stored person."""
 
     id: int
     external_id: str
@@ -67,12 +67,12 @@ class Known:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """What the search knows it by."""
+        """Return the texts of the search index."""
         return _texts(self.name, self.display_name, self.email, self.upn)
 
 
 def find(tx: Tx, run: Run, external_id: str, dn_key: bytes) -> Known | None:
-    """By what names it for good, or by its name where one of the two readings knew nothing better."""
+    """Find a person by identifier, or by name if the entry or the stored person has no better identifier."""
     found = None
     if external_id:
         found = tx.one(Known, _BY_ID, d=run.domain_id, dir=run.directory_id, external=external_id)
@@ -84,7 +84,7 @@ def find(tx: Tx, run: Run, external_id: str, dn_key: bytes) -> Known | None:
 
 
 def put(tx: Tx, run: Run, new: NewPerson, revocations: Revocations, at: int, unfound: Unfound) -> Counts:
-    """Write a person that was told of. unfound: `make_found` must follow."""
+    """Write a person. unfound: gets an added person; `make_found` must follow."""
     known = find(tx, run, new.external_id, new.dn_key)
     if known is None:
         unfound.append(_add(tx, run, new, at))
@@ -97,21 +97,21 @@ def put(tx: Tx, run: Run, new: NewPerson, revocations: Revocations, at: int, unf
 
 
 def make_found(tx: Tx, unfound: Unfound) -> None:
-    """Let the search find those that were added, before one of them is changed or the transaction ends."""
+    """Add people to the search index, before one of them is changed or the transaction ends."""
     _SEARCH.add_all(tx, unfound)
     unfound.clear()
 
 
 def tidy(tx: Tx) -> None:
-    """At the end of each transaction that has changed people."""
+    """Merge the search index, at the end of each transaction that has changed people."""
     _SEARCH.merge(tx)
 
 
 def update(tx: Tx, run: Run, known: Known, new: NewPerson, revocations: Revocations, at: int) -> None:
-    """Write a person that is not as it was, whatever it was called."""
+    """Write a changed person, whose name may have changed."""
     names = names_of(tx, known.id)
     columns = _columns(fields_of(new.attributes, run.mapping), new.login)
-    keeps = new.external_id[:3] == "dn:" != known.external_id[:3]  # it is known by something better
+    keeps = new.external_id[:3] == "dn:" != known.external_id[:3]  # the stored identifier is better than a name
     tx.execute(
         "update directory_users set external_id = :external, dn = :dn, dn_key = :dn_key, uid_key = :uid_key, "
         "login = :login, name = :name, display_name = :display_name, email = :email, upn = :upn, status = :status, "
@@ -119,7 +119,7 @@ def update(tx: Tx, run: Run, known: Known, new: NewPerson, revocations: Revocati
         "directory_id = :dir",
         id=known.id,
         at=at,
-        **{**_told(run, new), **({"external": known.external_id} if keeps else {})},
+        **{**_values(run, new), **({"external": known.external_id} if keeps else {})},
         **columns,
     )
     sql = "update directory_attributes set attributes = :a where user_id = :id"
@@ -127,19 +127,19 @@ def update(tx: Tx, run: Run, known: Known, new: NewPerson, revocations: Revocati
     _name(tx, run.domain_id, known.id, columns["name"], (new.login, *new.aliases))
     _search_again(tx, run.domain_id, known, columns)
     _rename(tx, run, known, new.dn_key)
-    memberships.tell_groups(tx, run.directory_id, new.dn_key, new.group_keys)
-    _judge(tx, run, known, new.status, names, revocations)
+    memberships.set_groups(tx, run.directory_id, new.dn_key, new.group_keys)
+    _revoke_inactive(tx, run, known, new.status, names, revocations)
 
 
 def unchanged(tx: Tx, run: Run, known: Known) -> Counts:
-    """A person that is as before."""
+    """Mark an unchanged person."""
     if run.marks and known.seen != run.job_id:
         tx.execute("update directory_users set seen = :job where id = :id", job=run.job_id, id=known.id)
     return Counts(skipped=1)
 
 
 def still(tx: Tx, run: Run, known: Known, moved: Moved, revocations: Revocations, at: int) -> Counts:
-    """A person that nobody has changed."""
+    """Mark an unchanged entry, whose name or status may have changed."""
     dn_key, status = moved.dn_key or known.dn_key, moved.status or known.status
     if (dn_key, status) == (known.dn_key, known.status):
         return unchanged(tx, run, known)
@@ -155,12 +155,12 @@ def still(tx: Tx, run: Run, known: Known, moved: Moved, revocations: Revocations
         id=known.id,
     )
     _rename(tx, run, known, dn_key)
-    _judge(tx, run, known, status, names_of(tx, known.id), revocations)
+    _revoke_inactive(tx, run, known, status, names_of(tx, known.id), revocations)
     return Counts(updated=1)
 
 
 def remove(tx: Tx, run: Run, known: Known, revocations: Revocations) -> Counts:
-    """A person is gone."""
+    """Remove a person."""
     names = names_of(tx, known.id)
     _SEARCH.remove(tx, run.domain_id, [known.id])
     if not memberships.is_taken(tx, _PEOPLE, run.directory_id, known.id, known.dn_key):
@@ -177,20 +177,20 @@ def remove(tx: Tx, run: Run, known: Known, revocations: Revocations) -> Counts:
 
 
 def attributes_of(tx: Tx, user_id: int) -> dict[str, list[str]]:
-    """What was kept of a person's attributes."""
+    """Return the stored attributes of a person."""
     kept = tx.value(str, "select attributes from directory_attributes where user_id = :id", id=user_id)
     attributes: dict[str, list[str]] = json.loads(kept or "{}")
     return attributes
 
 
 def names_of(tx: Tx, user_id: int) -> list[str]:
-    """All that a person may log in as, without case, the login name first."""
+    """Return the folded names of a person, the login name first."""
     sql = "select name_key from directory_names where user_id = :id order by is_alias, name_key"
     return [str(row[0]) for row in tx.rows(sql, id=user_id)]
 
 
 def remap(tx: Tx, user_id: int, domain_id: int, mapping: FieldMapping, at: int) -> bool:
-    """Make a person's fields anew from the attributes that were kept; whether anything changed."""
+    """Update a person's fields from the stored attributes; return whether one has changed."""
     known = tx.one(Known, f"{_KNOWN.partition(' where ')[0]} where id = :id", id=user_id)
     if known is None:
         return False
@@ -204,7 +204,7 @@ def remap(tx: Tx, user_id: int, domain_id: int, mapping: FieldMapping, at: int) 
     tx.execute(sql, id=user_id, mapping=mapping.digest, at=at, **columns)
     _search_again(tx, domain_id, known, columns)
     if columns["name"] != known.name:
-        # What the directory itself calls the person stays a name; what only the mapping before made of them does not.
+        # Names of the directory stay; a name that only the former mapping made does not.
         own = {fold(value) for attribute in ALIASES for value in attributes.get(attribute, ())}
         aliases = [key for key in names_of(tx, user_id) if key != fold(known.name) or key in own]
         _name(tx, domain_id, user_id, columns["name"], (known.login, *aliases))
@@ -226,14 +226,14 @@ def _add(tx: Tx, run: Run, new: NewPerson, at: int) -> Entry:
         d=run.domain_id,
         cloud=int(run.cloud),
         at=at,
-        **_told(run, new),
+        **_values(run, new),
         **columns,
     )
     assert user_id is not None  # noqa: S101  an insert returns its row
     attributes = json.dumps(new.attributes)
     tx.execute("insert into directory_attributes (user_id, attributes) values (:id, :a)", id=user_id, a=attributes)
     _name(tx, run.domain_id, user_id, columns["name"], (new.login, *new.aliases))
-    memberships.tell_groups(tx, run.directory_id, new.dn_key, new.group_keys)
+    memberships.set_groups(tx, run.directory_id, new.dn_key, new.group_keys)
     _count(tx, run, user_id, 1)
     return Entry(run.domain_id, user_id, _texts(*(columns[name] for name in _SHOWN)))
 
@@ -251,7 +251,7 @@ def _columns(fields: Fields, login: str) -> dict[str, str]:
     }
 
 
-def _told(run: Run, new: NewPerson) -> dict[str, str | bytes | int]:
+def _values(run: Run, new: NewPerson) -> dict[str, str | bytes | int]:
     return {
         "dir": run.directory_id,
         "external": new.external_id,
@@ -278,7 +278,7 @@ def _search_again(tx: Tx, domain_id: int, known: Known, columns: Mapping[str, st
 
 
 def _name(tx: Tx, domain_id: int, user_id: int, name: str, aliases: Sequence[str]) -> None:
-    """All names that a person may log in with, in place of those before."""
+    """Replace the names of a person."""
     tx.execute("delete from directory_names where user_id = :id", id=user_id)
     keys = dict.fromkeys((fold(name), *map(fold, aliases)))
     rows = [(domain_id, key, user_id, int(place > 0)) for place, key in enumerate(keys)]
@@ -286,21 +286,23 @@ def _name(tx: Tx, domain_id: int, user_id: int, name: str, aliases: Sequence[str
 
 
 def _rename(tx: Tx, run: Run, known: Known, dn_key: bytes) -> None:
-    """What is said of a person's memberships goes with its name."""
+    """Rename a person in the memberships."""
     if dn_key != known.dn_key:
         taken = memberships.is_taken(tx, _PEOPLE, run.directory_id, known.id, known.dn_key, dn_key)
         memberships.give_way(tx, _PEOPLE, run.directory_id, known.id, dn_key, run.started_at)
         memberships.rename_member(tx, run.directory_id, known.dn_key, dn_key, run.started_at if taken else None)
 
 
-def _judge(tx: Tx, run: Run, known: Known, status: str, names: Sequence[str], revocations: Revocations) -> None:
-    """A person may have lost their access by a change of status."""
+def _revoke_inactive(
+    tx: Tx, run: Run, known: Known, status: str, names: Sequence[str], revocations: Revocations
+) -> None:
+    """Revoke the access of a person whose status has changed to one without access."""
     if status in GONE and known.status not in GONE:
         _revoke(tx, run, names, revocations, f"the directory has the user as {status}")
 
 
 def _revoke(tx: Tx, run: Run, names: Sequence[str], revocations: Revocations, reason: str) -> None:
-    """A person has lost their access, unless another directory of the domain has somebody of that name."""
+    """Revoke the access of a person, unless another directory of the domain has an active person of that name."""
     sql = (
         "select 1 from directory_names n join directory_users u on u.id = n.user_id where n.domain_id = :d and "
         "n.name_key = :name and n.is_alias = 0 and u.status = :active and u.directory_id <> :dir"

@@ -1,4 +1,4 @@
-"""The SQL of lists of people and groups, of who is in a group, and of what a login asks."""
+"""The SQL of lists of people and groups, of nested members, and of the principals of logins."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -23,9 +23,9 @@ _USER_SELECT: Final = (
 )
 _GROUP_SELECT: Final = "select id, domain_id, directory_id, dn, name, members, mapping from directory_groups"
 MOST_GROUPS: Final = 10_000
-"""Groups of one person: with more, nothing is said of them."""
+"""Groups of one person; with more, they are unknown."""
 
-# Everything that is in a group, and in the groups in it; `union` ends where they contain each other.
+# All members of a group and of its nested groups; `union` ends at groups that contain each other.
 INSIDE: Final = (
     "with recursive inside (k) as (select dn_key from directory_groups where id = :g union "
     "select m.member_key from inside join directory_members m on m.directory_id = :dir and m.group_key = inside.k) "
@@ -34,7 +34,7 @@ _PEOPLE_INSIDE: Final = (
     "select u.id from inside join directory_users u on u.directory_id = :dir and u.dn_key = inside.k union "
     "select u.id from inside join directory_users u on u.directory_id = :dir and u.uid_key = inside.k"
 )
-# The groups that someone is in, and those that these are in.
+# The groups of a person, and their parents.
 _ABOVE: Final = (
     "with recursive above (k) as (select dn_key from directory_users where id = :user union "
     "select uid_key from directory_users where id = :user union "
@@ -44,7 +44,7 @@ _ABOVE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """A person as a login looks for them."""
+    """A person, for a login."""
 
     id: int
     directory_id: int
@@ -54,7 +54,7 @@ class Principal:
 
 
 def users(tx: Tx, stretch: Stretch, search: str, *, cloud: bool = False) -> tuple[list[User], int]:
-    """One page of a domain's people, ordered by id, and how many match. cloud: those of cloud directories alone."""
+    """Return one page of a domain's people, by id, and the number of matches. cloud: only of cloud directories."""
     if not cloud:
         if search:
             return _USERS_SEARCH.page(tx, User, _USER_SELECT, stretch, search)
@@ -69,7 +69,7 @@ def users(tx: Tx, stretch: Stretch, search: str, *, cloud: bool = False) -> tupl
 
 
 def groups(tx: Tx, stretch: Stretch, search: str) -> tuple[list[Group], int]:
-    """One page of a domain's groups, ordered by id, and how many match."""
+    """Return one page of a domain's groups, by id, and the number of matches."""
     if search:
         return _GROUPS_SEARCH.page(tx, Group, _GROUP_SELECT, stretch, search)
     ids = "select id from directory_groups where domain_id = :d"
@@ -77,18 +77,18 @@ def groups(tx: Tx, stretch: Stretch, search: str) -> tuple[list[Group], int]:
 
 
 def group(tx: Tx, group_id: int) -> Group | None:
-    """A group, or None."""
+    """Return a group, or None."""
     return tx.one(Group, f"{_GROUP_SELECT} where id = :id", id=group_id)
 
 
 def groups_named(tx: Tx, directory_id: int, name: str) -> list[Group]:
-    """The groups of a directory that have this name, in any case."""
+    """Return the groups of a directory with a name. Case does not matter."""
     column, text = without_case("name", name)
     return tx.all(Group, f"{_GROUP_SELECT} where directory_id = :dir and {column} = :text", dir=directory_id, text=text)
 
 
 def users_of_group(tx: Tx, of: Group, stretch: Stretch, search: str) -> tuple[list[User], int]:
-    """One page of the people in a group and in the groups in it, ordered by id, and how many there are."""
+    """Return one page of the people in a group and its nested groups, by id, and their number."""
     ids = f"{INSIDE}select id from ({_PEOPLE_INSIDE}) as people"
     parameters: dict[str, Value] = {"g": of.id, "dir": of.directory_id}
     if search:
@@ -98,31 +98,31 @@ def users_of_group(tx: Tx, of: Group, stretch: Stretch, search: str) -> tuple[li
 
 
 def users_of_directory(tx: Tx, directory_id: int, limit: int) -> list[User]:
-    """The first people of a directory."""
+    """Return the first people of a directory."""
     return tx.all(User, f"{_USER_SELECT} where directory_id = :dir order by id limit :n", dir=directory_id, n=limit)
 
 
 def has_people(tx: Tx, directory_id: int) -> bool:
-    """Whether anybody is known of a directory."""
+    """Return whether a directory has people."""
     return bool(tx.rows("select 1 from directory_users where directory_id = :dir limit 1", dir=directory_id))
 
 
 def shows_nobody(tx: Tx, run: Run) -> bool:
-    """Whether an import has told of none of the people that a directory has."""
+    """Return whether an import has none of the people that the directory has."""
     seen = "select 1 from directory_users where directory_id = :dir and seen = :job limit 1"
     return has_people(tx, run.directory_id) and not tx.rows(seen, dir=run.directory_id, job=run.job_id)
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """How much of what was known of a directory an import has not told of."""
+    """The number of entries that an import does not have, and of those known before it."""
 
     missing: int
     known: int
 
 
 def missing(tx: Tx, run: Run, table: str) -> Missing:
-    """What an import has not told of, among what was there before it. table: of users, or of groups."""
+    """Count the entries that an import does not have. table: of users, or of groups."""
     found = tx.one(
         Missing,
         "select count(case when seen < :job then 1 end) as missing, "
@@ -136,7 +136,7 @@ def missing(tx: Tx, run: Run, table: str) -> Missing:
 
 
 def named_people(tx: Tx, group_id: int, directory_id: int) -> dict[int, list[str]]:
-    """All people in a group and in the groups in it, by ids, with all that they may log in as."""
+    """Return the login names of all people in a group and its nested groups, by id."""
     sql = (
         f"{INSIDE}select n.user_id, n.name_key from ({_PEOPLE_INSIDE}) as people "
         "join directory_names n on n.user_id = people.id"
@@ -148,23 +148,23 @@ def named_people(tx: Tx, group_id: int, directory_id: int) -> dict[int, list[str
 
 
 def status_of(tx: Tx, user_id: int) -> str | None:
-    """Whether a person may log in; None: there is no such person."""
+    """Return the status of a person, or None."""
     return tx.value(str, "select status from directory_users where id = :id", id=user_id)
 
 
 def groups_of_directory(tx: Tx, directory_id: int) -> list[tuple[int, str]]:
-    """The ids and names of a directory's groups."""
+    """Return the ids and names of a directory's groups."""
     rows = tx.rows("select id, name from directory_groups where directory_id = :dir order by id", dir=directory_id)
     return [(int(str(group_id)), str(name)) for group_id, name in rows]
 
 
 def everyone_in(tx: Tx, group_id: int, directory_id: int) -> list[int]:
-    """The ids of all people in a group and in the groups in it."""
+    """Return the ids of all people in a group and its nested groups."""
     return [int(str(row[0])) for row in tx.rows(INSIDE + _PEOPLE_INSIDE, g=group_id, dir=directory_id)]
 
 
 def names_of_own_groups(tx: Tx, user: User) -> list[str]:
-    """The names of the groups that someone is in directly."""
+    """Return the names of the groups that a person is a direct member of."""
     sql = (
         "select distinct g.name from directory_users u join directory_members m on m.directory_id = u.directory_id and "
         "(m.member_key = u.dn_key or m.member_key = u.uid_key) join directory_groups g on "
@@ -174,7 +174,7 @@ def names_of_own_groups(tx: Tx, user: User) -> list[str]:
 
 
 def all_groups(tx: Tx, principal: Principal) -> frozenset[str] | None:
-    """The names of the groups that someone is in, directly or not; None: more than can be looked at."""
+    """Return the names of a person's groups, with their parents; None: over MOST_GROUPS."""
     sql = (
         f"{_ABOVE}select g.name from (select k from above limit :most) as some left join directory_groups g "
         "on g.directory_id = :dir and g.dn_key = some.k"
@@ -184,8 +184,8 @@ def all_groups(tx: Tx, principal: Principal) -> frozenset[str] | None:
 
 
 def principals(tx: Tx, domain_id: int, keys: Sequence[str]) -> list[Principal]:
-    """Who is meant by these names, of which the first is the one that was given: those whose login name it is, else
-    those who have one of them as another name."""
+    """Return the people with a name: with the first as login name, else with any of them as login name or alias. keys:
+    folded, the given name first."""
     select = (
         "select u.id, u.directory_id, u.dn, u.status, u.name from directory_names n "
         "join directory_users u on u.id = n.user_id where n.domain_id = :d "
@@ -204,7 +204,7 @@ def principals(tx: Tx, domain_id: int, keys: Sequence[str]) -> list[Principal]:
 
 
 def inhabited(tx: Tx) -> frozenset[int]:
-    """The domains that have anybody of a directory."""
+    """Return the domains that have people of directories."""
     sql = "select domain_id from counters where name = :name and value > 0"
     return frozenset(int(str(row[0])) for row in tx.rows(sql, name=USERS))
 
@@ -214,7 +214,7 @@ def inhabited(tx: Tx) -> frozenset[int]:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """A group and how many members it has now."""
+    """A group with the stored and the present number of members."""
 
     id: int
     members: int
@@ -222,7 +222,7 @@ class Counted:
 
 
 def counted(tx: Tx, directory_id: int, after: int, limit: int) -> list[Counted]:
-    """Groups of a directory with what is in each itself: people and groups that are known."""
+    """Count the direct members of groups of a directory: known people and groups."""
     sql = (
         "select g.id, g.members, (select count(*) from (select u.id, 0 as kind from directory_members m join "
         "directory_users u on u.directory_id = m.directory_id and u.dn_key = m.member_key "
@@ -237,27 +237,27 @@ def counted(tx: Tx, directory_id: int, after: int, limit: int) -> list[Counted]:
 
 
 def set_members(tx: Tx, counts: Sequence[Counted]) -> None:
-    """Keep how many members groups have."""
+    """Store the numbers of members of groups."""
     for each in counts:
         tx.execute("update directory_groups set members = :now where id = :id", now=each.now, id=each.id)
 
 
 @dataclass(frozen=True, slots=True)
 class Mapped:
-    """Somebody and the digest of the mapping that the fields were made by."""
+    """A person, and the digest of the mapping that made the fields."""
 
     id: int
     mapping: bytes
 
 
 def mapped(tx: Tx, directory_id: int, after: int, limit: int) -> list[Mapped]:
-    """People of a directory, by id."""
+    """Return people of a directory, by id."""
     sql = "select id, mapping from directory_users where directory_id = :dir and id > :after order by id limit :limit"
     return tx.all(Mapped, sql, dir=directory_id, after=after, limit=limit)
 
 
 def groups_with_mapping(tx: Tx, directory_id: int) -> list[Group]:
-    """The groups of a directory that have a mapping of their own, by id."""
+    """Return the groups of a directory that have a mapping, by id."""
     sql = f"{_GROUP_SELECT} where directory_id = :dir and mapping <> '{{}}' order by id"
     return tx.all(Group, sql, dir=directory_id)
 
@@ -269,7 +269,7 @@ def attributes_wanted(tx: Tx, directory_id: int, mapping: str) -> frozenset[str]
 
 
 def must_fit(tx: Tx, directory_id: int, fields: Mapping[str, str]) -> None:
-    """Conflict: these attributes, and those that the mappings of a directory and its groups take, are too many."""
+    """Check the number of attributes of the mappings of a directory and its groups, with new fields. Conflict."""
     mapping = tx.value(str, "select mapping from directories where id = :id", id=directory_id) or "{}"
     wanted = attributes_wanted(tx, directory_id, mapping)
     added = {name for taken in fields.values() for name in attributes_in(taken)} - wanted
@@ -278,5 +278,5 @@ def must_fit(tx: Tx, directory_id: int, fields: Mapping[str, str]) -> None:
 
 
 def set_group_mapping(tx: Tx, group_id: int, mapping: str) -> None:
-    """What reConfigure sets."""
+    """Set the mapping of a group."""
     tx.execute("update directory_groups set mapping = :mapping where id = :id", mapping=mapping, id=group_id)

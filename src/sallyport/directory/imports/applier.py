@@ -1,9 +1,9 @@
-"""Writes what a prepared file says, in transactions so short that logins do not wait for them.
+"""Write a prepared file to the store, in transactions so short that logins do not wait for them.
 
-A transaction takes one batch of entries (`store.slices`); it also keeps how far it has come, so that an import that
-was interrupted goes on exactly there. A group with more members than one transaction takes is written in several, and
-so is a change of them; only the last makes it known as it is. So does a unit that gets another name, which everything
-below it gets too, the unit itself at last: until then it is found by its old name, and with it the rest.
+A transaction takes the entries of one turn (`store.slices`) and stores the position, where an interrupted import
+continues. A large group, and a change of many members, take several transactions; only the last stores the group's
+digest. The renaming of a unit takes several too: everything below it is renamed first and the unit last, so that a
+restart finds the rest by the old name.
 """
 
 import json
@@ -39,17 +39,17 @@ from sallyport.store.model import Store, Tx
 from sallyport.store.slices import AT_ONCE, one_batch
 
 LINES: Final = 400
-"""Read at a time."""
+"""Lines that are read at once."""
 
 T = TypeVar("T")
 Flaw = tuple[str, str]
-"""Where, and what is wrong there."""
+"""Place of an entry that cannot be used, and the reason."""
 _TABLES: Final = ("directory_users", "directory_groups", "directory_units")
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An entry of a prepared file. end: the lines up to its end. members: of a group."""
+    """An entry of a prepared file. end: number of lines up to its end. members: keys of a group's members."""
 
     end: int
     line: Line
@@ -58,7 +58,7 @@ class Item:
 
 @dataclass(slots=True)
 class _Turn:
-    """What one transaction has done, so many items. unfound: who was added, and the search does not find yet."""
+    """The work of one transaction. done: number of items. unfound: added people that the search index lacks."""
 
     done: int = 0
     counts: Counts = field(default_factory=Counts)
@@ -67,7 +67,7 @@ class _Turn:
 
 
 class Applier:
-    """Writes entries. changed: told of each domain after something in it has changed."""
+    """Writes entries. changed: is called with each domain after a change."""
 
     def __init__(self, store: Store, revocations: Revocations, clock: Clock, changed: Callable[[int], None]) -> None:
         self._store = store
@@ -92,7 +92,7 @@ class Applier:
                             await self._long_change(run, waiting.pop(0))
 
     async def remove_unseen(self, run: Run) -> None:
-        """Remove what a complete import has not told of. StoreError."""
+        """Remove the entries that a complete import does not have. StoreError."""
         for table in _TABLES:
             after = 0
             while ids := await self._store.search(partial(_unseen, run=run, table=table, after=after)):
@@ -100,25 +100,25 @@ class Applier:
                 await self._each(run, ids, partial(self._remove_unseen, run=run, table=table))
 
     async def _each(self, run: Run, entries: list[T], put: "_Put[T]") -> None:
-        """Write each of some entries, in turns; takes them from the list."""
+        """Write entries in turns, and take them from the list."""
         while entries:
             turn = await self._store.write(partial(_some, run=run, entries=entries[:AT_ONCE], put=put))
-            self._tell(run, turn)
+            self._report(run, turn)
             del entries[: turn.done]
 
     async def _turn(self, run: Run, items: Sequence[Item]) -> _Turn:
         put = partial(self._put, run=run)
         write = partial(_some, run=run, entries=items, put=put, position=lambda done: items[done - 1].end)
         turn = await self._store.write(write)
-        self._tell(run, turn)
+        self._report(run, turn)
         return turn
 
-    def _tell(self, run: Run, turn: _Turn) -> None:
+    def _report(self, run: Run, turn: _Turn) -> None:
         if turn.counts.changed:
             self._changed(run.domain_id)
 
     def _put(self, tx: Tx, item: Item, turn: _Turn, *, run: Run) -> Counts | None:
-        """Write one entry; None: it takes another transaction."""
+        """Write one entry; return None if it takes another transaction."""
         line, at = item.line, self._clock()
         if line[0] != "p":
             people.make_found(tx, turn.unfound)
@@ -172,13 +172,13 @@ class Applier:
         if known is not None and known.digest == new.digest:
             return groups.unchanged(tx, run, known, is_group=True)
         counts = groups.put_group(tx, run, new, known, at)
-        before = memberships.members_told(tx, run.directory_id, new.dn_key)
+        before = memberships.stated_members(tx, run.directory_id, new.dn_key)
         memberships.add_members(tx, run.directory_id, new.dn_key, sorted(set(item.members) - before))
         memberships.take_members(tx, run.directory_id, new.dn_key, sorted(before - set(item.members)))
         return counts
 
     async def _large_group(self, run: Run, item: Item) -> None:
-        """A group whose members take several transactions."""
+        """Write a group whose members take several transactions."""
         new = _group_of(item.line)
 
         def begin(tx: Tx) -> Counts | None:
@@ -191,7 +191,7 @@ class Applier:
         counts = await self._store.write(begin)
         if counts is None:
             return
-        before = await self._store.search(lambda tx: memberships.members_told(tx, run.directory_id, new.dn_key))
+        before = await self._store.search(lambda tx: memberships.stated_members(tx, run.directory_id, new.dn_key))
         after = set(item.members)
         await self._members(run, new.dn_key, joined=sorted(after - before), left=sorted(before - after))
 
@@ -210,7 +210,7 @@ class Applier:
                 )
 
     async def _long_change(self, run: Run, item: Item) -> None:
-        """A change that takes several transactions."""
+        """Apply a change that takes several transactions."""
         wanted = _change_of(item.line)
         group = await self._store.search(lambda tx: groups.find_group(tx, run, "", wanted.dn_key))
         if group is None:
@@ -219,7 +219,7 @@ class Applier:
             await self._long_group(run, item, wanted, group)
 
     async def _long_group(self, run: Run, item: Item, wanted: Change, group: Named) -> None:
-        """A group whose members change in several transactions; what was written before a stop stays written."""
+        """Change the members of a group in several transactions; a restart repeats the change."""
         after = await self._store.search(partial(group_after, run=run, known=group, wanted=wanted))
         await self._store.write(lambda tx: groups.put_group(tx, run, after.group, group, self._clock()))
         await self._members(run, after.group.dn_key, joined=after.joined, left=after.left)
@@ -242,7 +242,7 @@ class Applier:
         return Counts() if external_id is None else self._gone(tx, run, external_id, b"")
 
     async def _subtree(self, run: Run, item: Item, wanted: Change) -> None:
-        """A unit that gets another name, after everything below it."""
+        """Rename a unit, after everything below it."""
         above = normalized(wanted.dn)
         for table in _TABLES:
             after = -1
@@ -258,7 +258,7 @@ class Applier:
         self._changed(run.domain_id)
 
     def _follow(self, tx: Tx, dn: str, turn: _Turn, *, run: Run, wanted: Change) -> Counts:
-        """One entry below a unit that gets another name."""
+        """Rename an entry below a renamed unit."""
         try:
             own = follow(dn, wanted)
         except Invalid as error:
@@ -269,12 +269,12 @@ class Applier:
 
 
 _Put = Callable[[Tx, T, _Turn], Counts | None]
-"""Writes one entry; None: call it again, it takes another transaction."""
+"""Writes one entry; returns None if it must be called again in another transaction."""
 
 
 def _some(tx: Tx, run: Run, entries: Sequence[T], put: _Put[T], position: Callable[[int], int] | None = None) -> _Turn:
-    """Write some entries, fewer where somebody waits, and keep what became of them. position: how far so many of them
-    go."""
+    """Write some entries, fewer if other writers wait, and count the results. position: returns the position after so
+    many entries."""
     turn = _Turn()
     for entry in one_batch(tx, entries):
         done = put(tx, entry, turn)
@@ -291,7 +291,7 @@ def _some(tx: Tx, run: Run, entries: Sequence[T], put: _Put[T], position: Callab
 
 
 def _light(items: Sequence[Item]) -> Sequence[Item]:
-    """Those before the first large group."""
+    """Return the items before the first large group."""
     for place, item in enumerate(items):
         if len(item.members) > MOST:
             return items[:place]
@@ -323,7 +323,7 @@ def _unseen(tx: Tx, run: Run, table: str, after: int) -> list[int]:
 
 
 async def _items(file: BinaryIO, position: int) -> AsyncGenerator[list[Item], None]:
-    """The entries of a file behind so many lines, some at a time."""
+    """Yield the entries of a file after so many lines, some at a time."""
     await trio.to_thread.run_sync(_skip, file, position)
     while items := await trio.to_thread.run_sync(_read, file, position):
         position = items[-1].end

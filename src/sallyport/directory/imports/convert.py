@@ -25,11 +25,11 @@ from sallyport.directory.wire import from_wire
 
 PIECE: Final = 1 << 18
 KINDNESS: Final = 10
-"""How much more the child gives way to others (nice)."""
+"""Niceness of the child process."""
 
 
 class Converter:
-    """Writes prepared lines to `target`; `later` keeps persons until the groups are known that they name by number."""
+    """Writes prepared lines to `target`. later: keeps people whose primary group has not been read yet."""
 
     def __init__(self, target: BinaryIO, later: BinaryIO, mapped: Collection[str]) -> None:
         self._target = target
@@ -40,7 +40,7 @@ class Converter:
         self.skipped = 0
 
     def ldif(self, source: BinaryIO, now: int) -> None:
-        """All records of an LDIF file. LdifError."""
+        """Prepare all records of an LDIF file. LdifError."""
         parser = LdifParser()
         while piece := source.read(PIECE):
             for record in parser.feed(piece):
@@ -113,7 +113,7 @@ class Converter:
         self._write(iter([line]))
 
     def _finish(self) -> None:
-        """The persons whose group was not known before."""
+        """Prepare the people that were kept until their primary groups are known."""
         if not self._later.tell():
             return
         self._later.seek(0)
@@ -135,7 +135,7 @@ class Converter:
 
 
 def _renamed(record: Renaming) -> Line:
-    """A renaming, with what it does to the attributes. Invalid: one of the names is none."""
+    """Return the line of a renaming, with its changes of attributes. Invalid: a name is not valid."""
     superior = record.superior
     own, *parents = parsed(record.dn) or [[]]
     if superior is None:
@@ -180,12 +180,12 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (int(cpu_s), int(cpu_s) + 5))
     resource.setrlimit(resource.RLIMIT_AS, (int(octets), int(octets)))
     try:
-        told = convert(kind, Path(source), Path(target), frozenset(mapped.split(",")))
+        result = convert(kind, Path(source), Path(target), frozenset(mapped.split(",")))
     except OSError as error:
-        told = {"error": f"the file cannot be prepared: {error.strerror}"}
+        result = {"error": f"the file cannot be prepared: {error.strerror}"}
     except MemoryError:
-        told = {"error": f"the file needs more than {int(octets) >> 20} MiB of memory: import it in smaller parts"}
-    print(json.dumps(told))
+        result = {"error": f"the file needs more than {int(octets) >> 20} MiB of memory: import it in smaller parts"}
+    print(json.dumps(result))
 
 
 if __name__ == "__main__":

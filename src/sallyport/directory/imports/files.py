@@ -1,6 +1,7 @@
-"""The files of imports, in a folder of the data directory: what was uploaded, sent or read, until its job is over.
+"""The files of imports, in a folder of the data directory: uploads, runs of agents and readings, until the job's end.
 
-A file has a random name, and its job's row has that name; what no row names is of a crash, and deleted at the start.
+A file has a random name, which the job's row has too. Files that no row names are left from a crash, and are deleted at
+the start.
 """
 
 import os
@@ -16,9 +17,9 @@ from sallyport.base.errors import StartError, StoreFull
 
 FOLDER: Final = "directory"
 ROOM: Final = 256 << 20
-"""Octets that an import leaves free: a full disk would end all logins."""
+"""Octets that an import leaves free on the disk: logins fail when it is full."""
 LARGEST: Final = 1 << 30
-"""Octets of a file of entries that a directory, or an agent, tells one after the other."""
+"""Octets of a reading's file."""
 PREPARED: Final = ".lines"
 BEFORE: Final = ".before"
 PIECE: Final = 1 << 18
@@ -32,7 +33,7 @@ class ImportFiles:
         self._new: set[str] = set()
 
     def new(self, kind: str, octets: int) -> str:
-        """The name of a file that is not there yet. octets: it may take so many. StoreFull, OSError."""
+        """Return the name of a new file. octets: the largest size. StoreFull, OSError."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.check_room(octets)
         name = f"{token_hex(8)}.{kind}"
@@ -40,26 +41,26 @@ class ImportFiles:
         return name
 
     def check_room(self, octets: int = 0) -> None:
-        """Whether the disk takes a file of so many octets, and what is made of it. StoreFull."""
+        """Check that the disk has room for a file and its prepared file. StoreFull."""
         disk = os.statvfs(self._folder)
         if disk.f_bavail * disk.f_frsize < 4 * octets + ROOM:
             raise StoreFull("the disk has no room for an import")
 
     def path(self, name: str) -> Path:
-        """Where a file is."""
+        """Return the path of a file."""
         return self._folder / name
 
     def prepared(self, name: str) -> Path:
-        """Where what is to be done for a file is."""
+        """Return the path of the prepared file."""
         return self._folder / (name + PREPARED)
 
     def before(self, name: str) -> Path:
-        """Where it is kept what was so before."""
+        """Return the path of the members before the import (`finish.Losses`)."""
         return self._folder / (name + BEFORE)
 
     def append(self, name: str, octets: bytes, at: int) -> None:
-        """Write at the end, which is at `at`; what a crash has left behind that is cut off. On disk when it returns.
-        OSError."""
+        """Write at the end, which is at `at`; octets after it are left from a crash and cut off. The file is on disk on
+        return. OSError."""
         descriptor = os.open(self.path(name), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.truncate(at)
@@ -69,7 +70,8 @@ class ImportFiles:
             os.fsync(file.fileno())
 
     def copy(self, path: str, limit: int) -> str:
-        """The name of a copy of a file of this machine. StartError: it cannot be read, or is larger. StoreFull."""
+        """Copy a file of this machine; return the name of the copy. StartError: it cannot be read, or is larger.
+        StoreFull."""
         try:
             with Path(path).open("rb") as source:
                 size = os.fstat(source.fileno()).st_size
@@ -85,14 +87,14 @@ class ImportFiles:
         return name
 
     def delete(self, name: str) -> None:
-        """With what was made of it."""
+        """Delete a file, and the files made from it."""
         if name:
             for path in (self.path(name), self.prepared(name), self.before(name)):
                 path.unlink(missing_ok=True)
             self._new.discard(name)
 
     def keep_only(self, names: Collection[str]) -> None:
-        """Delete all others but those that are new since the start."""
+        """Delete all other files, except those that are new since the start."""
         kept = {each for name in (*names, *self._new) for each in (name, name + PREPARED, name + BEFORE)}
         if self._folder.is_dir():
             for path in self._folder.iterdir():
@@ -101,7 +103,7 @@ class ImportFiles:
 
 
 class Uploads:
-    """Where the files of requests go (`web.upload.Keeper`)."""
+    """Stores uploaded files (`web.upload.Keeper`)."""
 
     def __init__(self, files: ImportFiles) -> None:
         self._files = files
@@ -109,7 +111,7 @@ class Uploads:
         self._held: dict[str, bytearray] = {}
 
     async def open(self, octets: int) -> str:
-        """A new file, for at most so many octets. StoreFull."""
+        """Open a new file of at most so many octets; return its name. StoreFull."""
         name = await trio.to_thread.run_sync(self._files.new, "ldif", octets)
         path = self._files.path(name)
         self._open[name] = await trio.to_thread.run_sync(lambda: path.open("xb"))
@@ -117,14 +119,14 @@ class Uploads:
         return name
 
     async def write(self, name: str, octets: bytes) -> None:
-        """Add to it, so much at a time that a thread is worth it. OSError."""
+        """Append octets, which are written in large pieces. OSError."""
         held = self._held[name]
         held += octets
         if len(held) >= PIECE:
             await self._flush(name)
 
     async def close(self, name: str) -> None:
-        """It is whole, and on disk when this returns. OSError."""
+        """Complete a file, which is on disk on return. OSError."""
         await self._flush(name)
         file = self._open.pop(name)
         del self._held[name]
@@ -133,7 +135,7 @@ class Uploads:
             await trio.to_thread.run_sync(os.fsync, file.fileno())
 
     async def discard(self, name: str) -> None:
-        """Nobody needs it."""
+        """Delete a file."""
         self._held.pop(name, None)
         file = self._open.pop(name, None)
         if file is not None:

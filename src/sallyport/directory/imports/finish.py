@@ -1,5 +1,5 @@
-"""What follows from all entries of a directory together, once they are written: the fields of those whose mapping is
-another now, and how many members each group has."""
+"""The end of an import, when all entries are written: fields by the present mappings, the number of members of each
+group, and the sessions of people who have lost a group."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -24,12 +24,15 @@ STEP: Final = 500
 REMAPPED_AT_ONCE: Final = 32
 """People in one transaction."""
 GROUPS_AT_ONCE: Final = 50
+REVOKED_AT_ONCE: Final = 50
+Names = Mapping[str, list[str]]
+"""Login names of people, by id."""
 
 _Wanted = tuple[int, FieldMapping]
 
 
 class Finisher:
-    """Finishes runs. changed: told of each domain in which somebody has changed."""
+    """Updates fields and numbers of members. changed: is called with each domain in which a person has changed."""
 
     def __init__(self, store: Store, clock: Clock, changed: Callable[[int], None]) -> None:
         self._store = store
@@ -37,7 +40,7 @@ class Finisher:
         self._changed = changed
 
     async def finish(self, run: Run, *, counts: bool) -> None:
-        """All of it; what is so already is left alone. counts: whose fields change count as updated. StoreError."""
+        """Update what has changed. counts: count the people with changed fields as updated. StoreError."""
         own = await self._mappings_of_people(run)
         base, after = run.mapping.digest, 0
         while found := await self._store.read(
@@ -58,7 +61,7 @@ class Finisher:
         await self._count(run)
 
     async def _mappings_of_people(self, run: Run) -> dict[int, FieldMapping]:
-        """The mappings of those who are in a group that has one."""
+        """Return the mappings of the people in groups that have one."""
         found = dict[int, FieldMapping]()
         for group in await self._store.read(partial(repo.groups_with_mapping, directory_id=run.directory_id)):
             mapping = FieldMapping(json.loads(group.mapping)).over(run.mapping)
@@ -69,7 +72,7 @@ class Finisher:
         return found
 
     def _remap(self, tx: Tx, run: Run, wanted: Sequence[_Wanted], *, counts: bool) -> int:
-        """Some of the first of them: how many."""
+        """Update the fields of the first people; return how many."""
         at, done, changed = self._clock(), 0, 0
         for user_id, mapping in wanted:
             changed += people.remap(tx, user_id, run.domain_id, mapping, at)
@@ -82,7 +85,7 @@ class Finisher:
         return done
 
     async def _count(self, run: Run) -> None:
-        """Keep how many members each group has."""
+        """Store the number of members of each group."""
         after = 0
         while found := await self._store.search(
             partial(repo.counted, directory_id=run.directory_id, after=after, limit=GROUPS_AT_ONCE)
@@ -93,15 +96,14 @@ class Finisher:
                 await self._store.write(partial(repo.set_members, counts=wrong))
 
 
-REVOKED_AT_ONCE: Final = 50
-"""People in one transaction."""
-
-Names = Mapping[str, list[str]]
-"""What people may log in as, by their ids."""
-
-
 class Losses:
-    """Ends the sessions of those who lose a group by an import."""
+    """Ends the sessions of people who have lost a group that gives access: members before the import, and not after.
+
+    Members are compared over the whole import, not entry by entry: a person is also lost when a nested group is removed
+    from its parent, and not lost when moved between two groups below one parent. The members before are kept in a file
+    beside the import's, from its first entry to its last, so that a restart still has them. A domain without such
+    groups costs nothing.
+    """
 
     def __init__(self, store: Store, files: ImportFiles, revocations: Revocations) -> None:
         self._store = store
@@ -109,7 +111,8 @@ class Losses:
         self._revocations = revocations
 
     async def note(self, job: Job) -> None:
-        """Keep who is in each group that gives access, unless that was done before a stop. StoreError, OSError."""
+        """Store the members of the groups that give access, unless they were stored before a restart. StoreError,
+        OSError."""
         path = self._files.before(job.file)
         if await trio.to_thread.run_sync(path.exists):
             return
@@ -118,12 +121,12 @@ class Losses:
             await trio.to_thread.run_sync(_write, path, found)
 
     async def settle(self, job: Job) -> None:
-        """End the sessions of whoever was in such a group and is not any more. StoreError, OSError."""
-        path, told = self._files.before(job.file), set[int]()
+        """End the sessions of the people who are in no such group any more. StoreError, OSError."""
+        path, ended = self._files.before(job.file), set[int]()
         for group, before in (await trio.to_thread.run_sync(_read, path)).items():
             found = partial(_lost, directory_id=job.directory_id, group=group, before=before)
-            lost = [each for each in await self._store.search(found) if each[0] not in told]
-            told.update(user_id for user_id, _ in lost)
+            lost = [each for each in await self._store.search(found) if each[0] not in ended]
+            ended.update(user_id for user_id, _ in lost)
             for at in range(0, len(lost), REVOKED_AT_ONCE):
                 await self._store.write(partial(self._revoke, job=job, lost=lost[at : at + REVOKED_AT_ONCE]))
         await trio.to_thread.run_sync(partial(path.unlink, missing_ok=True))
@@ -137,14 +140,14 @@ class Losses:
 
     def _revoke(self, tx: Tx, job: Job, lost: Sequence[tuple[int, list[str]]]) -> None:
         for user_id, before in lost:
-            if repo.status_of(tx, user_id) not in (None, *GONE):  # of whom more than a group was taken, that was told
+            if repo.status_of(tx, user_id) not in (None, *GONE):  # the others' sessions have been ended already
                 names = dict.fromkeys((*people.names_of(tx, user_id), *before))
                 reason = "the user has lost a group in the directory"
                 self._revocations.revoke(tx, job.domain_id, tuple(names), reason)
 
 
 def _lost(tx: Tx, directory_id: int, group: str, before: Names) -> list[tuple[int, list[str]]]:
-    """Who was in a group of that name, which is what rules know, and is in none any more."""
+    """Return the people who were in a group of that name and are in none now. Rules know groups by name."""
     groups = [group_id for group_id, name in repo.groups_of_directory(tx, directory_id) if fold(name) == group]
     after = {user_id for group_id in groups for user_id in repo.everyone_in(tx, group_id, directory_id)}
     return [(int(user_id), names) for user_id, names in before.items() if int(user_id) not in after]

@@ -4,12 +4,12 @@ Names are hashed to keys of 16 octets, so that members are compared without thei
 is recognized by a digest of everything that was read. The members of a group follow it, at most MEMBERS in a line.
 
     ["p", external_id, dn, dn_key, uid_key, name, aliases, status, group_keys, attributes, digest]
-    ["g", external_id, dn, dn_key, name, digest, number of "m" lines behind it]     ["m", [member_key, ...]]
+    ["g", external_id, dn, dn_key, name, digest, number of "m" lines that follow]   ["m", [member_key, ...]]
     ["u", external_id, dn, dn_key, name, digest]
-    ["=", external_id, dn, dn_key, status] there, and as before but for what is told
-    ["-", external_id, dn_key]             gone
+    ["=", external_id, dn, dn_key, status] unchanged, except for the given name and status
+    ["-", external_id, dn_key]             removed
     ["~", dn, dn_key, new dn, new dn_key, steps]    changed by steps of [step, attribute, values], perhaps renamed
-    ["x", where, message, external_id]     cannot be used; it is there
+    ["x", where, message, external_id]     cannot be used; it exists
 """
 
 import json
@@ -25,12 +25,12 @@ Line = list[object]
 MEMBERS: Final = 500
 MOST_GROUPS: Final = 2_000
 MOST_ALIASES: Final = 64
-"""Groups that the entry of one person names, as many as a login reads, and its names beside the first."""
+"""Groups that a person's entry may name, as many as a login reads, and further names of a person."""
 KEY_OCTETS: Final = 16
 UID: Final = "uid:"
 ID: Final = "id:"
-# Written by the directory itself at each login or replication: no change of the person.
-_RESTLESS: Final = frozenset(
+# The directory writes these at each login or replication: not a change of the person.
+_VOLATILE: Final = frozenset(
     {
         "authtimestamp", "badpasswordtime", "badpwdcount", "dscorepropagationdata", "entrycsn", "lastlogoff",
         "lastlogon", "lastlogontimestamp", "logoncount", "modifiersname", "modifytimestamp", "usnchanged",
@@ -53,8 +53,8 @@ def gathered(entries: Iterable[Entry]) -> bytes:
 
 
 def key_of(name: str) -> bytes:
-    """What an entry is called among members, as 16 octets: a distinguished name in any spelling, `uid:` and a login
-    name, or `id:` and what a cloud directory calls it. Invalid: none of these."""
+    """Return the key of a name, 16 octets: of a distinguished name in any spelling, of `uid:` and a login name, or of
+    `id:` and the identifier of a cloud directory. Invalid: another form."""
     own = name.casefold() if name.startswith((UID, ID)) else normalized(name)
     if not own:
         raise Invalid("it has no name")
@@ -62,7 +62,7 @@ def key_of(name: str) -> bytes:
 
 
 def keys_of(names: Sequence[str]) -> list[str]:
-    """The keys of those that are names, each once, in hex."""
+    """Return the keys of the valid names, each once, in hex."""
     found = dict[str, None]()
     for name in names:
         try:
@@ -73,7 +73,7 @@ def keys_of(names: Sequence[str]) -> list[str]:
 
 
 def digest_of(*parts: object) -> bytes:
-    """Of everything that was read of an entry."""
+    """Return the digest of an entry: of all values that were read."""
     return blake2b(json.dumps(parts).encode(), digest_size=KEY_OCTETS).digest()
 
 
@@ -81,10 +81,10 @@ def digest_of(*parts: object) -> bytes:
 
 
 def prepared(entry: Entry) -> Iterator[Line]:
-    """What is to be written for an entry; Invalid: its name is none."""
+    """Yield the prepared lines of an entry. Invalid: its name is not valid."""
     match entry:
         case Person():
-            yield _person(entry)
+            yield person_line(entry, keys_of(entry.member_of))
         case Group():
             yield from _group(entry)
         case Unit():
@@ -99,16 +99,12 @@ def prepared(entry: Entry) -> Iterator[Line]:
             yield ["x", entry.dn, entry.message, entry.external_id]
 
 
-def _person(person: Person) -> Line:
-    return person_line(person, keys_of(person.member_of))
-
-
 def person_line(person: Person, group_keys: Sequence[str]) -> Line:
-    """The line of a person whose groups are known by their keys. Invalid: its name is none; it has more groups or names
-    than one short transaction writes."""
+    """Return the line of a person whose groups are given by keys. Invalid: its name is not valid, or it has more groups
+    or names than one short transaction writes."""
     if len(group_keys) > MOST_GROUPS or len(person.aliases) > MOST_ALIASES:
         raise Invalid(f"it names more than {MOST_GROUPS:,} groups, or has more than {MOST_ALIASES} further names")
-    attributes = {name: list(values) for name, values in sorted(person.attributes.items()) if name not in _RESTLESS}
+    attributes = {name: list(values) for name, values in sorted(person.attributes.items()) if name not in _VOLATILE}
     rest = (person.dn, person.name, person.aliases, person.status, sorted(group_keys), attributes)
     return [
         "p",
@@ -135,10 +131,10 @@ def _group(group: Group) -> Iterator[Line]:
 
 
 def prepared_change(dn: str, new_dn: str, steps: Iterable[tuple[str, str, Iterable[bytes]]]) -> Line:
-    """A modification or a renaming, of an entry that only the store knows. What is no text is left out, as from all
-    attributes. Invalid: one of the names is none."""
-    told = [[step, name, [text for value in values if (text := _text(value))]] for step, name, values in steps]
-    return ["~", dn, key_of(dn).hex(), new_dn, key_of(new_dn).hex(), told]
+    """Return the line of a modification or renaming of a stored entry. Values that are not text are left out. Invalid:
+    a name is not valid."""
+    texts = [[step, name, [text for value in values if (text := _text(value))]] for step, name, values in steps]
+    return ["~", dn, key_of(dn).hex(), new_dn, key_of(new_dn).hex(), texts]
 
 
 def _text(value: bytes) -> str:

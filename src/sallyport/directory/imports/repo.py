@@ -21,7 +21,7 @@ _OPEN: Final = "j.state in ('QUEUED', 'RUNNING')"
 
 
 def add(tx: Tx, domain_id: int, new: NewJob, at: int) -> int:
-    """The new job's id."""
+    """Add a job; return its id."""
     job_id = tx.value(
         int,
         "insert into directory_jobs (domain_id, directory_id, kind, state, file_name, file, complete, source, "
@@ -40,26 +40,26 @@ def add(tx: Tx, domain_id: int, new: NewJob, at: int) -> int:
 
 
 def get(tx: Tx, job_id: int) -> Job | None:
-    """A job, or None."""
+    """Return a job, or None."""
     return tx.one(Job, f"{_SELECT} where j.id = :id", id=job_id)
 
 
 def page(tx: Tx, domain_id: int, offset: int, limit: int) -> list[Job]:
-    """Jobs of a domain, the newest first."""
+    """Return jobs of a domain, newest first."""
     sql = f"{_SELECT} where j.domain_id = :d order by j.id desc limit :limit offset :offset"
     return tx.all(Job, sql, d=domain_id, limit=limit, offset=offset)
 
 
 def of_directory(tx: Tx, directory_id: int, limit: int) -> list[Job]:
-    """The last jobs of a directory, the newest first."""
+    """Return the last jobs of a directory, newest first."""
     return tx.all(
         Job, f"{_SELECT} where j.directory_id = :id order by j.id desc limit :limit", id=directory_id, limit=limit
     )
 
 
 def waiting(tx: Tx, busy: Collection[int], held: Mapping[int, int], most: int) -> list[Job]:
-    """The job that comes next in each domain that is not busy, the oldest first: of a tenant `most`, less what it holds
-    already."""
+    """Return the next job of each domain that is not busy, oldest first. held: running jobs by tenant; most: of them
+    and the returned ones."""
     sql = (
         "select min(j.id), j.domain_id, d.tenant_id from directory_jobs j join domains d on d.id = j.domain_id "
         f"where {_OPEN} group by j.domain_id, d.tenant_id order by min(j.id)"
@@ -74,52 +74,52 @@ def waiting(tx: Tx, busy: Collection[int], held: Mapping[int, int], most: int) -
 
 
 def open_jobs(tx: Tx, domain_id: int) -> int:
-    """How many jobs of a domain wait or run."""
+    """Return the number of open jobs of a domain."""
     return tx.value(int, f"select count(*) from directory_jobs j where j.domain_id = :d and {_OPEN}", d=domain_id) or 0
 
 
 def open_reading(tx: Tx, directory_id: int) -> int | None:
-    """A job of the directory that is to read it and has not begun, or None."""
+    """Return the queued reading of a directory, or None."""
     sql = "select id from directory_jobs where directory_id = :id and kind = 'reading' and state = 'QUEUED'"
     return tx.value(int, sql, id=directory_id)
 
 
 def is_read(tx: Tx, directory_id: int) -> bool:
-    """Whether a job that reads the directory waits or runs."""
+    """Return whether a reading of the directory is open."""
     sql = f"select 1 from directory_jobs j where j.directory_id = :id and j.kind = 'reading' and {_OPEN} limit 1"
     return tx.value(int, sql, id=directory_id) is not None
 
 
 def open_removal(tx: Tx, directory_id: int) -> int | None:
-    """The job that is to remove the directory, or None."""
+    """Return the open removal of a directory, or None."""
     sql = f"select j.id from directory_jobs j where j.directory_id = :id and j.kind = 'removal' and {_OPEN}"
     return tx.value(int, sql, id=directory_id)
 
 
 def last_done(tx: Tx) -> list[tuple[int, int]]:
-    """When the last job of each domain was done, in microseconds."""
+    """Return the end of the last successful job of each domain, in microseconds."""
     sql = "select domain_id, max(ended_at) from directory_jobs where state = 'DONE' group by domain_id"
     return [(row[0], row[1]) for row in tx.rows(sql) if isinstance(row[0], int) and isinstance(row[1], int)]
 
 
 def files(tx: Tx) -> set[str]:
-    """The files of jobs that are not over, and of runs of agents."""
+    """Return the files of open jobs, and of runs of agents."""
     sql = f"select j.file from directory_jobs j where {_OPEN} union select file from directory_runs"
     return {str(row[0]) for row in tx.rows(sql)}
 
 
 def set_secret(tx: Tx, job_id: int, sealed: bytes) -> None:
-    """Keep what a job needs to bind."""
+    """Store the sealed secret that a job binds with."""
     tx.execute("update directory_jobs set secret = :sealed where id = :id", sealed=sealed, id=job_id)
 
 
 def secret(tx: Tx, job_id: int) -> bytes | None:
-    """What a job needs to bind, sealed."""
+    """Return the sealed secret that a job binds with."""
     return tx.value(bytes, "select secret from directory_jobs where id = :id", id=job_id)
 
 
 def begin(tx: Tx, job_id: int, at: int) -> bool:
-    """The job runs; False: it is over."""
+    """Mark a job as running; return False if it has ended."""
     sql = (
         "update directory_jobs set state = 'RUNNING', started_at = coalesce(started_at, :at), message = '' "
         "where id = :id and state in ('QUEUED', 'RUNNING')"
@@ -128,19 +128,19 @@ def begin(tx: Tx, job_id: int, at: int) -> bool:
 
 
 def collected(tx: Tx, job_id: int, file: str, cursor: str, *, complete: bool) -> None:
-    """All of the source is in the job's file."""
+    """Set the file that has the whole source."""
     sql = "update directory_jobs set file = :file, cursor = :cursor, complete = :complete where id = :id"
     tx.execute(sql, id=job_id, file=file, cursor=cursor, complete=int(complete))
 
 
 def prepared(tx: Tx, job_id: int, total: int, skipped: int) -> None:
-    """What is to be done is known."""
+    """Set the numbers of a prepared file."""
     sql = "update directory_jobs set total = :total, skipped = :skipped where id = :id and position = 0"
     tx.execute(sql, id=job_id, total=total, skipped=skipped)
 
 
 def progress(tx: Tx, job_id: int, position: int | None, counts: Counts, errors: Sequence[tuple[str, str]] = ()) -> None:
-    """What was done, in the transaction that does it. position: None where it stays."""
+    """Count results, in the transaction that writes them. position: written lines; None: as before."""
     columns: dict[str, Value] = {
         "added": counts.added,
         "updated": counts.updated,
@@ -169,7 +169,7 @@ def _keep_errors(tx: Tx, job_id: int, errors: Sequence[tuple[str, str]]) -> None
 
 
 def end(tx: Tx, job_id: int, state: State, message: str, at: int) -> bool:
-    """The job is over, and what it needed to bind is forgotten; False: it was over."""
+    """End a job and delete its secret; return False if it had ended."""
     sql = (
         "update directory_jobs set state = :state, message = :message, ended_at = :at, secret = null "
         "where id = :id and state in ('QUEUED', 'RUNNING')"
@@ -178,12 +178,12 @@ def end(tx: Tx, job_id: int, state: State, message: str, at: int) -> bool:
 
 
 def stop(tx: Tx, job_id: int) -> None:
-    """The job has found more to remove than it may without somebody's word."""
+    """Note that a job needs a confirmation for its removals."""
     tx.execute("update directory_jobs set removals = :stopped where id = :id", stopped=Removals.STOPPED, id=job_id)
 
 
 def confirm(tx: Tx, job_id: int) -> bool:
-    """A job that has stopped goes on; False: it has not."""
+    """Queue a job that waits for its confirmation; return False if it does not."""
     sql = (
         "update directory_jobs set state = 'QUEUED', removals = :confirmed, message = '', ended_at = null "
         "where id = :id and state = 'FAILED' and removals = :stopped"
@@ -192,7 +192,7 @@ def confirm(tx: Tx, job_id: int) -> bool:
 
 
 def purge(tx: Tx, domain_id: int, keep: int) -> None:
-    """Forget the jobs of a domain but for the last that are over."""
+    """Delete the ended jobs of a domain, except the last ones."""
     sql = (
         "delete from directory_jobs where domain_id = :d and state not in ('QUEUED', 'RUNNING') and id <= coalesce("
         "(select id from directory_jobs where domain_id = :d order by id desc limit 1 offset :keep), 0)"
