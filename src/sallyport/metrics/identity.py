@@ -14,16 +14,16 @@ class DirectoryMetrics:
     added, updated, removed, skipped, failed."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._jobs = Tally(registry, "sallyport_import_jobs", "Imports that are over.", ("domain", "state"))
+        self._jobs = Tally(registry, "sallyport_import_jobs", "Finished imports.", ("domain", "state"))
         self._entries = Tally(
             registry,
             "sallyport_directory_sync_entries",
-            "Entries of imports by what became of them.",
+            "Entries of imports by result.",
             ("domain", "result"),
         )
         self._seconds = Histogram(
             "sallyport_directory_sync_duration_seconds",
-            "Imports that were done, from their begin to their end.",
+            "Duration of successful imports.",
             ["kind"],
             buckets=_BUCKETS,
             registry=registry,
@@ -32,32 +32,32 @@ class DirectoryMetrics:
         Read(
             registry,
             "sallyport_directory_sync_last_success_timestamp_seconds",
-            "When the last import of the domain was done.",
+            "Time of the domain's last successful import.",
             ("domain",),
             lambda: self._last,
         )
 
     def watch_domains(self, shown: Callable[[], Iterable[tuple[str, str]]]) -> None:
-        """Count from 0 on for these domains, given with their modes."""
+        """Show the metrics of these domains, given with their modes, from 0 on."""
         self._jobs.expect(lambda: ((domain, state) for domain, _ in shown() for state in ("DONE", "FAILED")))
 
     def ended(self, domain_id: int, state: str) -> None:
-        """An import is over."""
+        """Count an import that has ended."""
         self._jobs.cell(str(domain_id), state).count += 1
 
     def done(self, domain_id: int, kind: str, seconds: float, entries: Mapping[str, int]) -> None:
-        """An import was done. entries: by result."""
+        """Count a successful import. entries: by result."""
         self._seconds.labels(kind).observe(seconds)
         for result, number in entries.items():
             self._entries.cell(str(domain_id), result).count += number
 
     def succeeded(self, domain_id: int, at: float) -> None:
-        """The last import of a domain that was done. at: seconds since 1970."""
+        """Note the time of a domain's last successful import. at: seconds since 1970."""
         if len(self._last) < MAX_NAMES or (str(domain_id),) in self._last:
             self._last[str(domain_id),] = at
 
     def forget(self, domain_id: int) -> None:
-        """A domain has no directory any more: nobody waits for its next import."""
+        """Drop the time of the last import: the domain has no directory any more."""
         self._last.pop((str(domain_id),), None)
 
 
@@ -69,21 +69,22 @@ class CredentialMetrics:
         self._revoked = Counter("sallyport_credentials_revoked", "Credentials revoked.", registry=registry)
 
     def issued(self) -> None:
-        """One was issued."""
+        """Count an issued credential."""
         self._issued.inc()
 
     def revoked(self) -> None:
-        """One was revoked."""
+        """Count a revoked credential."""
         self._revoked.inc()
 
 
 class PresentationMetrics:
-    """Presentations. result: accepted, declined, over (the request was), or why one was refused: malformed, signature,
-    issuer, holder, claims, expired, not_yet_valid, revoked, status, nonce, audience, unresolved, definition."""
+    """Presentations. result: accepted, declined, over (the request was), or the reason of a refusal: malformed,
+    signature, issuer, holder, claims, expired, not_yet_valid, revoked, status, nonce, audience, unresolved, definition.
+    """
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._results = Tally(registry, "sallyport_presentations", "Presentations by result.", ("result",))
 
     def presented(self, result: str) -> None:
-        """One more."""
+        """Count a presentation."""
         self._results.cell(result).count += 1

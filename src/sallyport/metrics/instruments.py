@@ -1,7 +1,7 @@
-"""What metrics are made of.
+"""Counters and histograms for hot paths, and gauges that are read at a scrape.
 
-What is counted for each packet is counted in plain integers (0.04 µs) and turned into metrics when somebody scrapes;
-`prometheus_client`'s own counters take 0.24 µs and more.
+A hot path counts in plain integers (0.04 µs), which become metrics at a scrape; the counters of `prometheus_client`
+take 0.24 µs and more.
 """
 
 from bisect import bisect_left
@@ -18,12 +18,12 @@ disable_created_metrics()  # type: ignore[no-untyped-call]
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 OPEN = frozenset({"client", "domain"})
-"""Labels whose values admins make. They come first, and past the first thousand values the rest is `other`."""
+"""Labels whose values admins make. They are the first label; after a thousand values the others are `other`."""
 MAX_NAMES = 1000
 OTHER = "other"
 
 Values: TypeAlias = Callable[[], dict[tuple[str, ...], float]]
-"""Label values to a number, read when somebody scrapes."""
+"""Numbers by label values, read at a scrape."""
 
 
 class Cell:
@@ -36,7 +36,7 @@ class Cell:
 
 
 class Names:
-    """The values of a metric's first label, of which an open one keeps a thousand: `other` stands for the rest."""
+    """The values of a metric's first label. An open label keeps a thousand; `other` is the label of the rest."""
 
     def __init__(self, labels: Sequence[str]) -> None:
         self._is_open = bool(labels) and labels[0] in OPEN
@@ -63,11 +63,11 @@ class Tally(Collector):
         registry.register(self)
 
     def expect(self, combinations: Callable[[], Iterable[tuple[str, ...]]]) -> None:
-        """Show these from 0 on, so that the first of a kind is seen as an increase. Asked for at each scrape."""
+        """Show these combinations from 0 on, so that their first event is an increase. Called at each scrape."""
         self._expected = combinations
 
     def cell(self, *labels: str) -> Cell:
-        """The cell of some label values; a new combination begins at 0."""
+        """Return the cell of a combination of label values; a new one starts at 0."""
         return self._cells.get(labels) or self._cells.setdefault(self._names.bound(labels), Cell())
 
     def collect(self) -> Iterator[CounterMetricFamily]:
@@ -121,7 +121,7 @@ class Durations(Collector):
 
 
 class Read(Collector):
-    """A gauge whose values are read when somebody scrapes, in another thread than the one that changes them."""
+    """A gauge whose values are read at a scrape, in another thread than the one that changes them."""
 
     def __init__(self, registry: CollectorRegistry, name: str, help: str, labels: Sequence[str], read: Values) -> None:
         self._names = Names(labels)
@@ -145,12 +145,12 @@ class Read(Collector):
 
 
 class ReadCounter(Read):
-    """A counter whose values are read when somebody scrapes."""
+    """A counter whose values are read at a scrape."""
 
     def _make(self, name: str, help: str, labels: Sequence[str]) -> GaugeMetricFamily | CounterMetricFamily:
         return CounterMetricFamily(name, help, labels=labels)
 
 
 def render(registry: CollectorRegistry) -> bytes:
-    """All metrics in Prometheus' text format; run it in a worker thread."""
+    """Return all metrics in Prometheus' text format; run it in a worker thread."""
     return generate_latest(registry)

@@ -24,12 +24,12 @@ class InventoryMetrics:
         )
 
     def watch_domains(self, shown: Callable[[], Iterable[tuple[str, str]]]) -> None:
-        """Count from 0 on for these domains, given with their modes."""
+        """Show the metrics of these domains, given with their modes, from 0 on."""
         for tally in (self.registered, self.reregistered, self.deleted):
             tally.expect(lambda: ((domain,) for domain, _ in shown()))
 
     def watch(self, read: Values) -> None:
-        """Read the number of devices of each domain when somebody scrapes."""
+        """Read the number of devices of each domain at a scrape."""
         Read(
             self._registry,
             "sallyport_devices",
@@ -47,11 +47,11 @@ class SessionMetrics:
         self.records = Tally(registry, "sallyport_accounting_records", "Accounting records kept.", ("status",))
 
     def watch(self, read: Values) -> None:
-        """Read the number of live sessions of each domain when somebody scrapes."""
+        """Read the number of live sessions of each domain at a scrape."""
         Read(
             self._registry,
             "sallyport_sessions_live",
-            "Sessions that go on.",
+            "Live sessions.",
             ("domain",),
             read,
         )
@@ -64,20 +64,20 @@ class DomainMetrics:
         self._registry = registry
 
     def watch(self, modes: Values, names: Values) -> None:
-        """Read each domain's mode (1 for the one in force) and its name when somebody scrapes."""
+        """Read each domain's mode (1 for the present one) and its name at a scrape."""
         Read(
             self._registry,
             "sallyport_enforcement_mode",
-            "Mode of a domain: 1 for the one in force.",
+            "Mode of a domain: 1 for the present one.",
             ("domain", "mode"),
             modes,
         )
-        Read(self._registry, "sallyport_domain_info", "What a domain is called.", ("domain", "name"), names)
+        Read(self._registry, "sallyport_domain_info", "Name of a domain.", ("domain", "name"), names)
 
 
 class AgentMetrics:
-    """Who is heard of, who waits, and what they tell. kind: of a message: poll, report, rotation, privileges. outcome:
-    ok, refused (it was none, or did not fit), repeated."""
+    """Endpoint agents and their messages. kind: of a message: poll, report, rotation, privileges. outcome: ok, refused
+    (malformed, or not acceptable), repeated."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
@@ -86,12 +86,13 @@ class AgentMetrics:
         )
 
     def watch(self, read: Callable[[], tuple[int, float]], waiting: Callable[[], int]) -> None:
-        """Read when somebody scrapes. read: active agents, and the seconds since the most silent of them was heard."""
-        Read(self._registry, "sallyport_agents", "Endpoint agents that are active.", (), lambda: {(): float(read()[0])})
+        """Read these at a scrape. read: returns the number of active agents, and the seconds since the most silent one
+        was heard. waiting: returns the number of waiting agents."""
+        Read(self._registry, "sallyport_agents", "Active endpoint agents.", (), lambda: {(): float(read()[0])})
         Read(
             self._registry,
             "sallyport_agent_last_seen_seconds",
-            "Since the active agent that was heard longest ago.",
+            "Time since the most silent active agent was heard.",
             (),
             lambda: {(): read()[1]},
         )

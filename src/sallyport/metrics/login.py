@@ -7,11 +7,11 @@ from prometheus_client import CollectorRegistry, Counter
 from sallyport.metrics.instruments import Read, Tally, Values
 
 FROM_THE_START = {"monitor": ("allow", "deny", "would_deny"), "enforce": ("allow", "deny", "bypass", "error")}
-"""The decisions of a mode."""
+"""Decisions of each mode, shown from 0 on."""
 
 
 class LoginMetrics:
-    """What was decided."""
+    """Decisions on logins, and purged events."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.decisions = Tally(
@@ -20,42 +20,42 @@ class LoginMetrics:
         self.purged = Tally(
             registry,
             "sallyport_events_purged",
-            "Events deleted: their time or their room was over.",
+            "Events deleted because of their age or size.",
             ("table", "reason"),
         )
 
     def watch_domains(self, shown: Callable[[], Iterable[tuple[str, str]]]) -> None:
-        """Count from 0 on for these domains, given with their modes."""
+        """Show the decisions of these domains, given with their modes, from 0 on."""
         self.decisions.expect(
             lambda: ((domain, mode, each) for domain, mode in shown() for each in FROM_THE_START.get(mode, ()))
         )
 
 
 class LockoutMetrics:
-    """Users and stations that are locked out. kind: user or station."""
+    """Lock-outs. kind: user or station."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
         self._lockouts = Counter("sallyport_lockouts", "Lock-outs after failures.", ["kind"], registry=registry)
 
     def locked(self, kind: str) -> None:
-        """One was locked out."""
+        """Count a lock-out."""
         self._lockouts.labels(kind).inc()
 
     def watch(self, read: Values) -> None:
-        """Read how many are locked out when somebody scrapes."""
+        """Read the number of locked names at a scrape."""
         Read(
             self._registry,
             "sallyport_locked_out",
-            "Locked out now.",
+            "Users and stations that are locked out now.",
             ("kind",),
             read,
         )
 
 
 class OutletMetrics:
-    """outlet: its URL, as the setting has it. type: login, audit. waiting: what was not delivered yet, by (outlet,
-    type)."""
+    """Events sent to outlets. outlet: its URL, as the setting has it. type: login, audit. waiting: number of events not
+    yet delivered, by (outlet, type)."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.sent = Tally(registry, "sallyport_outlet_events", "Events delivered to an outlet.", ("outlet", "type"))
@@ -70,7 +70,7 @@ class OutletMetrics:
 
 
 class UpstreamMetrics:
-    """RADIUS servers that logins are passed on to. domain: the domain's id. outcome: what a login got from them."""
+    """RADIUS servers that check logins. domain: the domain's id. outcome: of a login at these servers."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.requests = Tally(
@@ -92,7 +92,7 @@ class UpstreamMetrics:
         )
 
     def moved(self, domain: str, before: str, after: str) -> None:
-        """A server is in another state; empty: it was not there, or is there no more."""
+        """Note the change of a server's state. Empty: it is new, or was removed."""
         for state, change in ((before, -1), (after, 1)):
             if state:
                 self.servers[domain, state] = self.servers.get((domain, state), 0) + change

@@ -6,7 +6,7 @@ from sallyport.metrics.instruments import BUCKETS
 
 
 class MfaMetrics:
-    """Second factors. provider: its name. result: how the conversation with it ended."""
+    """Second factors. provider: its name. result: of the conversation."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._challenges = Counter(
@@ -14,7 +14,7 @@ class MfaMetrics:
         )
         self._seconds = Histogram(
             "sallyport_mfa_challenge_duration_seconds",
-            "From asking for a second factor to its end.",
+            "Duration of second factors.",
             ["provider", "result"],
             buckets=BUCKETS,
             registry=registry,
@@ -32,23 +32,23 @@ class MfaMetrics:
             registry=registry,
         )
         self._open = Gauge(
-            "sallyport_mfa_circuits_open", "Domains whose provider is not asked for now.", ["provider"],
+            "sallyport_mfa_circuits_open", "Domains whose provider's circuit is open.", ["provider"],
             registry=registry,
         )  # fmt: skip
 
     def finished(self, provider: str, result: str, seconds: float) -> None:
-        """A conversation has ended. result: of a closed set."""
+        """Count an ended conversation. result: of a closed set."""
         self._challenges.labels(provider, result).inc()
         self._seconds.labels(provider, result).observe(seconds)
 
     def joined(self, provider: str) -> None:
-        """A request joined one that waits."""
+        """Count a request that joined a waiting second factor."""
         self._joined.labels(provider).inc()
 
     def called(self, provider: str, call: str, result: str, seconds: float) -> None:
-        """A call of a provider has ended."""
+        """Count an ended call of a provider."""
         self._calls.labels(provider, call, result).observe(seconds)
 
     def circuit(self, provider: str, *, is_open: bool) -> None:
-        """The circuit before one domain's provider opened or closed."""
+        """Note that the circuit of a domain's provider opened or closed."""
         self._open.labels(provider).inc(1 if is_open else -1)

@@ -25,7 +25,7 @@ class ProcessMetrics:
         self.backed_up = Gauge("sallyport_backup_last_success_timestamp_seconds", "Last backup.", registry=registry)
 
     def lag(self, seconds: float) -> None:
-        """The event loop woke up so much too late. Four times a second make the worst of the last minute."""
+        """Note the delay of an event loop wake-up. Four a second give the maximum of the last minute."""
         self._lags.append(seconds)
 
 
@@ -42,5 +42,5 @@ class HttpMetrics:
         )
 
     def observe(self, method: str, route: str, status: int, seconds: float) -> None:
-        """One answered request; the label holds the class of the status, such as 4xx."""
+        """Count an answered request; the label has the class of the status, such as 4xx."""
         self._seconds.labels(method, route, f"{status // 100}xx").observe(seconds)

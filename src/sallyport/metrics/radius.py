@@ -11,7 +11,7 @@ DISCARDS: Final = (
     "bad_authenticator", "bad_message_authenticator", "duplicate", "internal_error", "malformed", "no_domain",
     "overload", "proxy_state", "unknown_client", "unknown_type", "unsigned",
 )  # fmt: skip
-"""Why a datagram gets no answer. RadSec has two more: `handshake` and `slow_reader`."""
+"""Reasons why a datagram gets no reply. RadSec has two more: `handshake` and `slow_reader`."""
 
 
 FROM_THE_START: Final = ("Access-Accept", "bad_authenticator", "bad_message_authenticator")
@@ -28,7 +28,7 @@ class RadiusMetrics:
             registry, "sallyport_radius_discards", "Datagrams not answered, by reason.", ("listener", "reason")
         )
         self.rounds = Tally(
-            registry, "sallyport_radius_rounds", "Requests that decided nothing and have no event.", ("listener",)
+            registry, "sallyport_radius_rounds", "Requests without a decision, which have no event.", ("listener",)
         )
         self.seconds = Durations(
             registry,
@@ -41,20 +41,20 @@ class RadiusMetrics:
         )
 
     def listen(self, listener: str) -> None:
-        """Show a listener's discards from 0 on, so that the first of a kind is seen as an increase."""
+        """Show a listener's discards from 0 on, so that the first of each kind is an increase."""
         for reason in DISCARDS:
             self.discards.cell(listener, reason)
 
     def watch_clients(self, names: Callable[[], Iterable[str]]) -> None:
-        """Show each RADIUS client before it is heard, and before its secret is wrong."""
+        """Show each RADIUS client before its first request, and before its first wrong secret."""
         self.clients.expect(lambda: ((name, outcome) for name in names() for outcome in FROM_THE_START))
 
     def watch_listeners(self, in_flight: Values, drops: Values) -> None:
-        """Read what waits, and what the kernel dropped for want of buffer, when somebody scrapes."""
+        """Read the number of waiting requests, and of datagrams that the kernel dropped, at a scrape."""
         Read(
             self._registry,
             "sallyport_radius_inflight_requests",
-            "Requests that wait for their answer.",
+            "Requests waiting for their reply.",
             ("listener",),
             in_flight,
         )
@@ -67,7 +67,7 @@ class RadiusMetrics:
         )
 
     def watch_radsec(self, connections: Values) -> None:
-        """Read how many RadSec connections there are when somebody scrapes."""
+        """Read the number of RadSec connections at a scrape."""
         Read(
             self._registry,
             "sallyport_radsec_connections",
@@ -78,8 +78,8 @@ class RadiusMetrics:
 
 
 class DynamicMetrics:
-    """What NASes are asked about their sessions (RFC 5176). kind: disconnect, change. outcome: ack, nak, timeout,
-    unreachable, unknown client."""
+    """Requests to NASes about sessions (RFC 5176). kind: disconnect, change. outcome: ack, nak, timeout, unreachable,
+    unknown client."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.requests = Tally(

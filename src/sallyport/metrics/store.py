@@ -1,4 +1,4 @@
-"""The store: transactions, their queue, their errors, and what is on disk."""
+"""The store: transactions, their queue, their errors, and files."""
 
 import math
 import shutil
@@ -22,7 +22,7 @@ class CommitDurations(Collector):
         registry.register(self)
 
     def observe(self, seconds: float, callers: int) -> None:
-        """One transaction."""
+        """Count a transaction."""
         self._seconds.observe(seconds)
         self._callers.observe(callers)
 
@@ -42,26 +42,24 @@ class StoreMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
         self.commits = CommitDurations(registry)
-        self.errors = Counter(
-            "sallyport_store_errors", "Transactions that the engine refused.", ["op"], registry=registry
-        )
+        self.errors = Counter("sallyport_store_errors", "Failed transactions.", ["op"], registry=registry)
         self.errors.labels("commit")  # shown from 0 on, so that the first one is seen as an increase
 
     def watch_queue(self, depth: Callable[[], int]) -> None:
-        """Read how many callers wait when somebody scrapes."""
+        """Read the number of waiting callers at a scrape."""
         Gauge(
-            "sallyport_store_queue_depth", "Callers that wait for the next transaction.", registry=self._registry
+            "sallyport_store_queue_depth", "Callers waiting for the next transaction.", registry=self._registry
         ).set_function(depth)
 
     def watch_files(self, database: Path) -> None:
-        """Read the sizes of the database and its log, and the room that is left, when somebody scrapes."""
+        """Read the sizes of the database and its log, and the free space, at a scrape."""
         for name, help, path in (
             ("sallyport_store_bytes", "Size of the database.", database),
             ("sallyport_store_wal_bytes", "Size of the database's log.", Path(f"{database}-wal")),
         ):
             Gauge(name, help, registry=self._registry).set_function(partial(_size, path))
         Gauge(
-            "sallyport_store_free_bytes", "Room left on the database's file system.", registry=self._registry
+            "sallyport_store_free_bytes", "Free space of the database's file system.", registry=self._registry
         ).set_function(partial(_free, database.parent))
 
 

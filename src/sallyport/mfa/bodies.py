@@ -23,7 +23,7 @@ class GetMfaProvider(InDomain):
 
 
 class SetMfaProvider(InDomain):
-    """Body of SetMFAProvider. The provider's own fields stand beside these."""
+    """Body of SetMFAProvider. The provider's own fields are members of the same object."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -45,7 +45,7 @@ class DeleteMfaProvider(InDomain):
 
 
 class MfaProvider(Success):
-    """Answer of GetMFAProvider: the provider's own fields without its secrets stand beside these."""
+    """Answer of GetMFAProvider. The provider's own fields, without its secrets, are members of the same object."""
 
     model_config = ConfigDict(extra="allow")
 

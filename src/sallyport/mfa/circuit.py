@@ -1,14 +1,14 @@
-"""What stands before every provider: a deadline for each call, and a circuit that opens when the provider is away.
+"""The guard of every provider: a deadline for each call, and a circuit that opens when the provider is unreachable.
 
-    closed --5 failures in a row--> open --30 s--> half open: one call is let through
+    closed --5 failures in a row--> open --30 s--> half open: one call is made
       ^                               ^                    |           |
       |                               +------- fails ------+           |
       +---------------------------------- succeeds --------------------+
 
-A failure is a ProviderError, a call over its deadline, or any exception that nobody expected of a provider. While the
-circuit is open calls fail at once, so that logins do not wait for a provider that does not answer. A provider that
-asks to be left alone (HTTP 429) is left alone: that is no failure, and no success. Where it says so of a code, only
-that code waits: many a provider counts the codes of each user, and one who guesses must not silence it for all.
+A failure is a ProviderError, a call over its deadline, or any unexpected exception of a provider. While the circuit is
+open calls fail at once, so that logins do not wait for a silent provider. A provider that asks for a pause (HTTP 429)
+gets it: that is neither a failure nor a success. If it asks for a pause after a code, only that code waits: many
+providers count the codes of each user, and an attacker who guesses must not block the provider for all.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Guarded:
 
     @property
     def only_codes(self) -> bool:
-        """Whether nobody gets in without typing a code: a provider may leave out to say so."""
+        """Whether a login always needs a typed code; a provider may leave this out."""
         return getattr(self.provider, "only_codes", False)
 
     @property
@@ -95,7 +95,8 @@ class Guarded:
         return self._failures >= FAILURES
 
     def p95_s(self) -> float | None:
-        """What 95 of 100 users take from the prompt to their answer, of the last 200; None before the first."""
+        """Return the time from the prompt to the answer that 95 % of users keep to, of the last 200; None before the
+        first."""
         return sorted(self._took)[ceil(len(self._took) * 0.95) - 1] if self._took else None
 
     async def enrolled(self, user: str, *, deadline_s: float) -> Enrolment:
@@ -126,7 +127,7 @@ class Guarded:
         return answer
 
     async def cancel(self, handle: str, *, deadline_s: float) -> None:
-        """Provider.cancel. Nobody can do anything about its failure, so it raises none."""
+        """Provider.cancel. Its failure has no consequence, so it raises none."""
         self._began.pop(handle)
         try:
             await self._call("cancel", lambda: self.provider.cancel(handle), lambda result: result is None, deadline_s)
@@ -193,7 +194,7 @@ class Guarded:
                 self._meter.called(self.provider.name, call, result, self._now() - began)
 
     def _admit(self, call: str) -> bool:
-        """Whether this call is the one that tries a half open circuit. ProviderError where it must not be made."""
+        """Return whether this call tries a half open circuit. ProviderError: the call must not be made."""
         now, reason = self._now(), ""
         if now < self._rest_until:
             reason = "the provider asked to be left alone"
@@ -212,7 +213,7 @@ class Guarded:
         self._failures = 0
 
     def _note(self, error: ProviderError, call: str, *, tried: bool) -> str:
-        """Count a failure; gives the meter's word for it."""
+        """Count a failure, and return the meter's name for it."""
         now = self._now()
         if error.retry_after_s > 0:
             if call != "verify" or not error.limited:
@@ -229,13 +230,13 @@ class Guarded:
         return "timeout" if isinstance(error, _Late) else "error"
 
     def _log(self, error: Exception) -> None:
-        """Say where, not what: the text of an unexpected exception may hold anything."""
+        """Log the place of an unexpected exception, not its text, which may contain anything."""
         trace = error.__traceback__
         while trace is not None and trace.tb_next is not None:
             trace = trace.tb_next
         where = f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}" if trace is not None else ""
         structlog.get_logger().error(
-            "mfa provider failed unexpectedly", provider=self.provider.name, error=type(error).__name__, at=where
+            "mfa_provider_failed", provider=self.provider.name, error=type(error).__name__, at=where
         )
 
 

@@ -64,8 +64,8 @@ HTTP_FAILURES: Final = frozenset(Behaviour) - {
 class Bench(Protocol):
     """A provider and its other end.
 
-    fields: the configuration as the interface takes it. secrets: what must never be shown. failures: the behaviours
-    after UNKNOWN_USER that its transport can show. user: somebody enrolled.
+    fields: the configuration as the interface takes it. secrets: texts that must never be shown. failures: the
+    behaviours after UNKNOWN_USER that its transport can show. user: an enrolled one.
     """
 
     provider: type[ConfiguredProvider]
@@ -130,7 +130,7 @@ class ProviderContract:
         assert bench.requests == 0
 
     async def test_enrolment_disturbs_nobody(self, bench: Bench) -> None:
-        """Whether somebody is enrolled is told, or not known, without a prompt."""
+        """The enrolment of a user is reported, or is not known, without a prompt."""
         async with _made(bench) as provider:
             assert await provider.enrolled(bench.user) in {Enrolment.ENROLLED, Enrolment.UNKNOWN}
             bench.behave(Behaviour.UNKNOWN_USER)
@@ -163,7 +163,7 @@ class ProviderContract:
         assert answer.outcome in {Outcome.DENIED, Outcome.WRONG_CODE}
 
     async def test_one_challenge_is_one_prompt(self, bench: Bench) -> None:
-        """The same challenge again, at once or later, prompts nobody again; another one does."""
+        """The same challenge again, at once or later, sends no second prompt; another one does."""
         bench.behave(Behaviour.WAIT)
         question = _question(bench)
         async with _made(bench) as provider:
@@ -179,7 +179,7 @@ class ProviderContract:
             assert bench.prompts == 2 * once
 
     async def test_waiting_goes_on_in_another_process(self, bench: Bench) -> None:
-        """A handle is enough: a provider made anew goes on with it. It fits into the store and holds no secret."""
+        """A handle is enough for a new instance of the provider. It fits into the store and has no secret."""
         bench.behave(Behaviour.WAIT)
         question = _question(bench)
         async with _made(bench) as provider:
@@ -221,7 +221,7 @@ class ProviderContract:
             ).outcome is Outcome.APPROVED
 
     async def test_code_behind_the_password(self, bench: Bench) -> None:
-        """A code is checked without a start before it, and disturbs nobody; who takes none approves none."""
+        """A code is checked without a start before it and without a prompt; a provider without codes approves none."""
         async with _made(bench) as provider:
             answer = await provider.verify(_question(bench), Code(bench.right_code or "000000"), "")
         assert (answer.outcome is Outcome.APPROVED) == bool(bench.right_code)
@@ -321,7 +321,7 @@ def _calls(bench: Bench, provider: Provider, waiting: Answer) -> list[Callable[[
 
 
 async def _fails(bench: Bench, ask: Callable[[], Awaitable[object]], failure: Behaviour) -> None:
-    """A call that asks the other end raises ProviderError; what cannot be told is unknown, and nothing approves."""
+    """A call that asks the other end raises ProviderError or returns that it is unknown, and never approves."""
     asked = bench.requests
     try:
         with trio.fail_after(PATIENCE_S / 2):

@@ -1,7 +1,7 @@
 """Duo, over its Auth API v2: a push to the phone, or a passcode.
 
-preauth says whether the user is enrolled, may pass without a prompt (bypass) or is locked out, and disturbs nobody.
-auth with async=1 starts a push and gives a txid; auth_status is a long poll on it. Requests are signed with signature
+preauth shows whether the user is enrolled, may pass without a prompt (bypass) or is locked out, and sends no prompt.
+auth with async=1 starts a push and returns a txid; auth_status is a long poll on it. Requests are signed with signature
 version 2 and HMAC-SHA512.
 """
 
@@ -15,6 +15,7 @@ from typing import ClassVar, Final
 from urllib.parse import quote, urlencode
 
 import trio
+from pydantic import Field
 
 from sallyport.base.clock import SECOND
 from sallyport.mfa.host import Fields, Host
@@ -43,18 +44,16 @@ _LONGEST_CODE: Final = 32
 
 
 class _Malformed(ProviderError):
-    """Duo finds fault with the parameters (HTTP 400)."""
+    """Duo refuses the parameters (HTTP 400)."""
 
 
 class DuoFields(Fields):
-    """The keys and the API host that Duo's admin panel shows for an Auth API application.
+    """The keys and the API host that Duo's admin panel shows for an Auth API application. A loopback host with a port
+    is used by plain HTTP, for tests."""
 
-    host: such as api-0123abcd.duosecurity.com; a loopback host with a port is spoken to in plain http, for tests.
-    """
-
-    ikey: Key
-    skey: SecretKey
-    host: Authority
+    ikey: Key = Field(description="Integration key.")
+    skey: SecretKey = Field(description="Secret key.")
+    host: Authority = Field(description="API host, such as api-0123abcd.duosecurity.com.")
 
 
 def canonical_parameters(parameters: Mapping[str, str]) -> str:
@@ -71,7 +70,7 @@ def sign(skey: bytes, date: str, method: str, host: str, path: str, parameters: 
 
 
 class Duo:
-    """Asks Duo."""
+    """Duo, as a provider."""
 
     name: ClassVar[str] = "duo"
     fields: ClassVar[type[Fields]] = DuoFields
@@ -87,10 +86,10 @@ class Duo:
         self._once = Once()
 
     async def enrolled(self, user: str) -> Enrolment:
-        """Ask preauth; it disturbs nobody."""
+        """Ask preauth, which sends no prompt."""
         result = text_at(await self._preauth({"username": user}), "result")
         if result not in _ENROLMENTS:
-            raise ProviderError("Duo's preauth answers what is not known here")
+            raise ProviderError("Duo's preauth gives an unknown answer")
         return _ENROLMENTS[result]
 
     async def start(self, question: Question) -> Answer:
@@ -104,7 +103,7 @@ class Duo:
             answer = await self._call("GET", "/auth/v2/auth_status", {"txid": handle}, timeout_s=2 * _LONG_POLL_S)
             outcome = _STATUSES.get(text_at(answer, "result"))
             if outcome is None:
-                raise ProviderError("Duo's auth_status answers what is not known here")
+                raise ProviderError("Duo's auth_status gives an unknown answer")
             if outcome is not Outcome.WAITING:
                 return Answer(outcome)
         waited = trio.current_time() - began > _AGAIN_S
@@ -120,13 +119,13 @@ class Duo:
         asked = {"username": question.user, "factor": "passcode", "passcode": typed} | _source(question)
         try:
             answer = await self._call("POST", "/auth/v2/auth", asked)
-        except _Malformed:  # what is typed must not look like a failure of Duo, which a domain may let pass
+        except _Malformed:  # a typed code must not look like a failure of Duo, which fallbackAction may allow
             return Answer(Outcome.WRONG_CODE)
         result = text_at(answer, "result")
         if result == "allow":
             return Answer(Outcome.APPROVED)
         if result != "deny":
-            raise ProviderError("Duo's auth answers what is not known here")
+            raise ProviderError("Duo's auth gives an unknown answer")
         return Answer(Outcome.DENIED if text_at(answer, "status") == "locked_out" else Outcome.WRONG_CODE)
 
     async def cancel(self, handle: str) -> None:
@@ -142,7 +141,7 @@ class Duo:
         if result in _ENDED_BEFORE:
             return Answer(_ENDED_BEFORE[result])
         if result != "auth":
-            raise ProviderError("Duo's preauth answers what is not known here")
+            raise ProviderError("Duo's preauth gives an unknown answer")
         if not _takes_push(found):
             return Answer(Outcome.CODE, text=_CODE_TEXT)
         asked = {
@@ -168,7 +167,7 @@ class Duo:
     async def _preauth(self, parameters: Mapping[str, str]) -> Mapping[str, object]:
         try:
             return await self._call("POST", "/auth/v2/preauth", parameters)
-        except _Malformed:  # a name that Duo takes for none is nobody's; anybody can type some, and it is no failure
+        except _Malformed:  # Duo refuses the name: anyone can type such a name, so it is no failure
             return {"result": "enroll"}
 
     async def _call(
@@ -203,12 +202,12 @@ def _source(question: Question) -> dict[str, str]:
 
 
 def _shown(text: str) -> str:
-    """What the user reads on the phone; the station is the word of whoever logs in."""
+    """Return the text on the user's phone; the client that logs in chooses the station."""
     return "".join(character for character in text if character.isprintable())[:100] or "-"
 
 
 def _takes_push(preauth: Mapping[str, object]) -> bool:
-    """Whether one of the devices takes a push; where no devices are told, `auto` will find out."""
+    """Whether one of the devices takes a push. Without a list of devices `auto` decides."""
     devices = member(preauth, "devices")
     if not isinstance(devices, list):
         return True

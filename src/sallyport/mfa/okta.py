@@ -11,6 +11,7 @@ from typing import ClassVar, Final, NamedTuple
 from urllib.parse import quote
 
 import httpx
+from pydantic import Field
 
 from sallyport.mfa.host import Fields, Host
 from sallyport.mfa.once import Once
@@ -38,14 +39,14 @@ _NOT_ALLOWED: Final = frozenset({"E0000006", "E0000022"})
 
 
 class OktaFields(Fields):
-    """domain: such as example.okta.com; a loopback host with a port is spoken to in plain http, for tests."""
+    """The Okta organization. A loopback host with a port is used by plain HTTP, for tests."""
 
-    domain: Authority
-    apiToken: SecretKey  # noqa: N815  the interface's spelling
+    domain: Authority = Field(description="Okta domain, such as example.okta.com.")
+    apiToken: SecretKey = Field(description="API token.")  # noqa: N815  the interface's spelling
 
 
 class _User(NamedTuple):
-    """id: empty for nobody. factors: the id of the active factor of each kind."""
+    """A user of Okta. id: empty if there is none. factors: the id of the active factor of each kind."""
 
     id: str
     shut_out: bool
@@ -53,7 +54,7 @@ class _User(NamedTuple):
 
 
 class Okta:
-    """Asks Okta."""
+    """Okta, as a provider."""
 
     name: ClassVar[str] = "okta"
     fields: ClassVar[type[Fields]] = OktaFields
@@ -95,7 +96,7 @@ class Okta:
         response = await self._send("POST", _verify_path(found, _TOTP), {"passCode": typed})
         document = json_object(response)
         refused = response.status_code in {400, 403} and text_at(document, "errorCode") not in _NOT_ALLOWED
-        if refused:  # what is typed must not look like a failure of Okta, which a domain may let pass
+        if refused:  # a typed code must not look like a failure of Okta, which fallbackAction may allow
             return Answer(Outcome.WRONG_CODE)
         _check(response)
         outcome = _result(document)
@@ -129,7 +130,7 @@ class Okta:
         if login in {"", ".", ".."}:  # they would name other paths
             return _User("", False, {})
         response = await self._send("GET", f"/api/v1/users/{quote(login, safe='')}")
-        if response.status_code in {400, 404}:  # 400: of a name that Okta takes for none, which anybody can type
+        if response.status_code in {400, 404}:  # 400: Okta refuses the name, and anyone can type such a name
             return _User("", False, {})
         _check(response)
         document = json_object(response)
@@ -144,7 +145,7 @@ class Okta:
         return _User(user_id, text_at(document, "status") in _SHUT_OUT, factors)
 
     def _handle(self, document: object) -> str:
-        """The links to go on with. `exchange` asks none at another origin; here that is told before waiting."""
+        """Return the links of the next step. A link of another origin is refused here, before a prompt is awaited."""
         links = {}
         for name in ("poll", "cancel"):
             link = text_at(document, "_links", name, "href")

@@ -1,4 +1,4 @@
-"""One prompt for one challenge: a provider whose service has no idempotency keys begins each challenge once here."""
+"""One prompt for one challenge, for a provider whose service has no idempotency keys."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ KEPT_S: Final = 300.0  # longer than any login lasts
 
 
 class Once:
-    """Remembers how the last challenges began, in this process; after a restart the store has their handles.
+    """The answers that started the last challenges, in this process; after a restart the store has their handles.
 
-    Only answers with something behind them are kept: a prompt, or a conversation that a handle names. Asking again for
-    a refusal disturbs nobody. An answer is kept for KEPT_S, since its handle may be a secret.
+    Only answers with a prompt or a handle are kept: asking again for a refusal sends no prompt. An answer is kept for
+    KEPT_S, since its handle may be a secret.
     """
 
     def __init__(self, remembered: int = _REMEMBERED) -> None:
@@ -26,8 +26,8 @@ class Once:
         self._beginning: dict[str, trio.Event] = {}
 
     async def start(self, challenge_id: str, begin: Callable[[], Awaitable[Answer]]) -> Answer:
-        """The answer of `begin`, run once for a challenge_id. Whoever comes while it runs waits for it, and takes its
-        place where it fails or is cancelled. Raises what `begin` raises."""
+        """Return the answer of `begin`, which runs once for a challenge_id. A call that comes while it runs waits for
+        it, and runs it again if it fails or is cancelled. Raises what `begin` raises."""
         while (running := self._beginning.get(challenge_id)) is not None:
             await running.wait()
         known = self._answers.get(challenge_id, now=trio.current_time())

@@ -2,13 +2,13 @@
 with an admin's token, /validate/triggerchallenge and /token.
 
     start   triggerchallenge {user, realm}              push sent: WAITING;  a code sent or due: CODE;  no token
-    poll    polltransaction, then check {transaction}   the check consumes the approval, so that it lets one login in
+    poll    polltransaction, then check {transaction}   the check consumes the approval, so that it admits one login
     verify  check {user, realm, pass [, transaction]}   ACCEPT, REJECT, DECLINED, or CHALLENGE for one more
 
-Without an admin's token a challenge is begun by a check with an empty password, which triggers those tokens that have
-no PIN; for other tokens privacyIDEA counts it as a failure, and whether somebody is enrolled cannot be asked.
+Without an admin's token a check with an empty password starts a challenge, which triggers only tokens without a PIN;
+for other tokens privacyIDEA counts it as a failure, and the enrolment of a user cannot be asked.
 
-A handle is the transaction's id, followed by the user where it is to be polled: the check that ends a push needs both.
+A handle is the transaction's id, followed by the user if it is polled: the check that ends a push needs both.
 """
 
 from __future__ import annotations
@@ -65,12 +65,15 @@ _AdminToken = Annotated[SecretStr, Field(min_length=1, max_length=8000), AfterVa
 
 
 class PrivacyIdeaFields(Fields):
-    """realm: without it the server's default realm. adminToken: for triggerchallenge and token lists; it takes the
-    rights triggerchallenge, tokenlist and, to take prompts back, cancelchallenge."""
+    """The server and its optional admin token."""
 
-    url: ServerUrl
-    realm: Key = ""
-    adminToken: _AdminToken = SecretStr("")  # noqa: N815  the interface's spelling
+    url: ServerUrl = Field(description="URL of the server.")
+    realm: Key = Field(default="", description="Realm of the users. Empty: the server's default realm.")
+    adminToken: _AdminToken = Field(  # noqa: N815  the interface's spelling
+        default=SecretStr(""),
+        description="Admin token with the rights triggerchallenge, tokenlist and cancelchallenge, which takes prompts "
+        "back.",
+    )
 
 
 class _Reply(NamedTuple):
@@ -81,7 +84,7 @@ class _Reply(NamedTuple):
 
 
 class PrivacyIdea:
-    """Asks a privacyIDEA server."""
+    """A privacyIDEA server, as a provider."""
 
     name: ClassVar[str] = "privacyidea"
     fields: ClassVar[type[Fields]] = PrivacyIdeaFields
@@ -100,7 +103,7 @@ class PrivacyIdea:
         """Look for an active token in the user's list, which begins no challenge."""
         if self._admin is None or not user:  # without a name it would list everybody's
             return Enrolment.UNKNOWN
-        # A push token is told with its keys, 10 KiB; a page of 15 stays below the limit of an answer.
+        # A push token comes with its keys, 10 KiB; a page of 15 stays below the limit of an answer.
         params = {"user": user, **self._realm, "active": "True", "pagesize": "15"}
         reply = await self._as_admin("GET", "/token/", params=params)
         if reply.error == _NO_SUCH_USER:
@@ -125,7 +128,7 @@ class PrivacyIdea:
         _check(reply)
         accepted = member(reply.document, "result", "value")
         status = text_at(reply.document, "detail", "challenge_status")
-        # Older servers tell no status.
+        # Older servers send no status.
         if not isinstance(accepted, bool) or status not in ({"accept", ""} if accepted else {*_POLLED, ""}):
             raise ProviderError("privacyIDEA answers a challenge_status that makes no sense")
         if not accepted:
@@ -148,7 +151,7 @@ class PrivacyIdea:
         if answer.outcome is Outcome.WRONG_CODE and _PIN_AND_OTP.fullmatch(typed):
             # In a transaction the server wants the code alone, but users type the PIN before it as everywhere else.
             answer = _judged(await self._validate(question.user, typed))
-        # The challenge stands for another try.
+        # The challenge stays open for another try.
         return replace(answer, handle=handle) if answer.outcome is Outcome.WRONG_CODE else answer
 
     async def cancel(self, handle: str) -> None:
@@ -172,7 +175,7 @@ class PrivacyIdea:
         _check(reply)
         triggered = member(reply.document, "result", "value")
         if not isinstance(triggered, int) or isinstance(triggered, bool):
-            raise ProviderError("privacyIDEA does not tell how many challenges it triggered")
+            raise ProviderError("privacyIDEA does not return the number of triggered challenges")
         if triggered > 0:
             return _challenge(reply, user) or Answer(Outcome.NOT_ENROLLED)
         # Nothing can be triggered for a user without tokens, but neither for tokens that take no challenge.
@@ -189,7 +192,7 @@ class PrivacyIdea:
         return answer
 
     async def _spend(self, transaction: str, user: str) -> Answer:
-        """Use the approval up. The server forgets it with that, so it is remembered here for who asks again."""
+        """Consume the approval. The server forgets it then, so it is remembered here for a repeated poll."""
         reply = await self._validate(user, "", transaction)
         if reply.error and reply.error not in _FORBIDDEN:
             _check(reply)
@@ -232,7 +235,7 @@ def _reply(status: int, document: Mapping[str, object]) -> _Reply:
 
 def _check(reply: _Reply) -> None:
     if reply.error:
-        # Its text may quote what was sent.
+        # Its text may quote the request.
         raise ProviderError(f"privacyIDEA answered error {reply.error}")
 
 
@@ -240,7 +243,7 @@ def _verdict(reply: _Reply) -> str:
     """ACCEPT, REJECT, CHALLENGE or DECLINED: of /validate/check."""
     value = member(reply.document, "result", "value")
     said = member(reply.document, "result", "authentication")
-    if said is None and isinstance(value, bool):  # older servers tell no verdict
+    if said is None and isinstance(value, bool):  # older servers send no verdict
         refused = "CHALLENGE" if text_at(reply.document, "detail", "transaction_id") else "REJECT"
         said = "ACCEPT" if value else refused
     if not isinstance(said, str) or said not in _VERDICTS or value is not (said == "ACCEPT"):
@@ -249,7 +252,7 @@ def _verdict(reply: _Reply) -> str:
 
 
 def _judged(reply: _Reply) -> Answer:
-    """What a check without an approval to spend comes to."""
+    """Return the answer of a check that spends no approval."""
     if reply.error == _NO_SUCH_USER:
         return Answer(Outcome.NOT_ENROLLED)
     if reply.error in _FORBIDDEN:
@@ -277,7 +280,7 @@ def _challenge(reply: _Reply, user: str) -> Answer | None:
             transaction = text_at(of_mode[0], "transaction_id")
             if not _TRANSACTION.fullmatch(transaction):
                 raise ProviderError("privacyIDEA answered a challenge without a usable transaction_id")
-            text = _told(of_mode)
+            text = _messages(of_mode)
             if mode == "poll":
                 return Answer(Outcome.WAITING, handle=f"{transaction} {user}", text=text)
             return Answer(Outcome.CODE, handle=transaction, text=text)
@@ -290,7 +293,7 @@ def _mode(challenge: object) -> str:
     return text_at(challenge, "client_mode") or _MODES.get(text_at(challenge, "type"), "interactive")
 
 
-def _told(challenges: list[object]) -> str:
+def _messages(challenges: list[object]) -> str:
     """The messages for the user, each once: `Please press: 07` is among them where the phone wants to be shown it."""
     messages = dict.fromkeys(text_at(challenge, "message").strip() for challenge in challenges)
     text = " ".join(filter(None, messages))

@@ -1,6 +1,6 @@
-"""Which providers there are: ours in an explicit list, and those of others by an entry point.
+"""The list of providers: the built-in ones, and installed ones by an entry point.
 
-A package of somebody else names its class in its pyproject.toml:
+Another package names its class in its pyproject.toml:
 
     [project.entry-points."sallyport.mfa"]
     acme = "acme_sallyport:Acme"
@@ -38,9 +38,9 @@ _METHODS: Final = ("enrolled", "start", "poll", "verify", "cancel", "aclose")
 
 
 def available(found: Iterable[EntryPoint] | None = None) -> dict[str, type[ConfiguredProvider]]:
-    """All providers by name, ours first. found: entry points; without them, those of the installed packages.
+    """Return all providers by name, built-in ones first. found: entry points; None: those of the installed packages.
 
-    Whatever cannot be loaded, is no provider or takes a name that is taken is left out, with a warning in the log.
+    A class that cannot be loaded, is no provider or has a name in use is left out, with a warning in the log.
     """
     known: dict[str, type[ConfiguredProvider]] = {provider.name: provider for provider in BUILT_IN}
     for point in entry_points(group=GROUP) if found is None else found:
@@ -48,7 +48,7 @@ def available(found: Iterable[EntryPoint] | None = None) -> dict[str, type[Confi
         if provider is None:
             continue
         if provider.name in known:
-            _leave_out(point, "its name is taken")
+            _leave_out(point, "its name is in use")
         else:
             known[provider.name] = provider
     return known
@@ -57,7 +57,7 @@ def available(found: Iterable[EntryPoint] | None = None) -> dict[str, type[Confi
 def _load(point: EntryPoint) -> type[ConfiguredProvider] | None:
     try:
         loaded: object = point.load()
-    except Exception as error:  # somebody else's module may raise anything
+    except Exception as error:  # an installed module may raise anything
         _leave_out(point, f"it cannot be loaded ({type(error).__name__})")
         return None
     if not _is_provider(loaded):
@@ -80,4 +80,4 @@ def _is_provider(loaded: object) -> bool:
 
 
 def _leave_out(point: EntryPoint, reason: str) -> None:
-    structlog.get_logger().warning("mfa provider left out", entry_point=point.name, reason=reason)
+    structlog.get_logger().warning("mfa_provider_left_out", entry_point=point.name, reason=reason)

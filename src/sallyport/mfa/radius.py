@@ -12,6 +12,7 @@ from secrets import randbelow, token_bytes
 from typing import Annotated, ClassVar, Final
 
 import trio
+from pydantic import Field
 
 from sallyport.base.errors import PacketError
 from sallyport.base.validation import Between
@@ -52,13 +53,13 @@ _OUTCOMES: Final = {
 class RadiusFields(Fields):
     """The server to ask."""
 
-    host: HostName
-    port: Annotated[int, Between(1, 65535)] = 1812
-    secret: SharedKey
+    host: HostName = Field(description="Name or address of the server.")
+    port: Annotated[int, Between(1, 65535)] = Field(default=1812, description="UDP port.")
+    secret: SharedKey = Field(description="Shared secret.")
 
 
 class Radius:
-    """Asks another RADIUS server."""
+    """Another RADIUS server, as a provider."""
 
     name: ClassVar[str] = "radius"
     fields: ClassVar[type[Fields]] = RadiusFields
@@ -95,7 +96,7 @@ class Radius:
             attributes = push_attribute(USER_NAME, question.user.encode()) + self._proof(code, authenticator)
             attributes += push_attribute(NAS_IDENTIFIER, b"sallyport")
             attributes += push_attribute(STATE, bytes.fromhex(handle)) if handle else b""
-        except ValueError:  # too long for RADIUS, so it is nobody's code
+        except ValueError:  # too long for RADIUS, so it is no code
             return Answer(Outcome.WRONG_CODE)
         request = encode_request(ACCESS_REQUEST, randbelow(256), self._secret, attributes, authenticator=authenticator)
         kind, first = await self._exchange(request)
@@ -135,7 +136,7 @@ class Radius:
                             await egress.turns.take()
                             try:
                                 return _signed(decode_reply(datagram, request, self._secret))
-                            except PacketError as error:  # perhaps somebody else's: the real one may still come
+                            except PacketError as error:  # perhaps forged: the real one may still come
                                 unproven = f"; what came does not hold: {error}; check the secret"
         except OSError:
             raise ProviderError(f"{self._server}: no RADIUS server answers there") from None

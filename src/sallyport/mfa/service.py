@@ -1,4 +1,4 @@
-"""Which provider a domain has: set, shown without its secrets, removed; held ready for the login path."""
+"""The provider of each domain: set, shown without its secrets, removed; ready for the login path."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -26,9 +26,9 @@ log = structlog.get_logger()
 
 
 class Providers:
-    """The MFA providers of all domains. `run` closes those that were replaced.
+    """The MFA providers of all domains. `run` closes replaced ones.
 
-    kinds: the classes by name. host: what the service lends the provider of a domain.
+    kinds: the classes by name. host: the parts of the service for the provider of a domain.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Providers:
     # --- for the login path -----------------------------------------------------------------------------------
 
     def of(self, domain_id: int) -> Attached | Unavailable:
-        """A domain's provider. Never waits; a change holds for the next call."""
+        """Return a domain's provider. Never waits; a change applies to the next call."""
         row = self._rows.value.get(domain_id)
         ready = self._ready.get(domain_id)
         if row is None and ready is None:
@@ -80,7 +80,7 @@ class Providers:
             provider = kind(fields, self._host(row.domain_id))
         except Exception as error:
             log.error(  # noqa: TRY400
-                "the configuration of an MFA provider cannot be read",
+                "mfa_provider_unreadable",
                 domain=row.domain_id,
                 provider=row.provider,
                 error=type(error).__name__,
@@ -92,18 +92,18 @@ class Providers:
     def _open(self, row: ProviderRow) -> tuple[type[ConfiguredProvider], Fields]:
         kind = self._kinds[row.provider]
         clear = self._vault.open(row.fields, row.identity)
-        # A field that was left out is kept as its default, which need not be a value that it takes.
+        # An absent field is stored as its default, which need not be an accepted value.
         return kind, kind.fields.model_validate(as_given(kind.fields, json.loads(clear), nothing=(None, "")))
 
     def _retire(self, provider: Guarded) -> None:
-        """Close it once nobody is left who began with it: at the latest when the longest wait is over."""
+        """Close a provider once no login can use it: when the longest timeout is over."""
         try:
             self._send.send_nowait(provider)
         except trio.WouldBlock:
-            log.warning("an MFA provider's connections are left to the system")
+            log.warning("mfa_provider_not_closed")
 
     async def run(self) -> None:
-        """Close what was replaced, and at the end the rest, until cancelled."""
+        """Close replaced providers, and the others at the end, until cancelled."""
         try:
             async with trio.open_nursery() as nursery:
                 async for provider in self._receive:
@@ -117,7 +117,7 @@ class Providers:
     # --- for admins -------------------------------------------------------------------------------------------
 
     async def set(self, domain_id: int, name: str, values: Mapping[str, object], timeout_s: int) -> None:
-        """Attach a provider to a domain; it holds for the next login. Invalid, naming the fields."""
+        """Attach a provider to a domain, for the next login. Invalid: names the fields."""
         kind = self._kinds.get(name)
         if kind is None:
             raise Invalid("invalid provider", (FieldError("provider", f"one of {', '.join(sorted(self._kinds))}"),))
@@ -129,16 +129,16 @@ class Providers:
         row = ProviderRow(domain_id, name, sealed, timeout_s, self._clock())
 
         def work(tx: Tx) -> None:
-            before = self._told(repo.find(tx, domain_id))
+            before = self._audited(repo.find(tx, domain_id))
             repo.save(tx, row)
-            _record(tx, "provider.set", row, row.changed_at, audit.changed(before, self._told(row)))
+            _record(tx, "provider.set", row, row.changed_at, audit.changed(before, self._audited(row)))
 
         await self._configuration.change(work)
-        log.info("a domain's MFA provider was set", domain=domain_id, provider=name, timeout_s=timeout_s)
+        log.info("mfa_provider_set", domain=domain_id, provider=name, timeout_s=timeout_s)
 
     def shown(self, domain_id: int) -> tuple[str, int, dict[str, object]]:
-        """A domain's provider, its time limit in seconds, and its fields without secrets. NotFound. Conflict: it cannot
-        be read."""
+        """Return a domain's provider, its time limit in seconds, and its fields without secrets. NotFound. Conflict: it
+        cannot be read."""
         row = self._rows.value.get(domain_id)
         if row is None:
             raise NotFound("no MFA provider")
@@ -148,7 +148,7 @@ class Providers:
             _, fields = self._open(row)
         except (SecretError, ValueError):
             raise Conflict(
-                f"the configuration of the MFA provider {row.provider} cannot be read: set it anew"
+                f"the configuration of the MFA provider {row.provider} cannot be read: set it again"
             ) from None
         return row.provider, row.timeout_s, shown(fields)
 
@@ -161,29 +161,30 @@ class Providers:
             if row is None:
                 raise NotFound("no MFA provider")
             repo.delete(tx, domain_id)
-            _record(tx, "provider.delete", row, at, audit.changed(self._told(row), {}))
+            _record(tx, "provider.delete", row, at, audit.changed(self._audited(row), {}))
 
         await self._configuration.change(work)
-        log.info("a domain's MFA provider was removed", domain=domain_id)
+        log.info("mfa_provider_removed", domain=domain_id)
 
-    def _told(self, row: ProviderRow | None) -> dict[str, JSON]:
-        """A configuration for the audit trail, without secrets; of one that cannot be read what is not sealed."""
+    def _audited(self, row: ProviderRow | None) -> dict[str, JSON]:
+        """Return a configuration for the audit trail, without secrets; if it cannot be read, the part that is not
+        sealed."""
         if row is None:
             return {}
-        told: dict[str, JSON] = {"provider": row.provider, "timeoutSeconds": row.timeout_s}
+        audited: dict[str, JSON] = {"provider": row.provider, "timeoutSeconds": row.timeout_s}
         try:
             _, fields = self._open(row)
         except (SecretError, ValueError, KeyError):
-            return told
+            return audited
         secrets = {name for name in type(fields).model_fields if isinstance(getattr(fields, name), SecretStr)}
-        return told | fields.model_dump(mode="json", exclude=secrets) | dict.fromkeys(secrets, audit.HIDDEN)
+        return audited | fields.model_dump(mode="json", exclude=secrets) | dict.fromkeys(secrets, audit.HIDDEN)
 
     def has(self, domain_id: int) -> bool:
         """Whether a domain has a provider."""
         return domain_id in self._rows.value
 
     def check_key(self, tx: Tx) -> None:
-        """Open what is sealed in a store that is to take the place of this one. SecretError."""
+        """Open the sealed fields of a store that may replace this one. SecretError."""
         for row in repo.load(tx).values():
             self._vault.open(row.fields, row.identity)
 
@@ -201,7 +202,7 @@ def _record(tx: Tx, action: str, row: ProviderRow, at: int, changes: dict[str, J
 
 
 async def _close_later(provider: Guarded) -> None:
-    """Once nobody can be left who began with it; or at the end of the service."""
+    """Close a provider after the longest timeout, or at the end of the service."""
     try:
         await trio.sleep(LONGEST_TIMEOUT_S)
     finally:

@@ -1,7 +1,7 @@
-"""Codes from an app: RFC 6238 over the seeds of the endpoint users. Nothing leaves the service.
+"""Codes of an authenticator app: RFC 6238 over the seeds of the endpoint users. Nothing leaves the service.
 
-X is 30 seconds and T0 is 0; a code counts one step early and one step late, and each one once: its step is on disk
-before the login goes on, so that a code seen over a shoulder is worth nothing.
+X is 30 seconds and T0 is 0. A code counts one step early and one step late, and each one once: its step is on disk
+before the login continues, so that an observed code is worthless.
 """
 
 from __future__ import annotations

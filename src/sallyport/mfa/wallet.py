@@ -30,14 +30,18 @@ def _did(value: str) -> str:
 
 
 class WalletFields(Fields):
-    """Whose credential is asked for; schemaId: of that schema alone."""
+    """The credential that a user presents."""
 
-    issuerDid: Annotated[str, Field(max_length=2048), AfterValidator(_did)]  # noqa: N815
-    schemaId: Annotated[int, Between(1, 2**63 - 1)] | None = None  # noqa: N815
+    issuerDid: Annotated[str, Field(max_length=2048), AfterValidator(_did)] = Field(  # noqa: N815
+        description="DID of the issuer whose credential is asked for."
+    )
+    schemaId: Annotated[int, Between(1, 2**63 - 1)] | None = Field(  # noqa: N815
+        default=None, description="Id of the credential's schema. Absent: any schema."
+    )
 
 
 class Wallet:
-    """Asks the holder of a credential."""
+    """The wallet of the user, as a provider."""
 
     name: ClassVar[str] = "wallet"
     fields: ClassVar[type[Fields]] = WalletFields

@@ -22,6 +22,7 @@ import secrets
 from typing import ClassVar, Final
 
 import httpx
+from pydantic import Field
 
 from sallyport.base.clock import SECOND, iso
 from sallyport.mfa.host import Fields, Host
@@ -37,19 +38,19 @@ _ENROLMENTS: Final = {"enrolled": Enrolment.ENROLLED, "unknown_user": Enrolment.
 
 
 class WebhookFields(Fields):
-    """Where to ask and the key of the signatures."""
+    """The hook and its key."""
 
-    url: ServerUrl
-    secret: SharedKey
+    url: ServerUrl = Field(description="URL of the hook.")
+    secret: SharedKey = Field(description="Key of the signatures.")
 
 
 def signature(secret: bytes, timestamp: str, body: bytes) -> str:
-    """What X-Sallyport-Signature holds."""
+    """Return the value of X-Sallyport-Signature."""
     return hmac.digest(secret, timestamp.encode() + b"." + body, "sha256").hex()
 
 
 class Webhook:
-    """Asks a URL."""
+    """A hook, as a provider."""
 
     name: ClassVar[str] = "webhook"
     fields: ClassVar[type[Fields]] = WebhookFields
