@@ -9,18 +9,20 @@ and tenantId, or that of the domain; a domain is given by its name or id.
 
 import json
 from collections.abc import Iterable, Mapping
+from typing import Literal
 
 import trio
 from pydantic import Field, ValidationError
 
 from sallyport.app import App
 from sallyport.audit import commands as audit_commands
-from sallyport.base import log_commands
+from sallyport.base import log
 from sallyport.base.actor import Actor, acting_as
 from sallyport.base.clock import now_us
-from sallyport.base.command import Arguments, Commands
+from sallyport.base.command import Arguments, Command, Commands, command
 from sallyport.base.errors import Invalid, NotFound
 from sallyport.base.validation import refusal
+from sallyport.base.wire import JSON
 from sallyport.certs import commands as cert_commands
 from sallyport.certs.directory import Directory as CertificateDirectory
 from sallyport.directory import commands as directory_commands
@@ -32,8 +34,7 @@ from sallyport.endpoints.users import commands as user_commands
 from sallyport.events import commands as event_commands
 from sallyport.inventory.clients import commands as client_commands
 from sallyport.inventory.devices import commands as device_commands
-from sallyport.inventory.sessions import commands as session_commands
-from sallyport.listen import commands as listen_commands
+from sallyport.listen import senders
 from sallyport.store import commands as store_commands
 from sallyport.tenancy import commands as token_commands
 from sallyport.web.operation import Operation, Operations
@@ -62,6 +63,18 @@ class Scope(Arguments):
 
     orgId: Whole  # noqa: N815
     tenantId: Whole  # noqa: N815
+
+
+class Level(Arguments):
+    """Lowest level that the service logs; None asks only."""
+
+    level: Literal["debug", "info", "warning", "error"] | None = None
+
+
+class DomainOf(Arguments):
+    """A session of the installation."""
+
+    session: int
 
 
 class Requests:
@@ -140,7 +153,6 @@ def commands(app: App) -> Commands:
                 app.clients, app.tenancy, lambda tenant_id, name: app.domains.named(tenant_id, name).id
             ),
             device_commands.commands(app.devices, app.domains.anywhere, app.dictionary.name, now_us),
-            session_commands.commands(app.sessions),
             instance_commands.commands(app.instances, find_domain),
             agent_commands.commands(app.agents, find_domain),
             group_commands.commands(app.groups, find_domain),
@@ -152,9 +164,30 @@ def commands(app: App) -> Commands:
                 app.enrolment_link,
             ),
             directory_commands.commands(app.directory.directories, find_domain),
-            event_commands.commands(app.events, app.domains.anywhere, now_us),
-            listen_commands.commands(app.senders, lambda host: app.clients.table.find(host) is not None),
+            event_commands.commands(app.events, app.domains.anywhere),
             store_commands.commands(app.copies, app.rotation),
-            log_commands.commands(),
+            _single_commands(app),
         ]
     )
+
+
+def _single_commands(app: App) -> dict[str, Command]:
+    """The commands of areas that have one: listen.senders, log.level, session.domain."""
+
+    async def unanswered(_: Arguments) -> JSON:
+        return list[JSON](senders.listed(app.senders, lambda host: app.clients.table.find(host) is not None))
+
+    async def level(wanted: Level) -> JSON:
+        if wanted.level is not None:
+            log.set_level(wanted.level)
+        return log.level()
+
+    async def domain(wanted: DomainOf) -> JSON:
+        """A session is named by its id alone, and its operations need its domain."""
+        return await app.sessions.domain_of(wanted.session)
+
+    return {
+        "listen.senders": command(Arguments, unanswered),
+        "log.level": command(Level, level),
+        "session.domain": command(DomainOf, domain),
+    }

@@ -112,25 +112,3 @@ async def test_a_stretch_of_time(areas: Areas) -> None:
     assert total == 3
     assert (await events.page(replace(query, search="u1")))[1] == 1
     assert (await events.page(EventQuery(areas.domain, since=START + 5, until=START)))[1] == 0
-
-
-async def test_the_report_counts_outcomes(areas: Areas) -> None:
-    """By user and outcome, most first, since a time, of one domain."""
-    wrong = {
-        "decision": "reject",
-        "applied_decision": "reject",
-        "would_have_been": "reject",
-        "reason": "wrong password",
-    }
-    await keep(
-        areas,
-        *(row(areas.domain, START + number, would_have_been="accept") for number in range(3)),
-        row(areas.domain, START + 7, **wrong),
-        row(areas.domain, START - 1),
-        row(99, START),
-    )
-    outcomes = await Events(areas.store).outcomes(areas.domain, START)
-    assert [(each.user_name, each.applied_decision, each.reason, each.logins, each.last_at) for each in outcomes] == [
-        ("ann", "accept", "", 3, START + 2),
-        ("ann", "reject", "wrong password", 1, START + 7),
-    ]

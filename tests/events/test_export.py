@@ -21,7 +21,7 @@ from sallyport.events.repo import FOREVER, EventQuery, Stretch
 from sallyport.events.service import Events
 from sallyport.store.connections import SqliteTx, open_connection
 from sallyport.store.model import Store, Tx, Value
-from tests.areas import SetClock, running_store
+from tests.areas import running_store
 
 START = 1_767_225_600 * SECOND
 DOMAIN = 7
@@ -84,11 +84,11 @@ class Log:
 
 
 @pytest.fixture
-async def events(tmp_path: Path, clock: SetClock) -> AsyncIterator[Log]:
+async def events(tmp_path: Path) -> AsyncIterator[Log]:
     """An empty log."""
     path = tmp_path / "s.db"
     async with running_store(path) as store:
-        yield Log(path, store, Commands([event_commands.commands(Events(store), corp, clock)]))
+        yield Log(path, store, Commands([event_commands.commands(Events(store), corp)]))
 
 
 @pytest.mark.parametrize("size", [1, 2, 6, 7, 20, 21])

@@ -4,10 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sallyport.base.command import entries
 from sallyport.base.wire import Row
-from sallyport.listen.commands import commands
-from sallyport.listen.senders import Sender, Senders, Verdict, sent_by
+from sallyport.listen.senders import Sender, Senders, Verdict, listed, sent_by
 from sallyport.radius.attributes import NAS_IDENTIFIER, push_attribute, push_vendor_attribute
 from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.packet import ACCESS_REQUEST, encode_request
@@ -66,16 +64,16 @@ async def test_the_command_line_sees_the_table() -> None:
     senders = Senders()
     senders.note("192.0.2.1", "unknown_client", 1_767_225_600_000_000)
     time = "2026-01-01T00:00:00.000000Z"
-    (row,) = await listed(senders)
+    (row,) = known(senders)
     assert row == {
         "address": "192.0.2.1", "packets": 1, "reason": "unknown_client", "verdict": Verdict.NOISE, "client": "",
         "packet": "", "nas_identifier": "", "product": "", "signed": False, "first": time, "last": time,
     }  # fmt: skip
 
 
-async def listed(senders: Senders, *clients: str) -> list[Row]:
+def known(senders: Senders, *clients: str) -> list[Row]:
     """What the command line sees. clients: the addresses that RADIUS clients have by now."""
-    return entries(await commands(senders, lambda host: host in clients)["listen.senders"].run({}))
+    return listed(senders, lambda host: host in clients)
 
 
 SIGNED = push_attribute(NAS_IDENTIFIER, b"lobby") + push_vendor_attribute(14988, 10, b"identity")
@@ -87,7 +85,7 @@ async def test_what_a_stranger_sent_is_looked_into() -> None:
     senders.note(
         "192.0.2.1", "unknown_client", 0, datagram=encode_request(ACCESS_REQUEST, 1, SharedSecret(b"x"), SIGNED)
     )
-    (row,) = await listed(senders)
+    (row,) = known(senders)
     assert (row["verdict"], row["packet"], row["nas_identifier"], row["product"], row["signed"]) == (
         Verdict.STRANGER, "Access-Request", "lobby", "MikroTik RouterOS", True,
     )  # fmt: skip
@@ -123,7 +121,7 @@ async def test_who_has_become_a_client_is_no_stranger_any_more() -> None:
     senders = Senders()
     for host in ("192.0.2.1", "192.0.2.2"):
         senders.note(host, "unknown_client", 0)
-    assert [row["address"] for row in await listed(senders, "192.0.2.1")] == ["192.0.2.2"]
+    assert [row["address"] for row in known(senders, "192.0.2.1")] == ["192.0.2.2"]
 
 
 @given(st.binary(max_size=200))

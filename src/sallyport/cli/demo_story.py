@@ -3,6 +3,7 @@
 import json
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -40,7 +41,8 @@ from sallyport.serve import Bound
 
 ORG, TENANT, DOMAIN = 1, 1, "corp"
 DEVICES = ("device_id", "device_type", "ip_address", "client_ip", "nas_device_type", "nas_port_type", "nas_identifier")
-REPORT = ("user", "method", "applied", "would_have_been", "reason", "logins")
+OF_EVENT = ("user", "method", "appliedDecision", "wouldHaveBeen", "reason")
+REPORT = (*OF_EVENT, "logins")
 LIST_DEVICES = "/network_device/ListDevices"
 HTTP_S = 60.0  # the first look at /docs makes it
 START = 1  # of Acct-Status-Type (RFC 2866 section 5.1)
@@ -162,7 +164,9 @@ class Story:
 
     def _show_report(self) -> None:
         """What enforcing would have done, by user; then what the domain's mode is."""
-        rows = self._line.rows("login.report", domain_id=self._domain_id)
+        events = self._line.listed("/ad/GetAuthLog", "events", domain=DOMAIN)
+        counted = Counter(tuple(str(each[field]) for field in OF_EVENT) for each in events)
+        rows: list[Row] = [{**dict(zip(REPORT, each, strict=False)), "logins": n} for each, n in counted.most_common()]
         self._title(f"Monitoring report of the domain {DOMAIN}: what enforcing would have done")
         self._line.print_rows(rows, REPORT)
         sent = 1 + sum(len(nas.logins) for sender in SENDERS for nas in sender.nas)

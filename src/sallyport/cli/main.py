@@ -1,16 +1,16 @@
-"""`sallyport`: the root of the command line, its exit codes, and the list of its commands."""
+"""`sallyport`: the root of the command line, its exit codes, and its groups; a command is imported when it is used."""
 
 import io
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from sallyport.base.errors import SallyportError
-from sallyport.cli.lazy import LazyGroup
 from sallyport.cli.line import Line
 from sallyport.cli.output import safe
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # name: (module:object, its line in the help); imported when used, which the help is not worth.
 COMMANDS = {
-    "agent": ("sallyport.cli.agent:agent", "Agents: beside a directory or on a machine that is not reached."),
+    "agent": ("sallyport.cli.main:agent", "Agents: beside a directory or on a machine that is not reached."),
     "audit": ("sallyport.audit.cli:audit", "The audit trail: who changed what, and when."),
     "cert": ("sallyport.certs.cli:cert", "Certificates for EAP and RadSec."),
     "check": ("sallyport.cli.check:check", "Ask a server as a device would, and tell what is wrong."),
@@ -33,7 +33,7 @@ COMMANDS = {
     "doctor": ("sallyport.cli.doctor:doctor", "Look for what is wrong or weak in this installation."),
     "domain": ("sallyport.domains.cli:domain", "Directory domains and their enforcement mode."),
     "event": ("sallyport.events.cli:event", "The log of logins: what was decided, and its export."),
-    "log": ("sallyport.cli.log:log", "What the running service logs."),
+    "log": ("sallyport.cli.serve:log_group", "What the running service logs."),
     "lockout": ("sallyport.policy.lockouts.cli:lockout", "Users and stations that have failed too often."),
     "policy": ("sallyport.passwords.cli:policy", "Password policies of endpoint machines."),
     "group": ("sallyport.endpoints.groups.cli:group", "Endpoint groups: users together, and their instances."),
@@ -47,6 +47,52 @@ COMMANDS = {
     "wallet": ("sallyport.did.holder.cli:wallet", "A wallet: hold credentials, and answer login prompts."),
     "user": ("sallyport.endpoints.users.cli:user", "Endpoint users: people whose password the service checks."),
 }
+AGENT_COMMANDS = {
+    "directory": ("sallyport.agent.directory.cli:directory", "Run the agent of a directory."),
+    "authorized-keys": ("sallyport.agent.endpoint.cli:authorized_keys", "A user's keys, for sshd."),
+    "drift": ("sallyport.endpoints.agents.cli:drift", "What someone else has changed on machines."),
+    "endpoint": ("sallyport.agent.endpoint.cli:endpoint", "Run the endpoint agent of this host."),
+    "found": ("sallyport.endpoints.agents.cli:found", "The local accounts and groups of a machine."),
+    "install": ("sallyport.agent.install_cli:install", "Write an agent's file and its systemd unit."),
+    "key": ("sallyport.agent.key_cli:key", "API keys of agents."),
+    "list": ("sallyport.endpoints.agents.cli:list_", "The endpoint agents of a domain."),
+    "order": ("sallyport.endpoints.agents.cli:order", "Tell an agent to act now: sync, discover, rotate."),
+    "password": ("sallyport.endpoints.agents.cli:password", "The passwords that may be in force for an account."),
+    "rotate-state-key": (
+        "sallyport.endpoints.agents.cli:rotate_state_key",
+        "Sign what agents are told by a new key.",
+    ),
+    "settings": ("sallyport.endpoints.agents.cli:settings", "How the agents of a domain behave."),
+    "show": ("sallyport.endpoints.agents.cli:show", "How it stands with a machine."),
+    "status": ("sallyport.agent.endpoint.cli:status", "How the endpoint agent of this host stands."),
+    "take-over": ("sallyport.endpoints.agents.cli:take_over", "Let an agent manage accounts that it has found."),
+    "uninstall": ("sallyport.agent.install_cli:uninstall", "Stop an agent and remove its unit."),
+}
+
+
+class LazyGroup(click.Group):
+    """listed: by name, where a command is (`module:object`) and its line in the help, which no import is worth."""
+
+    def __init__(self, *args: object, listed: Mapping[str, tuple[str, str]], **options: object) -> None:
+        super().__init__(*args, **options)  # type: ignore[arg-type]
+        self._listed = listed
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The commands' names."""
+        return sorted(self._listed)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """A command, or None where there is none of that name."""
+        if cmd_name not in self._listed:
+            return None
+        module, _, name = self._listed[cmd_name][0].partition(":")
+        command: click.Command = getattr(import_module(module), name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of commands in the help."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in sorted(self._listed.items())])
 
 
 @click.group(cls=LazyGroup, listed=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
@@ -64,6 +110,11 @@ def root(ctx: click.Context, config: Path | None) -> None:
         return connection
 
     ctx.obj = Line(connect)
+
+
+@click.group(cls=LazyGroup, listed=AGENT_COMMANDS)
+def agent() -> None:
+    """Agents: beside a directory or on a machine that the service does not reach."""
 
 
 def main() -> None:

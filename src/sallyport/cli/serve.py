@@ -1,4 +1,4 @@
-"""`sallyport serve`."""
+"""`sallyport serve`, and `sallyport log`: what it logs."""
 
 import gc
 import os
@@ -44,3 +44,16 @@ def _take_descriptors() -> None:
     wanted = DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, DESCRIPTORS)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+@click.group("log")
+def log_group() -> None:
+    """What the running service logs."""
+
+
+@log_group.command()
+@click.argument("level", type=click.Choice(log.LEVELS), required=False)
+@click.pass_obj
+def level(line: Line, *, level: str | None) -> None:
+    """Show or set from which level on it logs; a restart, and SIGHUP, go back to the setting `log_level`."""
+    line.print(str(line.call("log.level", level=level)))

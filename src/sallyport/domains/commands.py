@@ -22,10 +22,6 @@ class SetDomain(Arguments):
     disconnect_on_revoke: bool
 
 
-class Restore(Arguments):
-    """Of the installation."""
-
-
 def commands(service: Domains) -> dict[str, Command]:
     """The commands of this slice by name."""
 
@@ -36,7 +32,7 @@ def commands(service: Domains) -> dict[str, Command]:
         await service.set_disconnect_on_revoke(service.anywhere(wanted.domain).id, wanted.disconnect_on_revoke)
         return None
 
-    async def restore(_: Restore) -> JSON:
+    async def restore(_: Arguments) -> JSON:
         return switched(await service.restore())
 
     def switched(domain_ids: Sequence[int]) -> JSON:
@@ -48,6 +44,6 @@ def commands(service: Domains) -> dict[str, Command]:
 
     return {
         "domain.break_glass": command(BreakGlass, break_glass),
-        "domain.restore": command(Restore, restore),
+        "domain.restore": command(Arguments, restore),
         "domain.set": command(SetDomain, set_),
     }

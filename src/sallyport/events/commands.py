@@ -1,10 +1,9 @@
-"""The commands of events: event.export, login.report."""
+"""The command of events: event.export, which reads them oldest first."""
 
 from collections.abc import Callable
 
 from pydantic import Field
 
-from sallyport.base.clock import SECOND, Clock, iso
 from sallyport.base.command import Arguments, Command, command
 from sallyport.base.validation import Moment
 from sallyport.base.wire import JSON
@@ -15,13 +14,6 @@ from sallyport.events.service import Events, parse_cursor
 
 PAGE = 200
 """Events in an answer: two milliseconds of the service's time, and little memory however long the log is."""
-
-
-class Report(Arguments):
-    """The monitoring report of a domain over the last days."""
-
-    domain_id: int
-    days: int = Field(default=30, ge=1, le=36500)
 
 
 class ExportEvents(Arguments):
@@ -36,23 +28,8 @@ class ExportEvents(Arguments):
     last_id: int | None = None
 
 
-def commands(service: Events, domain: Callable[[str], Domain], clock: Clock) -> dict[str, Command]:
-    """The commands of this slice by name. domain: the one of a name or domainId (NotFound)."""
-
-    async def report(wanted: Report) -> JSON:
-        rows = await service.outcomes(wanted.domain_id, clock() - wanted.days * 86_400 * SECOND)
-        return [
-            {
-                "user": row.user_name,
-                "method": row.method,
-                "applied": row.applied_decision,
-                "would_have_been": row.would_have_been,
-                "reason": row.reason,
-                "logins": row.logins,
-                "last": iso(row.last_at),
-            }
-            for row in rows
-        ]
+def commands(service: Events, domain: Callable[[str], Domain]) -> dict[str, Command]:
+    """The command of this slice by name. domain: the one of a name or domainId (NotFound)."""
 
     async def export(wanted: ExportEvents) -> JSON:
         of = domain(wanted.domain)
@@ -61,7 +38,4 @@ def commands(service: Events, domain: Callable[[str], Domain], clock: Clock) -> 
         rows, cursor = await service.oldest(stretch)
         return {"events": [entry(row, of.name) for row in rows], "cursor": cursor, "last_id": last_id}
 
-    return {
-        "login.report": command(Report, report),
-        "event.export": command(ExportEvents, export),
-    }
+    return {"event.export": command(ExportEvents, export)}

@@ -136,32 +136,6 @@ def last_id(tx: Tx) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """How many logins of a user ended in one way."""
-
-    user_name: str
-    method: str
-    decision: str
-    applied_decision: str
-    would_have_been: str
-    reason: str
-    logins: int
-    last_at: int
-
-
-def outcomes(tx: Tx, domain_id: int, since: int) -> list[Outcome]:
-    """The monitoring report: logins by user and outcome since a time, most first."""
-    return tx.all(
-        Outcome,
-        "select user_name, method, decision, applied_decision, would_have_been, reason, count(*) as logins, "
-        "max(at) as last_at from events where domain_id = :d and at >= :since group by user_name, method, decision, "
-        "applied_decision, would_have_been, reason order by logins desc, user_name limit 1000",
-        d=domain_id,
-        since=since,
-    )
-
-
-@dataclass(frozen=True, slots=True)
 class Kept:
     """A table whose rows are deleted when they are too old or take too much space.
 

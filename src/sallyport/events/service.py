@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from sallyport.base.errors import invalid_field
 from sallyport.events import repo
-from sallyport.events.repo import FOREVER, EventQuery, EventRow, Outcome, Stretch
+from sallyport.events.repo import FOREVER, EventQuery, EventRow, Stretch
 from sallyport.store.model import Store
 
 
@@ -33,10 +33,6 @@ class Events:
         last."""
         wanted = replace(stretch, limit=stretch.limit + 1)
         return _cut(await self._store.search(lambda tx: repo.oldest(tx, wanted)), stretch.limit)
-
-    async def outcomes(self, domain_id: int, since: int) -> list[Outcome]:
-        """Return logins by user and outcome since a time in microseconds."""
-        return await self._store.search(lambda tx: repo.outcomes(tx, domain_id, since))
 
 
 def _one_more(query: EventQuery) -> EventQuery:

@@ -4,12 +4,15 @@ The last datagram of each is kept as it came and only looked into when somebody 
 its place in the table. What it says is not proven: it helps an admin to recognise a device, and nothing rests on it.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from sallyport.base.bounded import BoundedMap
+from sallyport.base.clock import iso
 from sallyport.base.errors import PacketError
+from sallyport.base.wire import Row
 from sallyport.radius.attributes import NAS_IDENTIFIER
 from sallyport.radius.packet import CODE_NAMES, Request, peek
 from sallyport.vendors import identify
@@ -114,3 +117,29 @@ class Senders:
     def all(self) -> list[Sender]:
         """Those who sent last come first."""
         return self._senders.values()[::-1]
+
+
+def listed(senders: Senders, is_client: Callable[[str], bool]) -> list[Row]:
+    """Return the senders for the command line. is_client: whether a RADIUS client has an address by now; its packets
+    as a stranger are forgotten."""
+    for each in senders.all():
+        if each.reason == UNKNOWN and is_client(each.host):
+            senders.forget(each.host)
+    return [_row(each) for each in senders.all()]
+
+
+def _row(sender: Sender) -> Row:
+    sent = sent_by(sender)
+    return {
+        "address": sender.host,
+        "packets": sender.packets,
+        "reason": sender.reason,
+        "verdict": sender.verdict().value,
+        "client": sender.client,
+        "packet": sent.packet,
+        "nas_identifier": sent.nas_identifier,
+        "product": sent.product,
+        "signed": sent.signed,
+        "first": iso(sender.first_at),
+        "last": iso(sender.last_at),
+    }

@@ -42,10 +42,6 @@ class Restore(OneFile):
     revoke_tokens: bool = False
 
 
-class Nothing(Arguments):
-    """No arguments."""
-
-
 def commands(copies: Copies, rotation: Rotation) -> dict[str, Command]:
     """The commands of the store by name."""
 
@@ -59,15 +55,15 @@ def commands(copies: Copies, rotation: Rotation) -> dict[str, Command]:
         await copies.restore(wanted.path, revoke_tokens=wanted.revoke_tokens)
         return None
 
-    async def migrate(_: Nothing) -> JSON:
+    async def migrate(_: Arguments) -> JSON:
         return "the database has the schema of this program"  # opening it has seen to that
 
-    async def rotate_key(_: Nothing) -> JSON:
+    async def rotate_key(_: Arguments) -> JSON:
         return asdict(await rotation.rotate())
 
     return {
         "db.backup": command(Backup, backup),
         "db.restore": command(Restore, restore),
-        "db.migrate": command(Nothing, migrate),
-        "db.rotate-key": command(Nothing, rotate_key),
+        "db.migrate": command(Arguments, migrate),
+        "db.rotate-key": command(Arguments, rotate_key),
     }

@@ -7,26 +7,20 @@ where its domain or wallet is made, not here.
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from sallyport.base.clock import Clock, iso
-from sallyport.base.command import Command, command
-from sallyport.base.model import Model
+from sallyport.base.command import Arguments, Command, command
 from sallyport.base.validation import Moment
 from sallyport.base.wire import JSON
 from sallyport.tenancy.repo import TokenRecord
 from sallyport.tenancy.service import Tenancy
 from sallyport.web.scope import Role
 
-
-class _Arguments(Model):
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
-
-
 Number = Annotated[int, Field(ge=1, le=2**63 - 1)]
 
 
-class CreateToken(_Arguments):
+class CreateToken(Arguments):
     """expires: None means never."""
 
     org: Number
@@ -36,14 +30,14 @@ class CreateToken(_Arguments):
     expires: Moment | None = None
 
 
-class ListTokens(_Arguments):
+class ListTokens(Arguments):
     """Of the installation, an organization, or a tenant in it."""
 
     org: Number | None = None
     tenant: Number | None = None
 
 
-class RevokeToken(_Arguments):
+class RevokeToken(Arguments):
     """token: an id, or a name; org and tenant narrow the search."""
 
     token: int | str
@@ -51,15 +45,11 @@ class RevokeToken(_Arguments):
     tenant: Number | None = None
 
 
-class AddTenant(_Arguments):
+class AddTenant(Arguments):
     """A tenant, which may exist already."""
 
     org: Number
     tenant: Number
-
-
-class ListTenants(_Arguments):
-    """Of the installation."""
 
 
 def commands(service: Tenancy, clock: Clock) -> dict[str, Command]:
@@ -70,7 +60,7 @@ def commands(service: Tenancy, clock: Clock) -> dict[str, Command]:
         await service.ensure_tenant(wanted.org, wanted.tenant)
         return {"new": _new(before, wanted.org, wanted.tenant)}
 
-    async def tenants(_: ListTenants) -> JSON:
+    async def tenants(_: Arguments) -> JSON:
         return [{"org": organization, "tenant": number} for organization, number in (await service.numbers()).values()]
 
     async def create(wanted: CreateToken) -> JSON:
@@ -90,7 +80,7 @@ def commands(service: Tenancy, clock: Clock) -> dict[str, Command]:
 
     return {
         "tenant.add": command(AddTenant, add_tenant),
-        "tenant.list": command(ListTenants, tenants),
+        "tenant.list": command(Arguments, tenants),
         "token.create": command(CreateToken, create),
         "token.list": command(ListTokens, listing),
         "token.revoke": command(RevokeToken, revoke),

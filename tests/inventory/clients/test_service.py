@@ -318,18 +318,6 @@ async def test_a_text_finds_clients(areas: Areas, text: str, names: list[str]) -
     assert [client.name for client in areas.clients.of_tenant(areas.tenant, text)] == names
 
 
-async def test_a_name_finds_a_client(areas: Areas) -> None:
-    """In upper or lower case; in the installation only if one tenant has it."""
-    await areas.client("192.0.2.1/32", name="NPS-1", product="Microsoft NPS")
-    assert areas.clients.named(areas.tenant, "nps-1") is areas.clients.anywhere("NPS-1")
-    await areas.client("203.0.113.1/32", name="nps-1", tenant=await areas.tenancy.ensure_tenant(2, 1))
-    for name in ("nps-1", "none"):
-        with pytest.raises(NotFound):
-            areas.clients.anywhere(name)
-    with pytest.raises(NotFound):
-        areas.clients.named(areas.tenant, "none")
-
-
 # --- what clients learn -----------------------------------------------------------------------------------------
 
 

@@ -153,11 +153,8 @@ def unknown(line: CommandLine, *, form: Form | None) -> None:
 @click.pass_obj
 def remove(line: CommandLine, *, name: str, org: int | None, tenant: int | None) -> None:
     """Remove a RADIUS client; its next packet is not answered."""
-    scope = _tenant(org, tenant)
-    found = line.listed(LIST, "clients", scope) if scope else line.listed_everywhere(LIST, "clients")
-    client = named(found, "name", name, "RADIUS client")
-    owner = scope or {"orgId": client["org"], "tenantId": client["tenant"]}
-    line.run("/network_device/DeleteClient", {**owner, "clientId": client["clientId"]})
+    found = _find(line, name, org, tenant)
+    line.run("/network_device/DeleteClient", {name: found[name] for name in ("orgId", "tenantId", "clientId")})
     line.note(f"RADIUS client {name} is removed")
 
 
@@ -168,8 +165,7 @@ def remove(line: CommandLine, *, name: str, org: int | None, tenant: int | None)
 @click.pass_obj
 def unlatch(line: CommandLine, *, name: str, org: int | None, tenant: int | None) -> None:
     """Let a RADIUS client send unsigned packets again, until it sends a signed one (settings `auto`)."""
-    _tenant(org, tenant)
-    line.call("client.unlatch", name=name, org=org, tenant=tenant)
+    line.call("client.unlatch", client=_find(line, name, org, tenant)["clientId"])
     line.note(f"RADIUS client {name} is unlatched")
 
 
@@ -272,11 +268,15 @@ def _stranger(line: CommandLine, address: str | None) -> Row:
     raise StartError(f"these ask and are no RADIUS client: {names}; say which with --address")
 
 
-def _tenant(org: int | None, tenant: int | None) -> Row:
-    """Return the fields of a body; none without the options."""
+def _find(line: CommandLine, name: str, org: int | None, tenant: int | None) -> Row:
+    """Return the client with a name, with its orgId and tenantId. NotFound."""
     if (org is None) != (tenant is None):
         raise click.UsageError("--org and --tenant go together")
-    return {} if org is None else {"orgId": org, "tenantId": tenant}
+    if org is not None:
+        scope: Row = {"orgId": org, "tenantId": tenant}
+        return named(line.listed(LIST, "clients", scope), "name", name, "RADIUS client") | scope
+    found = named(line.listed_everywhere(LIST, "clients"), "name", name, "RADIUS client")
+    return found | {"orgId": found["org"], "tenantId": found["tenant"]}
 
 
 def _octets(line: CommandLine, secret: str) -> bytes:

@@ -4,10 +4,8 @@ since they may be in any encoding."""
 from collections.abc import Callable, Mapping, Sequence
 
 import trio
-from pydantic import Field, model_validator
 
 from sallyport.base.command import Arguments, Command, HexOctets, OfTenant, Tenants, command
-from sallyport.base.validation import unfit
 from sallyport.base.wire import JSON, Row
 from sallyport.inventory.clients import weakness
 from sallyport.inventory.clients.bodies import AnySignatures, NetworkText, Product
@@ -19,22 +17,10 @@ FindDomain = Callable[[int, str], int]
 """(tenant id, name or id) to a domain's id. NotFound."""
 
 
-class Everywhere(Arguments):
-    """Of the installation."""
+class UnlatchClient(Arguments):
+    """A RADIUS client by its id."""
 
-
-class NamedClient(Arguments):
-    """One client: of a tenant, or of the installation where only one has that name."""
-
-    name: str
-    org: int | None = Field(default=None, ge=1)
-    tenant: int | None = Field(default=None, ge=1)
-
-    @model_validator(mode="after")
-    def _whole(self) -> "NamedClient":
-        if (self.org is None) != (self.tenant is None):
-            raise unfit("org and tenant go together")
-        return self
+    client: int
 
 
 class ImportedClient(Arguments):
@@ -63,13 +49,8 @@ class ImportClients(OfTenant):
 def commands(service: Clients, tenants: Tenants, find_domain: FindDomain) -> dict[str, Command]:
     """The commands of this slice by name."""
 
-    async def find(wanted: NamedClient) -> Client:
-        if wanted.org is None or wanted.tenant is None:
-            return service.anywhere(wanted.name)
-        return service.named(await tenants.tenant_id(wanted.org, wanted.tenant), wanted.name)
-
-    async def unlatch(wanted: NamedClient) -> JSON:
-        await service.unlatch(await find(wanted))
+    async def unlatch(wanted: UnlatchClient) -> JSON:
+        await service.unlatch(service.table.by_id[wanted.client])
         return None
 
     async def importing(wanted: ImportClients) -> JSON:
@@ -89,7 +70,7 @@ def commands(service: Clients, tenants: Tenants, find_domain: FindDomain) -> dic
             await service.carry_out(tenant_id, steps)
         return {"applied": wanted.apply and whole, "clients": told}
 
-    async def weaknesses(_: Everywhere) -> JSON:
+    async def weaknesses(_: Arguments) -> JSON:
         found = _weaknesses(service.table.by_id)
         if len(await tenants.numbers()) > 1:
             found += [
@@ -101,8 +82,8 @@ def commands(service: Clients, tenants: Tenants, find_domain: FindDomain) -> dic
 
     return {
         "client.import": command(ImportClients, importing),
-        "client.unlatch": command(NamedClient, unlatch),
-        "client.weaknesses": command(Everywhere, weaknesses),
+        "client.unlatch": command(UnlatchClient, unlatch),
+        "client.weaknesses": command(Arguments, weaknesses),
     }
 
 

@@ -12,7 +12,7 @@ import trio
 
 from sallyport.base.addresses import Network
 from sallyport.base.clock import Clock, now_us
-from sallyport.base.errors import Conflict, Forbidden, NotFound, StoreError
+from sallyport.base.errors import Conflict, Forbidden, StoreError
 from sallyport.base.ids import new_shared_secret
 from sallyport.base.periodic import every
 from sallyport.base.text import fold
@@ -108,22 +108,6 @@ class Clients:
             for client in self.table.by_id.values()
             if client.tenant_id == tenant_id and needle in fold(f"{client.name}\n{client.network}\n{client.product}")
         ]
-
-    def anywhere(self, name: str) -> Client:
-        """The one client of the installation with this name. NotFound, also where several tenants have it."""
-        found = [client for client in self.table.by_id.values() if fold(client.name) == fold(name)]
-        if len(found) > 1:
-            raise NotFound(f"{len(found)} tenants have a RADIUS client {name}: name the tenant")
-        if not found:
-            raise NotFound(f"no RADIUS client {name}")
-        return found[0]
-
-    def named(self, tenant_id: int, name: str) -> Client:
-        """A tenant's client by its name. NotFound."""
-        for client in self.of_tenant(tenant_id):
-            if fold(client.name) == fold(name):
-                return client
-        raise NotFound(f"no RADIUS client {name}")
 
     async def add(self, tenant_id: int, new: NewClient, *, by: Role | None = None) -> tuple[int, bytes]:
         """Add a client; return its id and its secret, which is generated if none is given.

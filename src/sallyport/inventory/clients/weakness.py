@@ -3,12 +3,16 @@
 Secrets are judged by their octets, ranges by their width and by the networks within them. Nothing is refused here.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from sallyport.base.addresses import Network
-from sallyport.inventory.clients.client import Client
-from sallyport.inventory.clients.issued import Issued
+
+if TYPE_CHECKING:  # the command line reads a clients.conf with this module, and starts without trio
+    from sallyport.inventory.clients.client import Client
+    from sallyport.inventory.clients.issued import Issued
 
 SHORT_SECRET: Final = 16  # RFC 2865 section 3: "at least 16 octets"
 WIDE: Final = {4: 8, 6: 32}  # a prefix of that length or shorter admits strangers

@@ -19,10 +19,6 @@ AttributeName = Callable[[int, int], str]
 _VENDOR_ATTRIBUTE = re.compile(r"Vendor-Specific (\d+)/(\d+)")
 
 
-class Everywhere(Arguments):
-    """Of the installation."""
-
-
 class ShowDevice(Arguments):
     """One device of a domain (name or domainId)."""
 
@@ -50,7 +46,7 @@ def commands(
             "history": [{"time": iso(each.at), "event": each.event, "actor": each.actor} for each in history],
         }
 
-    async def forwarders(_: Everywhere) -> JSON:
+    async def forwarders(_: Arguments) -> JSON:
         return [
             {
                 "domain_id": each.domain_id,
@@ -62,7 +58,7 @@ def commands(
         ]
 
     return {
-        "device.forwarders": command(Everywhere, forwarders),
+        "device.forwarders": command(Arguments, forwarders),
         "device.show": command(ShowDevice, show),
     }
 
