@@ -13,7 +13,7 @@ from sallyport.base.secret import Secret
 from sallyport.endpoints.instances.instance import NewInstance
 from sallyport.endpoints.users.account import UserChange
 from sallyport.store.model import Store, T, Tx, Work
-from sallyport.store.rotation import BATCH, PLACES, Rotation, Sealed
+from sallyport.store.rotation import BATCH, SEALED_COLUMNS, Rotation, Sealed
 from sallyport.store.vault import FILE, MasterKeys, Vault, load_master_keys
 from tests.areas import Areas, areas, clock
 from tests.did.world import identity
@@ -22,7 +22,7 @@ __all__ = ["areas", "clock"]
 SEALING = {
     "did/credentials/repo.py",
     "did/dids/service.py",
-    "directory/imports/service.py",
+    "directory/imports/collect.py",
     "directory/service.py",
     "endpoints/agents/rotation.py",
     "endpoints/agents/signers.py",
@@ -37,8 +37,8 @@ SEALING = {
 LATE_S = 0.05
 
 
-def test_every_place_is_known() -> None:
-    """Whoever seals has its column in PLACES: another file that does must be added there, and then here."""
+def test_every_sealed_column_is_known() -> None:
+    """A module that seals values has its columns in SEALED_COLUMNS: add a new one there, and then here."""
     root = Path(package.__file__).parents[1]
     found = {
         str(path.relative_to(root))
@@ -62,7 +62,7 @@ async def everything(areas: Areas) -> None:
     some = await identity(areas)
     await some.issue(password="hunter2")
     await areas.instances.add(areas.domain, NewInstance("host", 1, "", ""))
-    for place in PLACES:
+    for place in SEALED_COLUMNS:
         await areas.store.write(partial(fill, areas.vault, place))
 
 
@@ -87,7 +87,7 @@ def fill(vault: Vault, place: Sealed, tx: Tx) -> None:
 async def opened(store: Store, vault: Vault) -> dict[str, list[bytes]]:
     """What every place holds, by table and column. SecretError."""
     found: dict[str, list[bytes]] = {}
-    for place in PLACES:
+    for place in SEALED_COLUMNS:
         sql = f"select {', '.join(place.key)}, {place.column} from {place.table} where {place.column} is not null"  # noqa: S608
         for *key, sealed in await store.read(lambda tx, sql=sql: tx.rows(sql)):
             assert isinstance(sealed, bytes)
@@ -108,7 +108,7 @@ async def test_everything_is_sealed_anew(areas: Areas, tmp_path: Path) -> None:
     """Each place opens under the new key alone, to what it was; the old key is in a file of its own."""
     await everything(areas)
     before = await opened(areas.store, areas.vault)
-    assert len(before) == len(PLACES)
+    assert len(before) == len(SEALED_COLUMNS)
     done = await Rotation(areas.store, kept_keys(areas, tmp_path), areas.clock, late_s=LATE_S).rotate()
     assert (done.sealed, done.version) == (sum(map(len, before.values())), 2)
     keys = load_master_keys(tmp_path, {}, may_make=False)

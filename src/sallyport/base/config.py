@@ -251,7 +251,7 @@ class Settings(BaseModel):
 
 
 def _is_base(url: str) -> bool:
-    """Whether more can be put behind a URL, and it gives nobody's password away. ValueError: no URL."""
+    """Return whether a path can be added to a URL, and it contains no password. ValueError: no URL."""
     parts = urlsplit(url)
     return bool(parts.hostname) and parts.port != 0 and not any(mark in url for mark in "@?#")
 

@@ -14,8 +14,10 @@ PRIVATE = 0o600
 
 @contextmanager
 def replacing(path: Path, *, mode: int = PRIVATE, like: Path | None = None) -> Iterator[BinaryIO]:
-    """A file to write, which takes the place of what is at a path when the block has ended well, and is on disk then.
-    like: a file whose owner it gets. OSError, as whatever the block raises: what was there is as it was."""
+    """Yield a file to write. It replaces the file at `path`, on disk, once the block has ended without an error.
+
+    like: a file whose owner it gets. OSError, or the block's error: the former file is unchanged.
+    """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, mode)
     try:
@@ -37,7 +39,7 @@ def replacing(path: Path, *, mode: int = PRIVATE, like: Path | None = None) -> I
 
 
 def write(path: Path, octets: bytes, *, mode: int = PRIVATE, like: Path | None = None) -> None:
-    """Put a file in the place of what is there; see `replacing`. ConfigError: it is as it was."""
+    """Replace a file; see `replacing`. ConfigError: the former file is unchanged."""
     try:
         with replacing(path, mode=mode, like=like) as file:
             file.write(octets)
@@ -46,7 +48,7 @@ def write(path: Path, octets: bytes, *, mode: int = PRIVATE, like: Path | None =
 
 
 def sync(path: Path) -> None:
-    """Have on disk what was written to a file, or renamed in a directory. OSError."""
+    """Wait until a file's octets, or a directory's entries, are on disk. OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

@@ -7,9 +7,9 @@
     │   ├── DictionaryError    a RADIUS dictionary file, with its line
     │   ├── ClientsFileError   a clients.conf to import, with its line
     │   └── Locked             another process owns the data directory
-    ├── StoreError             the store did not do it; nobody is answered
+    ├── StoreError             the store failed; a RADIUS request gets no answer
     │   ├── StoreFull          no space is left on the disk of the store
-    │   ├── Contradiction      what was to be written contradicts what is there: the same again would fail again
+    │   ├── Contradiction      a write breaks a constraint of the schema; a retry would fail too
     │   └── SchemaError        the database is newer than the program, or no database
     ├── WireError              a message between service and agent that is none; the message names the field
     ├── ServiceAway            an agent did not reach the service, or what answered is none; later again
@@ -82,11 +82,11 @@ class StoreFull(StoreError):
 
 
 class Contradiction(StoreError):
-    """What was to be written breaks a constraint of the schema, and will each time: a fault of the program."""
+    """A write breaks a constraint of the schema; a retry would fail too. It is a defect of the program."""
 
 
 class SchemaError(StoreError):
-    """The database is newer than this program, or is none of ours."""
+    """The database is newer than this program, or belongs to another one."""
 
 
 class WireError(SallyportError):
@@ -115,7 +115,7 @@ class HostError(SallyportError):
 
 
 class SecretError(SallyportError):
-    """A sealed value does not open under the keys at hand."""
+    """A sealed value does not open under the present keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +196,7 @@ class NotFound(Refused):
 
 
 class Conflict(Refused):
-    """What is asked for contradicts what is there."""
+    """The request contradicts the present state."""
 
     status = 409
 
@@ -210,6 +210,6 @@ class LimitReached(Conflict):
 
 
 class TooMany(Refused):
-    """What may be done only so often was asked for again."""
+    """The caller has reached a rate limit."""
 
     status = 429

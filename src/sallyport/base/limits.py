@@ -7,7 +7,7 @@
 
 The store counts and checks the rows of a tenant in the transaction that adds them (`store/schema/limits.py`).
 A refused transaction raises `errors.LimitReached`. Where `keeps_newest` is true, the oldest row is deleted instead.
-Where `leaves_out` is true, the store only counts: the repository does not add the row, and its transaction goes on.
+Where `leaves_out` is true, the store only counts: the repository does not add the row, and its transaction continues.
 """
 
 from collections.abc import Mapping

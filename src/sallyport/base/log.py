@@ -23,8 +23,7 @@ IDENTITIES: Final = frozenset({"user", "station"})
 
 
 class _Lossy(io.TextIOBase):
-    """A stream whose failure is nobody's: a line that a full disk or a closed pipe does not take is lost, and the
-    service goes on."""
+    """A stream that never fails: a line that a full disk or a closed pipe does not take is lost."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -44,18 +43,18 @@ class _Lossy(io.TextIOBase):
 
 
 class Pseudonyms:
-    """Names as short keyed hashes: the same one for the same name, and nobody's without the key."""
+    """Names as short keyed hashes. Equal names have equal hashes, and without the key no hash leads to a name."""
 
     def __init__(self, key: bytes) -> None:
         self._key = hmac.digest(key, b"sallyport identities in logs", hashlib.sha256)
 
     def of(self, name: str) -> str:
-        """The hash that stands for a name; empty stays empty."""
+        """Return the hash of a name; empty for an empty name."""
         return "#" + hmac.digest(self._key, name.encode(), hashlib.sha256).hex()[:16] if name else ""
 
 
 class _Manner:
-    """What can change while the process runs."""
+    """The settings of the log that a reload changes."""
 
     def __init__(self) -> None:
         self.level = "info"
@@ -64,7 +63,7 @@ class _Manner:
     def filter(
         self, _logger: structlog.typing.WrappedLogger, method: str, event: structlog.typing.EventDict
     ) -> structlog.typing.EventDict:
-        """Drop what is below the level, and hide names."""
+        """Drop events below the level, and hide names."""
         if _rank(method) < _rank(self.level):
             raise structlog.DropEvent
         if self.pseudonyms is not None:
@@ -126,7 +125,7 @@ def is_silent(level: str) -> bool:
 
 
 def pseudonyms() -> Pseudonyms | None:
-    """What stands for people in the log now; None: their names do."""
+    """The pseudonyms of people in the log. None: the log has their names."""
     return _manner.pseudonyms
 
 

@@ -17,8 +17,8 @@ class Model(BaseModel):
 def as_given(
     model: type[BaseModel], values: Mapping[str, object], *, nothing: tuple[object, ...] = (None,)
 ) -> Mapping[str, object]:
-    """What was sent, without null where the model has a value of its own for what is not given: programs that write
-    every field of a record send it. Elsewhere null says something, or is refused. nothing: what else is as null is."""
+    """Return the sent values without null in fields that have a default other than null: programs that write every
+    field of a record send it. In other fields, null has a meaning or is refused. nothing: further values like null."""
     if not any(value in nothing for value in values.values()):
         return values
     own = {

@@ -35,7 +35,7 @@ class TlsStream:
         return self._tls.getpeercert(binary_form=True) or b""
 
     async def receive_some(self, most: int) -> bytes:
-        """Octets that have come; none: the peer has ended, whether or not it has said so in TLS."""
+        """Return received octets; none if the peer has closed the connection, with a closure alert or without."""
         try:
             return await self._step(lambda: self._tls.read(most))
         except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
@@ -75,6 +75,6 @@ class TlsStream:
                 self._incoming.write_eof()
 
     async def _flush(self) -> None:
-        async with self._one_sends:  # whoever takes octets sends them before others take the next
+        async with self._one_sends:  # octets are sent in the order in which they are taken
             if self._outgoing.pending:
                 await self.transport.send_all(self._outgoing.read())

@@ -1,8 +1,8 @@
 """Pydantic's errors as ours: they name fields and never repeat a submitted value.
 
 Pydantic puts values into some of its messages (a tag, a character of a UUID, whatever a ValueError says), so only
-messages that are known to be free of them pass; everything else is told as `is not valid`. A validator of ours says
-what it wants by raising `unfit("an IP address")`. A range is declared with `Between`, so that its error has both ends.
+messages that are known to be free of them pass; every other one becomes `is not valid`. A validator of ours names the
+accepted values by raising `unfit("an IP address")`. A range is declared with `Between`: its error has both ends.
 """
 
 from collections.abc import Iterator

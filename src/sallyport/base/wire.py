@@ -8,8 +8,8 @@ A message is a dataclass whose annotations say what its fields take:
         friends: Annotated[tuple[Greeting, ...], Many(10)] = ()
         since: Annotated[int, Whole(0, LATEST)] | None = None
 
-A field's name on the wire is its name in camelCase. A field with a default may be absent; `null` stands for an absent
-one. Fields that a message does not know are ignored, so that a newer sender can say more to an older receiver. Errors
+A field's name on the wire is its name in camelCase. A field with a default may be absent; `null` means absent.
+Fields that a message does not know are ignored, so that a newer sender can say more to an older receiver. Errors
 name the field and never repeat its value.
 """
 

@@ -5,7 +5,7 @@ radsec     the connections of peers that are known by their certificates
 tls        what a TLS connection is, over a context that asks for a certificate
 exchange   from a datagram to a decided entry in the journal, and from there to the answer
 pacing     logins that have to wait become a task each, in turns; rejects are held back for a while
-counts     the metrics of an exchange, with their cells at hand
-senders    a bounded count of those who send and are not known or not proven
+counts     the metrics of an exchange
+senders    a bounded count of senders that are unknown or not proven
 control    the socket of the command line
 """

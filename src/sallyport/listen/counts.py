@@ -1,4 +1,4 @@
-"""What one socket's exchange counts, with the cells of its metrics at hand: labels are looked up once."""
+"""The metrics of one socket's exchange. Labels are looked up once."""
 
 from sallyport.login.login import Decision
 from sallyport.metrics import Buckets, Cell, LoginMetrics, RadiusMetrics

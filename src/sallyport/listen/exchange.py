@@ -382,7 +382,7 @@ class Exchange:
             self._reply(entry, now)
 
     def abandoned(self, entry: Answered) -> None:
-        """The store failed: no answer; a retransmit is tried anew."""
+        """The store failed: no answer; a retransmission is decided again."""
         if isinstance(entry, Login):
             self._pipeline.abandoned(entry)
         self._drop(entry)

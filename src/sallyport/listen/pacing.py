@@ -93,8 +93,8 @@ class AtOnce:
         self._came = self._until = -math.inf
 
     def has_time(self, came: float) -> bool:
-        """Whether there is some left. came: in seconds of the monotonic clock, the same for all that came in one
-        wake-up; what was read ahead of its turn is older."""
+        """Return whether time is left. came: in seconds of the monotonic clock, the same for all datagrams of one
+        wake-up; a datagram that was read ahead of its turn is older."""
         now = time.thread_time()
         if came > self._came:
             self._came, self._until = came, now + AT_ONCE_S

@@ -1,13 +1,13 @@
-"""RADIUS over TLS (RFC 6614): a peer is known by its certificate, and its packets go the way of all others.
+"""RADIUS over TLS (RFC 6614): a certificate identifies the peer, and its packets are handled like those of UDP.
 
-All connections share two exchanges, one for each kind, since their duplicates are told apart by the connection, which
-is part of a packet's source. A connection that ends takes its answers with it and nothing else: a login that waits for
-a second factor goes on, and is joined when its peer comes back and asks again.
+All connections share two exchanges, one for authentication and one for accounting. The source of a packet contains its
+connection, so duplicates of two connections are distinct. The end of a connection ends no login: one that waits for a
+second factor continues, and the peer's retransmission on another connection joins it.
 
-What a peer may cost us is bounded: `Limits`. Strangers, who have not shown a certificate yet, are counted apart from
-those who have; the oldest of the network that has the most of them makes room for the next. Tenants share the
-connections as they share the places of requests (`Room`). One handshake continues in each turn of the event loop, since
-each costs a signature of a millisecond or more.
+`Limits` bounds the cost of a peer. Strangers, which have not yet shown a certificate, have a limit of their own; at the
+limit, the oldest stranger of the network with the most of them is closed. Tenants share the connections as they share
+the slots of waiting requests (`Room`). One handshake continues in each pass of the event loop, since each takes a
+signature of a millisecond or more.
 """
 
 import ipaddress
@@ -176,7 +176,7 @@ class RadSec:
                 await trio.serve_listeners(serve, listeners, handler_nursery=nursery)
 
     def stop(self) -> None:
-        """Take no more connections and read no more; what waits is still answered."""
+        """Accept no connections and read no packets; waiting requests are still answered."""
         self._accepting.cancel()
         for stranger in self._strangers.values():
             stranger.scope.cancel()
@@ -195,8 +195,8 @@ class RadSec:
         self._context, self._files = server_context(files), files
 
     async def _watch(self) -> None:
-        """See when certificates, the authority or its revocation list are others; then whoever is connected has to come
-        again, and shows its certificate to the new ones."""
+        """Close all connections when the certificates, the authority or its revocation list have changed: peers
+        reconnect and are verified against the new ones."""
         told: Credentials | None = None
         while True:
             await trio.sleep(WATCH_S)
@@ -280,10 +280,10 @@ class RadSec:
             with connection.reading:
                 with suppress(trio.BrokenResourceError):
                     await self._receive(connection, tls, auth, acct)
-                nursery.cancel_scope.cancel()  # not where the service stops: what waits is still answered
+                nursery.cancel_scope.cancel()  # not while the service stops: waiting requests are still answered
 
     async def _receive(self, connection: _Connection, tls: TlsStream, auth: Exchange, acct: Exchange) -> None:
-        """Read packets until the peer ends, is too slow or sends what is none."""
+        """Read packets until the peer closes, is too slow or sends a malformed packet."""
         limits, pending = self._limits, connection.pending
         deadline = trio.current_time() + limits.first_packet_s
         while True:
@@ -313,7 +313,7 @@ class RadSec:
         if len(pending) < 4 or connection.scope.cancel_called:
             return None
         length = pending[2] << 8 | pending[3]
-        if not MIN_LENGTH <= length <= MAX_LENGTH:  # nobody can tell where the next one begins
+        if not MIN_LENGTH <= length <= MAX_LENGTH:  # the begin of the next packet is unknown
             self._refuse(connection, "malformed")
             return None
         if len(pending) < length:

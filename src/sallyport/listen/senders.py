@@ -1,7 +1,7 @@
-"""Who sends datagrams without being known or proven: counted by address in a table of bounded size.
+"""Senders of datagrams that are unknown or not proven, counted by address in a table of bounded size.
 
-The last datagram of each is kept as it came and only looked into when somebody asks, so that a flood costs nothing but
-its place in the table. What it says is not proven: it helps an admin to recognise a device, and nothing rests on it.
+The last datagram of each is kept unparsed until an admin asks for it, so a flood costs nothing but its entry in the
+table. Its attributes are not authentic: they help an admin to recognise a device, and no decision uses them.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""TLS of RadSec: 1.2 or newer, and nobody without a certificate (RFC 6614 section 2.3)."""
+"""TLS of RadSec: 1.2 or newer, with a certificate of the peer (RFC 6614 section 2.3)."""
 
 import ssl
 
@@ -9,9 +9,9 @@ _LIST = "-----BEGIN X509 CRL-----"
 
 
 def server_context(files: Credentials) -> ssl.SSLContext:
-    """For a server that takes whoever the authority has signed and not taken back. ConfigError.
+    """Return the context of a server that takes the certificates of an authority unless they are revoked. ConfigError.
 
-    No session is resumed from a ticket: what was taken back meanwhile would come in by it.
+    No session is resumed from a ticket: a certificate that was revoked meanwhile would be accepted.
     """
     if files.ca_file is None:
         raise ConfigError("RadSec has no authority for its peers' certificates: set eap_ca, or sallyport cert init")

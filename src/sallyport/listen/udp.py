@@ -2,8 +2,8 @@
 an awaited call for each datagram costs more than the whole decision. All are read before the first is looked at: the
 kernel's part and ours would push each other out of the processor's caches. Where more have come, those behind are read
 into a queue. Tenants are served in turn, and so are the sources of each: a thousand logins of one do not hold up
-another one's. Senders that are no RADIUS clients are as one tenant. The kernel's buffer knows no turns, so it is
-emptied at each wake-up, and what is too much is dropped here.
+those of another. All senders without a RADIUS client count as one tenant. The kernel's buffer has no such order, so it
+is emptied at each wake-up, and what exceeds the limit is dropped here.
 
 A socket on all of a machine's addresses asks the kernel which of them a datagram was sent to (RFC 3542 section 6, and
 Linux ip(7) for IPv4), and answers from that one: a NAS drops an answer from another address.
@@ -107,7 +107,7 @@ async def receive(
 
     owner: the tenant of a source, 0 for none. refuse: gets a datagram that is dropped. ahead: how many datagrams are
     read before their turn; then an owner with its share of them gets no more in. A source is an address with its port:
-    one NAS may stand for many, as a proxy does, with a port for each."""
+    a proxy may forward the requests of many NASes, with a port for each."""
     pull = _puller(sock)
     behind: FairShares[int, Source, Datagram] = FairShares(ahead)
 

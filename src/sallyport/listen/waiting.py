@@ -1,26 +1,26 @@
-"""How many requests of all exchanges wait, and a fair share of the places for each RADIUS client, and each tenant.
+"""The limit of waiting requests of all exchanges, with a fair share for each RADIUS client and each tenant.
 
-A request waits for I/O, for the store, for its second factor, for the delay of its reject. A client may hold as many
-places as are still free; that is all there is to it (the dynamic threshold by which switches share their buffers):
+A request waits for I/O, the store, its second factor, or the delay of its reject. A client may hold as many slots as
+are still free: the dynamic threshold by which switches share their buffers.
 
     one client that floods        holds a half at most, a half stays free
-    k clients that flood          hold 1/(k+1) each, once what they held first has drained; as much stays free
-    a client that holds nothing   is refused only where no place at all is free
+    k clients that flood          hold 1/(k+1) each, once their first requests have ended; as much stays free
+    a client that holds nothing   is refused only if no slot is free
 
-So nobody else has to be counted or known, and a client that is alone may still use half of everything.
+So no client depends on the number of others, and a single client may still use half of all slots.
 
-A tenant has as many clients as it likes, so all of them together may hold seven times what is still free: seven eighths
-where no other tenant wants any, and an eighth stays free, however many of its clients flood.
+A tenant has as many clients as it likes. All of them together may hold seven times the free slots: seven eighths if no
+other tenant needs any, and an eighth stays free, however many of its clients flood.
 """
 
 from typing import Final
 
 OF_A_TENANT: Final = 7
-"""How many times what is free a tenant may hold."""
+"""Slots that a tenant may hold for each free one."""
 
 
 class Room:
-    """Some places. free: how many are not taken."""
+    """A number of slots. free: those that are not taken."""
 
     __slots__ = ("_held", "_held_by_tenant", "free", "limit")
 
@@ -31,12 +31,12 @@ class Room:
 
     @property
     def clients(self) -> int:
-        """How many clients hold a place."""
+        """The number of clients that hold a slot."""
         return len(self._held)
 
     def take(self, client_id: int, tenant_id: int) -> bool:
-        """A place for a request of a tenant's client, until `leave`. False: the client, or its tenant, has its share,
-        or no place is left."""
+        """Take a slot for a request of a tenant's client, until `leave`. False: the client, or its tenant, has its
+        share, or no slot is free."""
         free = self.free
         held, held_by_tenant = self._held.get(client_id, 0), self._held_by_tenant.get(tenant_id, 0)
         if held >= free or held_by_tenant >= OF_A_TENANT * free:
@@ -47,7 +47,7 @@ class Room:
         return True
 
     def leave(self, client_id: int, tenant_id: int) -> None:
-        """One of the client's requests waits no more."""
+        """Free the slot of one of the client's requests."""
         self._held[client_id] -= 1
         if not self._held[client_id]:
             del self._held[client_id]
@@ -56,8 +56,8 @@ class Room:
 
 
 class Waiting:
-    """The places of all exchanges. Unsigned requests, which anybody can send in a client's name, have a quarter of them
-    for themselves: a flood of them leaves the others alone."""
+    """The slots of all exchanges. Unsigned requests can be spoofed, so they have a quarter of the slots for themselves:
+    a flood of them delays no signed request."""
 
     def __init__(self, limit: int) -> None:
         self.unproven = Room(max(1, limit // 4))
@@ -65,5 +65,5 @@ class Waiting:
 
     @property
     def now(self) -> int:
-        """How many requests wait."""
+        """The number of waiting requests."""
         return sum(room.limit - room.free for room in (self.proven, self.unproven))

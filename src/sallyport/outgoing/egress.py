@@ -1,6 +1,6 @@
 """The setting `egress`: the networks that the service may connect to.
 
-Tenants name hosts, and the owner of a name decides its addresses anew for each look-up. The service resolves a name
+Tenants name hosts, and the owner of a name decides its addresses for each look-up. The service resolves a name
 once for each connection, checks the addresses, and connects to a checked address.
 
 A tenant reads only `address not allowed`. The log and the commands of the installation name the network to add.

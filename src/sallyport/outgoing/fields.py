@@ -86,7 +86,7 @@ def revealed(fields: BaseModel) -> dict[str, object]:
 
 
 def shown(fields: BaseModel) -> dict[str, object]:
-    """What may be shown: everything but secrets and what was left out."""
+    """Return the fields without secrets and without absent ones."""
     values = {name: getattr(fields, name) for name in type(fields).model_fields}
     return {
         name: _shown_value(value)

@@ -5,10 +5,9 @@
 
 `exchange` is the one place where the failures of HTTP become ProviderError: what it returns is an answer below 500
 that is no redirect, complete, and not larger than MAX_BODY. It refuses to leave the origin of the client's base URL,
-so an answer cannot make the service show a provider's credentials to somebody else.
+so an answer cannot make the service send a provider's credentials elsewhere.
 
-Below httpx lies a pool of our own (`pool`). Requests begin, and go on with what has come for them, a few in each turn
-of the event loop.
+Below httpx lies a pool of our own (`pool`). A few requests begin or continue in each pass of the event loop.
 """
 
 from __future__ import annotations
@@ -139,7 +138,7 @@ async def exchange(
         )
         if origin_of(request.url) != origin_of(client.base_url):
             raise ProviderError(f"{host}: an address at another server was given, which is not asked")
-        # Not through the client: it would look for cookies, redirects and hooks, which nobody wants.
+        # Not through the client: it would look for cookies, redirects and hooks, which are not used.
         answer = await client.pool.fetch(request, most)
     except _FAILURES as error:
         # `from None`: a trace would show the request with its headers.
@@ -216,7 +215,7 @@ def _retry_after(headers: httpx.Headers) -> float:
 
 
 def _why(error: BaseException) -> str:
-    """What happened, in words for an admin; texts of others may quote what was sent, so they are not repeated."""
+    """Return the failure in words for an admin. Texts of libraries may quote sent values, so none is repeated."""
     if isinstance(error, TooLong):
         return str(error)
     tls = _tls_error(error)

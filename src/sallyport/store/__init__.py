@@ -2,15 +2,14 @@
 
     await store.read(work)     work(tx) in a worker thread, on a read-only connection
     await store.read_now(work) the same for a page or a key, on the event loop
-    await store.search(work)   the same for what walks through many rows: few at a time, for a bounded time
+    await store.search(work)   the same for work on many rows: few at a time, for a bounded time
     await store.write(work)    work(tx) in the writer's thread, in a transaction shared with other callers
     store.submit(work, done)   the same for the journal, without a task; on the event loop while nothing else waits
 
-A write returns once its transaction is on disk, never before; that wait cannot be cancelled, so a caller never
-believes that something was undone which was kept. The writer takes what has queued up (at most 500 items), runs
-each in a savepoint, commits once and wakes all callers: thousands of small writes a second cost a few hundred
-synchronizations. An item that raises fails alone, as long as the transaction stands; where the engine rolled all
-of it back (disk full, I/O error), all items fail and nobody is answered.
+A write returns once its transaction is on disk. That wait cannot be cancelled, so a caller always learns whether its
+write was kept. The writer takes the items of its queue (at most 500), runs each in a savepoint, commits once and wakes
+all callers: thousands of small writes a second cost a few hundred synchronizations. An item that raises fails alone as
+long as the transaction stands. If the engine rolled back the transaction (full disk, I/O error), all its items fail.
 
 model        Tx and Store as protocols, which PostgreSQL will meet too
 sqlite       the embedded engine: `connections` opens and reads, `writer` writes

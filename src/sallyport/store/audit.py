@@ -43,7 +43,7 @@ def record(
     domain_id: int | None = None,
     changes: Mapping[str, JSON] | None = None,
 ) -> None:
-    """Note that whoever acts has done something.
+    """Record an action of the acting token, user or service.
 
     action: what, as `thing.verb`. target: to which thing, for a person: its kind, id and name. changes: what about it,
     without secrets; of a long value its beginning is kept. at: microseconds.
@@ -96,7 +96,7 @@ def count(tx: Tx, tenant_id: int, domain_id: int | None, change: int) -> None:
 
 
 def tenant_of(tx: Tx, domain_id: int) -> int:
-    """The tenant that a domain belongs to, for who knows the domain alone. NotFound."""
+    """Return the tenant of a domain. NotFound."""
     tenant_id = tx.value(int, "select tenant_id from domains where id = :id", id=domain_id)
     if tenant_id is None:
         raise NotFound("domain not found")

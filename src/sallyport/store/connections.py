@@ -38,8 +38,8 @@ def _as_it_is(value: bytes | None) -> bytes | None:
     return value
 
 
-# Without these, the module looks for a form that null and octets are to be written in each time, and finds by way of an
-# exception that there is none: half a microsecond for each value.
+# Without these, sqlite3 looks for an adapter of each null and each value of octets, and raises an exception inside:
+# half a microsecond for each value.
 for _kind in (NoneType, bytes):
     sqlite3.register_adapter(_kind, _as_it_is)
 
@@ -110,9 +110,8 @@ class SqliteTx:
         same: Mapping[str, Value] = NOTHING,
         on_conflict: str = "",
     ) -> None:
-        """In statements of up to 64 rows: the interpreter's lock is let go once for each statement, not once for each
-        row, so that SQLite works beside the event loop and not in turns with it. What is the same in all rows is bound
-        once for each statement."""
+        """Insert in statements of up to 64 rows: sqlite3 releases the interpreter lock once for each statement, so
+        SQLite works beside the event loop. Values of `same` are bound once for each statement."""
         # Numbered parameters (`?1`) would do it too, and are taken with a sequence no more from Python 3.14 on.
         before, after = (f"select {', '.join('?' * len(same))}, * from (", ") where true") if same else ("", "")  # noqa: S608
         head = f"insert into {table} ({', '.join((*same, *columns))}) {before}values "

@@ -29,14 +29,14 @@ log = structlog.get_logger()
 
 
 class SqliteCopies:
-    """Copies of one store.
+    """Backups and restores of one store.
 
-    check: opens what is sealed in a copy, before it becomes the store (SecretError). void: ends in a copy what must not
-    come back with it, and all tokens where that is wanted. replaced: called after a restore, so that nothing in memory
-    is older than the store. backed_up: hears when the last backup was made, in microseconds.
+    check: opens the sealed values of a copy before it becomes the store (SecretError). void: ends in a copy all that
+    must not return with it, and optionally all tokens. replaced: called after a restore to drop all caches. backed_up:
+    called with the time of the last backup, in microseconds.
 
-    Both are in the audit trail: a restore in that of each tenant, since what each had is replaced, and written into the
-    copy before that takes its place, so that no crash leaves a restored store that does not say so.
+    The audit trail has backups and restores. A restore replaces the rows of every tenant, so each tenant's trail has
+    it. The entry is written into the copy before the copy becomes the store: a crash cannot lose it.
     """
 
     def __init__(
@@ -58,10 +58,10 @@ class SqliteCopies:
         self._one_at_a_time = trio.Lock()
 
     async def backup(self, target: Path) -> int:
-        """Write a consistent copy beside the target, make sure that it is on disk, and give it its name.
+        """Write a consistent copy beside the target, wait until it is on disk, and rename it.
 
-        It is read through a connection of its own, so that logins go on. The master key is no part of it. StoreError:
-        the target cannot be written, or is one of the store's own files; what was there is untouched.
+        It is read through a connection of its own, so logins continue. It does not contain the master key. StoreError:
+        the target cannot be written, or is one of the store's own files; an existing file is unchanged.
         """
         if target.resolve().parent == self._store.path.resolve().parent and target.name.startswith(self._own_names()):
             raise StoreError(f"{target} belongs to the store: name another file")
@@ -75,10 +75,10 @@ class SqliteCopies:
         return size
 
     async def backup_into(self, directory: Path, keep: int) -> tuple[Path, int, list[Path]]:
-        """A backup under a name of its own beside those before, of which the newest `keep` stay; its path, its size and
-        what was deleted, which is also what a crash left of one. StoreError: it was not made, and nothing is deleted.
+        """Write a backup under a new name, and keep the newest `keep`. Return its path, its size and the deleted files,
+        which include unfinished ones of a crash. StoreError: no backup was made, and nothing was deleted.
         """
-        async with self._one_at_a_time:  # so that what is half made is nobody's
+        async with self._one_at_a_time:  # an unfinished backup is private
             stamp = datetime.fromtimestamp(self._clock() / SECOND, UTC).strftime("%Y%m%dT%H%M%S.%fZ")
             target = directory / f"{PREFIX}{stamp}.db"
             size = await self.backup(target)
@@ -108,10 +108,11 @@ class SqliteCopies:
         return (self._store.path.name, "master.key", "lock", "control.sock", "admin.token")
 
     async def restore(self, source: Path, *, revoke_tokens: bool = False) -> None:
-        """Replace everything with a copy, brought to this program's schema first. What waits in it for an answer, and
-        one-time codes up to now, are void; with revoke_tokens so are all access tokens in it.
+        """Replace the store with a copy, after its migration to this program's schema. Pending logins of the copy and
+        one-time codes up to now become void; with revoke_tokens, all access tokens of the copy too.
 
-        StoreError, SchemaError: it is no sound copy of ours, or sealed under another master key; nothing was changed.
+        StoreError, SchemaError: the copy is damaged, not of Sallyport, or sealed under another master key; nothing was
+        changed.
         """
         checked = self._checked
 
@@ -180,7 +181,7 @@ def _copy(source: Path, target: Path) -> int:
 
 
 def _expire(directory: Path, keep: int) -> list[Path]:
-    """Delete all backups but the newest, and those that were never finished; what was deleted."""
+    """Delete all but the newest backups, and unfinished ones. Return the deleted files."""
     old = sorted(directory.glob(f"{PREFIX}*Z.db"))[:-keep] + sorted(directory.glob(f"{PREFIX}*Z.db{PART}*"))
     for each in old:
         each.unlink()

@@ -1,4 +1,4 @@
-"""What waits for the writer: callers' work, and the order in which it is done."""
+"""The items of the writer's queue, and their order."""
 
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -26,12 +26,12 @@ class Item:
 
 
 def nobody(_result: object, _error: BaseException | None) -> None:
-    """Nobody waits for it."""
+    """Ignore the result: no caller waits for it."""
 
 
 def runs_of(items: list[Item]) -> Iterator[list[Item]]:
-    """Items that may share a transaction, in order: what was submitted, then the service's, then the rest. One that
-    works alone stands alone."""
+    """Yield items that may share a transaction, in order: the submitted ones, the service's, the rest. An item that
+    works alone has a run of its own."""
     for alone, group in groupby(items, key=lambda item: item.alone is not None):
         if alone:
             yield from ([item] for item in group)

@@ -44,7 +44,7 @@ class Tx(Protocol):
         same value in. on_conflict: such as `on conflict (id) do update set ...`; no two of the rows may meet in it."""
 
     def others_wait(self) -> bool:
-        """Whether somebody's answer waits for this transaction: work in many steps ends with the one it is in."""
+        """Return whether an answer waits for this transaction. Work in many steps then ends with its present step."""
 
 
 Work = Callable[[Tx], T]
@@ -66,7 +66,7 @@ class Store(Protocol):
         another program writes does not count."""
 
     async def read(self, work: Work[T]) -> T:
-        """Run `work` on a consistent view of what is committed. StoreError."""
+        """Run `work` on a consistent view of the committed rows. StoreError."""
 
     async def read_now(self, work: Work[T]) -> T:
         """`read` for what a key or a page of at most 100 rows bounds to about 1 ms. The embedded engine runs it on the
@@ -74,14 +74,14 @@ class Store(Protocol):
         twice. StoreError."""
 
     async def search(self, work: Work[T]) -> T:
-        """`read` for what may walk through many rows: few at a time, of each who asks in turn (`base.actor`), and for a
-        bounded time. StoreError."""
+        """`read` for work on many rows: few at a time, of each acting party in turn (`base.actor`), for a bounded time.
+        StoreError."""
 
     async def write(self, work: Work[T]) -> T:
         """Run `work` and return once it is on disk. It may run beside others' work in one transaction, and is
         undone alone when it raises. StoreError: nothing of it was kept."""
 
     def submit(self, work: Work[T], done: Done[T]) -> None:
-        """`write` for who has no task to wait in: `done(result, error)` is called on the event loop, in the order of
-        what is submitted, and may be called before this returns. `work` must be short: it may run on the event loop,
-        and goes before what others have asked to `write`."""
+        """`write` without a task that waits: `done(result, error)` is called on the event loop, in the order of the
+        submissions, possibly before this returns. `work` must be short: it may run on the event loop, and runs before
+        all that was passed to `write`."""

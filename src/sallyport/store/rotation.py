@@ -1,11 +1,11 @@
 """Rotation of the master key: every sealed value is opened and sealed again under a new one.
 
-Nothing is lost wherever it stops. The new key is on disk beside the old one before anything is sealed under it, each
-value is replaced by itself under the condition that it is still what was read, and the old key leaves its file only
-when a walk through everything has found nothing of it. Then it lies in a file of its own, such as `master.key.1`, since
-backups made until then open with it alone. A rotation that was cut off is taken up by the next one.
+A rotation can stop anywhere without a loss. The new key is on disk beside the old one before a value is sealed under
+it. Each value is replaced alone, on the condition that it has not changed since it was read. The old key leaves the key
+file once a walk through all values finds none that is sealed under it. It moves to a file such as `master.key.1`, which
+opens earlier backups. The next rotation continues one that was interrupted.
 
-Whoever seals something has its place here: a test holds the list against the code.
+A test compares the list of sealed columns with the code.
 """
 
 import secrets
@@ -39,7 +39,7 @@ class Sealed:
     identity: str
 
 
-PLACES: Final = (
+SEALED_COLUMNS: Final = (
     Sealed("radius_clients", "secret", ("id",), "radius_clients/{}/secret"),
     Sealed("endpoint_users", "password", ("id",), "endpoint_users/{}/password"),
     Sealed("endpoint_users", "motp", ("id",), "endpoint_users/{}/motp"),
@@ -96,7 +96,7 @@ class Rotation:
             return await self._end(sealed)
 
     async def _begin(self) -> None:
-        """Make a new key where there is one alone. What was sealed under it could not be opened without the file."""
+        """Add a new key if there is only one. The key file has it before a value is sealed under it."""
         versions = self._vault.versions
         if len(versions) > 1:
             return
@@ -111,7 +111,7 @@ class Rotation:
     async def _walk(self) -> int:
         """Seal whatever is not sealed under the newest key; how many values."""
         sealed = 0
-        for place in PLACES:
+        for place in SEALED_COLUMNS:
             after: tuple[Value, ...] | None = None
             while True:
                 rows = await self._store.read(partial(_rows, place, after))
@@ -135,8 +135,8 @@ class Rotation:
         return sealed
 
     async def _end(self, sealed: int) -> Rotated:
-        """The old keys leave the file. In memory they stay until the next start: what a device holds of a login that
-        goes on is sealed under them."""
+        """Remove the old keys from the file. They stay in memory until the next start: the State that a device holds of
+        a pending login is sealed under them."""
         keys, version, file, old_file = self._vault.keys, self._vault.versions[-1], self._vault.file, ""
         if file is not None:
             for each in self._vault.versions[:-1]:

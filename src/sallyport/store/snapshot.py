@@ -41,14 +41,14 @@ class Configuration:
 
     @property
     def version(self) -> int:
-        """Of what is in memory: it grows with every change."""
+        """The version of the snapshots in memory: it grows with every change."""
         return self._version
 
     def hold(self, load: Work[T], empty: T, adopt: Callable[[T], None] = lambda _value: None) -> Snapshot[T]:
-        """A snapshot that is kept exact; `empty` stands in it until the first `reload`.
+        """Return a snapshot that is kept exact. Its value is `empty` until the first `reload`.
 
-        adopt: called on the event loop before a value that was read takes its place, to carry over what is not yet
-        written.
+        adopt: called on the event loop with each new value before it replaces the old one, to carry over unwritten
+        changes.
         """
         snapshot = Snapshot(load, empty, adopt)
         self._snapshots.append(cast(Snapshot[object], snapshot))
@@ -59,11 +59,11 @@ class Configuration:
         self._on_foreign_change.append(forget)
 
     def on_replaced(self, forget: Callable[[], None]) -> None:
-        """Call `forget` when the store was replaced as a whole: what is in memory is of rows that are gone."""
+        """Call `forget` when the store was replaced as a whole: caches have rows that do not exist any more."""
         self._on_replaced.append(forget)
 
     async def change(self, work: Work[T]) -> T:
-        """Write, and return once this process decides by what was written."""
+        """Write, and return once the snapshots of this process have the change."""
 
         def stamped(tx: Tx) -> T:
             result = work(tx)
@@ -79,7 +79,7 @@ class Configuration:
         return result
 
     async def reload(self) -> None:
-        """Read all snapshots anew. An older view never replaces a newer one. StoreError."""
+        """Read all snapshots. An older view never replaces a newer one. StoreError."""
 
         def load(tx: Tx) -> tuple[int, list[object]]:
             version = tx.value(int, "select version from config_version") or 0
@@ -94,7 +94,7 @@ class Configuration:
             snapshot.value = value
 
     async def restored(self) -> None:
-        """The store was replaced as a whole: take its version, whatever it is, and forget what was cached."""
+        """Adopt a store that was replaced as a whole, with any version, and drop all caches."""
         await self._adopt()
         for forget in self._on_replaced:
             forget()

@@ -6,7 +6,7 @@ digits) or the file `master.key` in the data directory, made with mode 0600 on f
 backup.
 
 There may be several keys, each as `VERSION:HEX` (a bare one is version 1), one a line or with commas between: the
-highest version seals, and all of them open. That is so while a rotation goes on, and for who restores an old backup.
+highest version seals, and all of them open. There are several during a rotation, and for an old backup.
 """
 
 import secrets
@@ -39,7 +39,7 @@ class MasterKeys:
 
 
 class Vault:
-    """Seals and opens secrets. keys: those at hand, or the only one."""
+    """Seals and opens secrets. keys: all present keys, or the only one."""
 
     def __init__(self, keys: MasterKeys | Secret) -> None:
         self._ciphers: dict[int, AESGCM] = {}
@@ -51,12 +51,12 @@ class Vault:
 
     @property
     def versions(self) -> tuple[int, ...]:
-        """The keys at hand; the last one seals."""
+        """The versions of the present keys; the last one seals."""
         return tuple(sorted(self._keys))
 
     @property
     def keys(self) -> dict[int, Secret]:
-        """A copy of the keys at hand."""
+        """A copy of the present keys."""
         return dict(self._keys)
 
     def add(self, version: int, key: Secret) -> None:
@@ -64,7 +64,7 @@ class Vault:
         self._keys[version] = key
 
     def retire(self) -> None:
-        """All keys but the one that seals only open from now on, until the process ends, and are not at hand."""
+        """Retire all keys but the one that seals: they open until the process ends, and `keys` has them no more."""
         newest = max(self._keys)
         self._retired |= {each: key for each, key in self._keys.items() if each != newest}
         self._keys = {newest: self._keys[newest]}
@@ -86,7 +86,7 @@ class Vault:
         return sealed[:1] == bytes((max(self._keys),))
 
     def open(self, sealed: bytes, identity: str) -> bytes:
-        """What was sealed for that row. SecretError: another key, another row, or altered octets."""
+        """Return the clear octets of a row's value. SecretError: another key, another row, or altered octets."""
         from cryptography.exceptions import InvalidTag
 
         if not sealed or sealed[0] not in self._keys.keys() | self._retired.keys():

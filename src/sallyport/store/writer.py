@@ -1,19 +1,19 @@
 """The one writer of the embedded database: many callers' work in one transaction, in a thread of its own or, where that
 is quicker, on the event loop.
 
-A thread, not a task that borrows one for each transaction: handing over costs a queue's lock one way and a wake-up of
-the event loop the other way. Still that, and two threads that take turns for the interpreter, is a fifth of a login's
-cost. So what is submitted while nothing else waits is written on the event loop itself, as long as the disk is quick:
-no answer could leave before that write anyway. What takes long is left to the thread: merging the log, waiting for
-another program's lock, a disk that fails.
+The thread is permanent: a hand-over costs a queue's lock one way and a wake-up of the event loop the other way, which
+is less than to start work in a pool. The hand-over, and two threads that compete for the interpreter lock, still take a
+fifth of a login's CPU time. So an item that is submitted while the queue is empty is written on the event loop itself,
+as long as the disk is quick: no answer could leave before that write anyway. The thread does all that takes long: it
+merges the log, waits for another program's lock, retries a failing disk.
 
-What has queued up meanwhile makes three transactions: first what was submitted, which is short, and whose answers wait
-on the network; then what the service writes by itself, logins among it; then the work of tokens and agents, of which a
-single one may take 200 ms. The last ends with the work that it is in if the service has something to write.
+The items of the queue become three transactions: first the submitted ones, which are short, and whose answers wait;
+then the writes of the service itself, logins among them; then the work of tokens and agents, of which a single item may
+take 200 ms. The third one ends with its present item if the service has something to write.
 
-What is submitted while a transaction runs is shown to its work (`Tx.others_wait`), so that it ends early, and becomes
-part of the transaction: an answer waits for one commit and not for two. After BATCH_S the transaction ends with the
-work that it is in if an answer waits.
+`Tx.others_wait` shows the work of a transaction that an item was submitted meanwhile, so that it ends early. The item
+joins the transaction: its answer waits for one commit and not for two. After BATCH_S the transaction ends with its
+present item if an answer waits.
 """
 
 import math
@@ -100,8 +100,8 @@ class Writer:
     async def exclusive(self, work: Callable[[sqlite3.Connection], T], *, replaces: bool = False) -> T:
         """Run `work` on the connection, outside a transaction, while no write runs.
 
-        replaces: it puts another database in the place of this one. What was asked for before, or is asked for until
-        `acknowledge`, rests on rows of the old one and is refused.
+        replaces: `work` replaces the database. Items queued before, or until `acknowledge`, depend on rows of the old
+        one and are refused.
         """
         return cast(T, await self._wait(Item(nobody, alone=work, replaces=replaces)))
 
@@ -128,7 +128,7 @@ class Writer:
         self._queue.put(item)
 
     async def _wait(self, item: Item) -> object:
-        await trio.lowlevel.checkpoint_if_cancelled()  # who is cancelled already begins nothing
+        await trio.lowlevel.checkpoint_if_cancelled()  # a cancelled caller begins nothing
         finished = trio.Event()
         item.done = lambda _result, _error: finished.set()
         self._put(item)
@@ -206,7 +206,7 @@ class Writer:
     # --- in the writer's thread -------------------------------------------------------------------------------
 
     def _write_all(self, token: trio.lowlevel.TrioToken) -> None:
-        """Transactions for what has queued up, until the queue's end."""
+        """Write the items of the queue, until its end."""
         ended, left = False, list[Item]()
         while left or not ended:
             items, is_last = self._take(waits=not left)
@@ -219,12 +219,12 @@ class Writer:
                     error, left = self._together(done)
                     token.run_sync_soon(self._finish, done, error, time.perf_counter() - started)
                     if together is runs[-1]:
-                        break  # what is left goes on behind what came meanwhile
+                        break  # the others follow the items that came meanwhile
             if self._failing and not items:
                 self._together([Item(nobody, work=_probe)])
 
     def _take(self, *, waits: bool) -> tuple[list[Item], bool]:
-        """What has queued up, and whether that was the end. waits: until there is something.
+        """Return the items of the queue, and whether that was its end. waits: for the first item.
 
         While the disk fails, a probe is due after a second without work; while the reserve is spent, it is tried once
         a second whether it can be taken again.
@@ -266,7 +266,7 @@ class Writer:
                 if self._full and not self._make_room():
                     return StoreFull(f"{self._path}: no space left on the disk"), []
                 self._connection.execute("begin immediate")
-            except Exception as error:  # whatever it was: nobody may be left waiting
+            except Exception as error:  # any exception: every caller gets an answer
                 return self._failed(error), []
             return self._transaction(items)
 
@@ -288,7 +288,7 @@ class Writer:
             self._manner = (busy_ms, log_pages)
 
     def _transaction(self, items: list[Item]) -> tuple[StoreError | None, list[Item]]:
-        """Do items in the transaction that has begun, and end it; add to them what was submitted meanwhile.
+        """Do items in the transaction that has begun, and end it; add the items that are submitted meanwhile.
 
         Return the items that are left for another transaction, and are taken out of `items`. An error: none was kept.
         """

@@ -1,7 +1,6 @@
 """The OpenAPI 3.1 document and its page, made of what the operations declare.
 
-The models are described when somebody asks for the first time: a start of the service would pay a third of a second for
-a document that most days do not need.
+The schemas are made for the first request: they take a third of a second, and most starts of the service need none.
 """
 
 import json

@@ -73,7 +73,7 @@ def _operation(method: str, path: str, operation: Json) -> str:
 
 
 def _example(method: str, path: str, operation: Json) -> str:
-    """The call as somebody would type it, where there is a body that works."""
+    """Return the call as a shell command with a body that works, if there is one."""
     for kind, media in _items(_object(_object(operation, "requestBody"), "content")):
         if "example" in media:
             call = (

@@ -1,9 +1,8 @@
 """One body for each operation that the description of the API shows: a story in which everything works.
 
-The first token of a new installation tells it, from the top to the end: `client add`, a user, groups, rules, and what
-takes them away again. A test sends each of them as it is written here, in this order. What stands in angle brackets is
-the caller's to fill in: `<apiKey of createKey>` is that field of that operation's answer, and anything else is what
-it says.
+The caller has the first token of a new installation. The story adds a client, a user, groups and rules, and removes
+them. A test sends each body as written here, in this order. The caller replaces a text in angle brackets:
+`<apiKey of createKey>` is that field of that operation's answer.
 """
 
 from typing import Final

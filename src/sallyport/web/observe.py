@@ -1,6 +1,6 @@
 """One measurement for each request, and the last net under an unexpected error.
 
-The route is the template it matched, never the path that was sent, so that nobody can grow the metrics from outside.
+The label is the template of the route, never the path that was sent: a client cannot add labels.
 """
 
 import time

@@ -178,7 +178,7 @@ class _Shape(Generic[BodyT]):
         self.carries_key = self._model.claimed_key is not Body.claimed_key
 
     def parse(self, octets: bytes) -> tuple[BodyT, Sequence[Body]]:
-        """The body, and the models in it whose claims are to be checked. Invalid."""
+        """Return the body, and the models in it whose claims the gate checks. Invalid."""
         try:
             if self._is_list and octets.lstrip()[:1] != b"{":
                 several = self._adapter.validate_json(octets)
@@ -267,7 +267,7 @@ class _Checked(Generic[BodyT, AnswerT]):
             return self._answer.content(await self._work(body, caller))
 
     async def _read(self, request: Request) -> tuple[Caller, BodyT, Sequence[Body]]:
-        """Whom the header's token, or the key in the body, speaks for; and the body. Refused."""
+        """Return the caller that the header's token or the key in the body names, and the body. Refused."""
         token, source = token_of(request), request.client.host if request.client else ""
         if not self._shape.carries_key:
             caller = await self._gate.caller(token, source)

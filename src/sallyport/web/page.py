@@ -1,10 +1,10 @@
-"""Pages for people who have no token, but a link whose last part is a secret that is worth one thing.
+"""Pages for people without a token. The last part of their link is a secret with a single purpose.
 
     route = link_route("/enrol/{token}", show=show, submit=submit)
 
-GET shows, POST submits a small form to the same address. A page is one document without scripts and without anything
-from elsewhere; it is not kept, framed, indexed or told to others. The secret stays out of the log and the metrics: they
-know the route's template alone.
+GET shows the page, POST submits a small form to the same address. A page is one document without scripts or external
+resources. It is not cached, framed or indexed, and sends no referrer. The log and the metrics have the route's template
+and not the secret.
 """
 
 import json
@@ -56,7 +56,7 @@ HEADERS = {
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """title: text. content: HTML, in which everything that somebody has chosen is escaped."""
+    """title: text. content: HTML with every variable text escaped."""
 
     title: str
     content: str
@@ -104,7 +104,7 @@ def _fields(octets: bytes) -> dict[str, str]:
 
 
 def _refused(error: Exception, template: str) -> Page:
-    """An error as a page; what it is told with, and logged as, is decided where all errors are."""
+    """Return an error as a page. `problem` decides its status, its text and its log entry."""
     told = problem.response(error, template)
     message = json.loads(bytes(told.body))["message"]
     return Page("This did not work", f"<p>{escape(message)}</p>", told.status_code)

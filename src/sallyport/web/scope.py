@@ -72,7 +72,7 @@ _KEYS = AGENTS | DIRECTORY_AGENTS | ENROLMENTS
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Whom a token speaks for. organization and tenant_number are what bodies call orgId and tenantId."""
+    """The holder of a token. organization and tenant_number are the orgId and tenantId of bodies."""
 
     token_id: int
     organization: int
@@ -99,7 +99,7 @@ class Authenticator(Protocol):
     """Knows the tokens."""
 
     async def authenticate(self, token: str, source: str = "") -> Caller:
-        """Whom the token speaks for. source: the address that sent it. Unauthenticated `invalid token`; TooMany: the
+        """Return the holder of a token. source: the address that sent it. Unauthenticated `invalid token`; TooMany: the
         source guesses; StoreError."""
 
 
@@ -107,7 +107,7 @@ class DomainOwners(Protocol):
     """Knows which tenant a domain belongs to, from memory."""
 
     def tenant_of(self, domain_id: int) -> int | None:
-        """The tenant's internal id, or None where nobody has such a domain."""
+        """Return the internal id of the tenant, or None if the domain does not exist."""
 
 
 ItemT = TypeVar("ItemT")
@@ -282,7 +282,7 @@ class ScopedIfGiven(Body):
 
     def claimed_scope(self) -> tuple[int, int] | None:
         given = (self.orgId, self.tenantId)
-        # Half a scope agrees with no token: 0 is nobody's number.
+        # Half a scope agrees with no token: no organization or tenant has the number 0.
         return None if given == (None, None) else (self.orgId or 0, self.tenantId or 0)
 
 
@@ -315,7 +315,7 @@ class InDomain(Scoped):
 
 
 class Gate:
-    """Tells who calls and whether a body may be acted upon.
+    """The checks before an operation: authentication, claims of bodies, roles, limits of a tenant.
 
     large_bodies: one is parsed at a time, of each tenant in turn, with a pause behind it. The parser holds the
     interpreter lock for 15 to 60 ms, and 40 threads that parse leave the event loop waiting for seconds.
@@ -333,7 +333,7 @@ class Gate:
         self._large = Counter[int]()
 
     async def caller(self, token: str | None, source: str = "") -> Caller:
-        """Whom the token speaks for. source: the address that sent it. Unauthenticated: `missing token`, `invalid
+        """Return the holder of a token. source: the address that sent it. Unauthenticated: `missing token`, `invalid
         token`; TooMany."""
         if not token:
             raise Unauthenticated("missing token")

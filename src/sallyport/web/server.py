@@ -49,7 +49,7 @@ class Tls:
         self._contexts.append(context)
 
     def reload(self) -> None:
-        """Read the files anew; connections that come from now on see them. ConfigError: as before, none has changed."""
+        """Read the files again, for new connections. ConfigError: nothing has changed."""
         for context in (ssl.create_default_context(ssl.Purpose.CLIENT_AUTH), *self._contexts):
             self._take(context)
 

@@ -1,8 +1,8 @@
 """A form with one file (multipart/form-data): its fields as a body of ours, its file into a place that keeps it.
 
-The file is handed on piece by piece as it comes and is never held. What comes of it is known once the whole form has
-been read, since fields may stand behind the file: who may not send it has sent it in vain, and what was kept is
-discarded. python-multipart parses (RFC 7578). A preamble, which RFC 2046 allows and no HTTP client sends, is refused.
+The file is passed on piece by piece and never held in memory. Fields may follow the file, so the form is checked after
+the whole of it was read; the file of a refused form is discarded. python-multipart parses (RFC 7578). A preamble, which
+RFC 2046 allows and no HTTP client sends, is refused.
 """
 
 import logging
@@ -126,7 +126,7 @@ FormT = TypeVar("FormT", bound=Body)
 
 
 class Keeper(Protocol):
-    """Keeps what is uploaded, and calls it by a name of its own."""
+    """A place for uploaded files, under names that it chooses."""
 
     async def open(self, octets: int) -> str:
         """A new file, for at most so many octets. StoreFull."""
@@ -138,11 +138,11 @@ class Keeper(Protocol):
         """It is whole, and on disk when this returns. OSError."""
 
     async def discard(self, name: str) -> None:
-        """Nobody needs it."""
+        """Delete it."""
 
 
 class Upload(Generic[FormT]):
-    """What was sent. kept: the keeper's name of the file; file_name: the client's."""
+    """A form and its file. kept: the keeper's name of the file; file_name: the client's."""
 
     def __init__(self, form: FormT, kept: str, file_name: str) -> None:
         self.form = form
@@ -176,7 +176,7 @@ class Reader(Generic[FormT]):
         return Upload(form, receiver.kept, receiver.file_name)
 
     async def discard(self, kept: str) -> None:
-        """What was sent is not needed."""
+        """Delete a kept file."""
         if kept:
             await self._keeper.discard(kept)
 

@@ -1,8 +1,8 @@
 """The schema that every new store begins with: the tables of all areas, as SQL that SQLite and PostgreSQL both take.
 
-Three parts of a statement differ between the engines and are written as marks: `{id}`, a key that is never given twice;
-`{rowid}`, a key that the program gives or that may return; `{clustered}`, a table stored in the order of its key. What
-only SQLite has stands beside it: `limits`, triggers that count rows, and `migrations.m0001_baseline`, the search.
+Three parts of a statement differ between the engines and are written as marks: `{id}`, a key that is never used twice;
+`{rowid}`, a key that the program assigns or that may be used again; `{clustered}`, a table stored in the order of its
+key. Two parts are SQLite's alone: `limits`, triggers that count rows, and `migrations.m0001_baseline`, the search.
 """
 
 from collections.abc import Iterator
