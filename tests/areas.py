@@ -22,9 +22,10 @@ from prometheus_client import CollectorRegistry
 
 from sallyport.app import App, Overrides
 from sallyport.base.clock import SECOND
-from sallyport.base.config import ANYWHERE, Settings
+from sallyport.base.config import Settings
 from sallyport.base.limits import DEFAULTS
 from sallyport.base.secret import Secret
+from sallyport.base.setting_values import ANYWHERE
 from sallyport.certs.credentials import Credentials
 from sallyport.inventory.clients.client import Client
 from sallyport.inventory.clients.service import NewClient

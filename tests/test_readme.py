@@ -14,8 +14,9 @@ from pydantic import ValidationError
 
 from sallyport import metrics
 from sallyport.app import App
-from sallyport.base.config import MASTER_KEY, PREFIX, Address, Settings, environment_name
+from sallyport.base.config import Settings, environment_name
 from sallyport.base.limits import DEFAULTS, LIMITS
+from sallyport.base.setting_values import MASTER_KEY, PREFIX, Address
 from sallyport.cli.main import root
 from sallyport.did import public as did_pages
 from sallyport.operations import operations as declared_operations

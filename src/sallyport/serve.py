@@ -17,9 +17,10 @@ import trio
 
 from sallyport import supervise
 from sallyport.app import App
-from sallyport.base.config import Address, Settings
+from sallyport.base.config import Settings
 from sallyport.base.errors import StartError
 from sallyport.base.notify import Notifier
+from sallyport.base.setting_values import Address
 from sallyport.build import build
 from sallyport.collector import collect_garbage
 from sallyport.commands import Requests

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from sallyport.base.config import Address, Settings, load, parse_address, unknown_environment
+from sallyport.base.config import Settings, load, unknown_environment
 from sallyport.base.errors import ConfigError
 from sallyport.base.limits import DEFAULTS
+from sallyport.base.setting_values import Address, parse_address
 
 
 def given(tmp_path: Path, text: str, **environ: str) -> Settings:

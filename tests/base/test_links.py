@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from sallyport.base.config import Address, Settings
+from sallyport.base.config import Settings
+from sallyport.base.setting_values import Address
 
 PEM = Path("x.pem")
 

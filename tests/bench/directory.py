@@ -17,7 +17,7 @@ import trio
 from tabulate import tabulate
 
 from sallyport.base.clock import now_us
-from sallyport.base.config import ANYWHERE
+from sallyport.base.setting_values import ANYWHERE
 from sallyport.directory.reading.connection import Account
 from sallyport.directory.reading.reader import PAGE, LdapReader, LdapSource
 from sallyport.directory.reading.search import ACCOUNTS, CONTENT, IDENTITY, everything

@@ -8,7 +8,7 @@ import trio
 import trio.testing
 from trio.testing import MockClock
 
-from sallyport.base.config import ANYWHERE
+from sallyport.base.setting_values import ANYWHERE
 from sallyport.dynamic.sender import AT_ONCE, Answer, Nas, RequestOutcome, Sender
 from sallyport.outgoing.egress import Egress
 from sallyport.radius.attributes import EVENT_TIMESTAMP, USER_NAME, push_attribute

@@ -11,7 +11,7 @@ from functools import partial
 
 import trio
 
-from sallyport.base.config import Address
+from sallyport.base.setting_values import Address
 from sallyport.listen import udp
 from sallyport.listen.udp import Datagram
 from sallyport.radius.duplicates import Source

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import trio
 
-from sallyport.base.config import Address
+from sallyport.base.setting_values import Address
 from sallyport.certs.credentials import Certificates
 from sallyport.certs.directory import Directory
 from sallyport.listen.exchange import Exchange, Kind

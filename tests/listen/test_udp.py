@@ -12,7 +12,7 @@ from functools import partial
 import pytest
 import trio
 
-from sallyport.base.config import Address
+from sallyport.base.setting_values import Address
 from sallyport.listen.udp import DRAIN, Datagram, bind, own_address, receive
 
 NAMESPACE = os.geteuid() == 0 and shutil.which("unshare") and shutil.which("ip")

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 
 from sallyport.base.clock import Clock, now_us
-from sallyport.base.config import ANYWHERE
+from sallyport.base.setting_values import ANYWHERE
 from sallyport.mfa.host import Host
 from sallyport.mfa.provider import Enrolment, Outcome, Provider, Question
 from sallyport.outgoing.http import HttpFactory

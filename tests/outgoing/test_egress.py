@@ -11,7 +11,7 @@ import trio
 import trio.testing
 from structlog.testing import capture_logs
 
-from sallyport.base.config import ANYWHERE, EGRESS_DEFAULT
+from sallyport.base.setting_values import ANYWHERE, EGRESS_DEFAULT
 from sallyport.outgoing.egress import AT_ONCE, DENIED_HOSTS, MOST_ADDRESSES, Egress
 from sallyport.outgoing.errors import AddressNotAllowed, ProviderError
 

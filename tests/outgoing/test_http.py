@@ -11,7 +11,7 @@ import httpx
 import pytest
 import trio
 
-from sallyport.base.config import ANYWHERE
+from sallyport.base.setting_values import ANYWHERE
 from sallyport.mfa.contract import HTTP_FAILURES, Behaviour
 from sallyport.outgoing.errors import ProviderError
 from sallyport.outgoing.http import HttpFactory, exchange, json_array, json_object, member, text_at

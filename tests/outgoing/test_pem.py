@@ -9,6 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from sallyport.outgoing import pem
 from sallyport.outgoing.errors import PemError
+from sallyport.outgoing.fields import KeyText
 from tests.outgoing import costly_keys as costly
 
 NO_KEY = "a private key in PEM, without a passphrase"
@@ -89,7 +90,7 @@ def test_certificates_are_encoded_again() -> None:
 def test_a_field_refuses_an_encrypted_key() -> None:
     """The message of a field does not repeat the key."""
     with pytest.raises(ValidationError) as refused:
-        TypeAdapter(pem.KeyText).validate_python(costly.ENCRYPTED["PKCS#8"])
+        TypeAdapter(KeyText).validate_python(costly.ENCRYPTED["PKCS#8"])
     assert "without a passphrase" in refused.value.errors()[0]["msg"]
     assert "AAAA" not in refused.value.errors()[0]["msg"]
 

@@ -12,7 +12,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from sallyport.base.config import ANYWHERE
+from sallyport.base.setting_values import ANYWHERE
 from sallyport.mfa.contract import Behaviour
 from sallyport.outgoing.egress import Egress
 from sallyport.outgoing.http import HttpFactory

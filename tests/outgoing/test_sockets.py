@@ -6,7 +6,7 @@ import socket
 import pytest
 import trio
 
-from sallyport.base.config import ANYWHERE
+from sallyport.base.setting_values import ANYWHERE
 from sallyport.outgoing.egress import Egress, Sockets
 from sallyport.outgoing.pool import Pool
 from sallyport.outgoing.tls import client_context

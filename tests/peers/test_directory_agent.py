@@ -23,8 +23,8 @@ from sallyport.agent.disk import StateFile
 from sallyport.agent.keys import KeyRing
 from sallyport.agent.service import ServiceClient
 from sallyport.base.clock import now_us
-from sallyport.base.config import ANYWHERE
 from sallyport.base.secret import Secret
+from sallyport.base.setting_values import ANYWHERE
 from sallyport.directory.reading.reader import LdapReader
 from sallyport.outgoing.egress import Egress
 from tests.directory.reading.readings import needs_bonsai

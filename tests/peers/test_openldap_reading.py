@@ -11,7 +11,7 @@ import pytest
 import trio
 
 from sallyport.base.clock import SECOND, now_us
-from sallyport.base.config import ANYWHERE
+from sallyport.base.setting_values import ANYWHERE
 from sallyport.directory.entry import Person, Status, Unchanged, Unit, normalized
 from sallyport.directory.reading import ReadError
 from sallyport.directory.reading.connection import Account

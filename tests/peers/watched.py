@@ -5,7 +5,8 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from sallyport.base.config import Address, load
+from sallyport.base.config import load
+from sallyport.base.setting_values import Address
 from sallyport.cli.connection import Connection
 from sallyport.cli.demo_story import Story
 from sallyport.cli.line import Line

@@ -10,8 +10,8 @@ import trio
 import trio.testing
 from starlette.types import Receive, Scope, Send
 
-from sallyport.base.config import Address
 from sallyport.base.errors import ConfigError, StartError
+from sallyport.base.setting_values import Address
 from sallyport.base.tls import TlsStream
 from sallyport.web.connection import Connection, Limits
 from sallyport.web.http1 import Head

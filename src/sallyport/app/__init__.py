@@ -13,8 +13,9 @@ from sallyport.audit.service import Audit
 from sallyport.audit.service import Retention as AuditRetention
 from sallyport.base import log as logs
 from sallyport.base.clock import SECOND, Clock, now_us
-from sallyport.base.config import Address, Settings
+from sallyport.base.config import Settings
 from sallyport.base.errors import ConfigError, SecretError
+from sallyport.base.setting_values import Address
 from sallyport.base.wire import JSON
 from sallyport.certs.credentials import Certificates, Credentials
 from sallyport.did.area import DidArea

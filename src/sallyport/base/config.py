@@ -12,7 +12,7 @@ import socket
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Final, Literal, NamedTuple
+from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -20,38 +20,18 @@ from pydantic_core import ErrorDetails
 
 from sallyport.base.errors import ConfigError
 from sallyport.base.limits import DEFAULTS, HIGHEST
+from sallyport.base.setting_values import (
+    EGRESS_DEFAULT,
+    MASTER_KEY,
+    PREFIX,
+    Address,
+    EgressRule,
+    Network,
+    parse_address,
+)
 from sallyport.base.validation import unfit
 
-PREFIX = "SALLYPORT_"
 DEFAULT_FILE = "sallyport.toml"
-
-MASTER_KEY = "SALLYPORT_MASTER_KEY"
-"""Read from the environment alone: a secret has no place in a file of settings."""
-
-
-class Address(NamedTuple):
-    """An IP address (text, without brackets) and a port; port 0 lets the system choose."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-
-def parse_address(text: str) -> Address:
-    """`192.0.2.1:1812` or `[2001:db8::1]:1812`. ValueError when it is neither."""
-    host, _, port = text.strip().rpartition(":")
-    if host == "localhost":
-        host = "127.0.0.1"
-    if host.startswith("[") and host.endswith("]"):
-        host = host[1:-1]
-    elif ":" in host:
-        raise ValueError("an IPv6 address stands in brackets")
-    ipaddress.ip_address(host)
-    if not port.isdecimal() or int(port) > 65535:
-        raise ValueError("the port is a number up to 65535")
-    return Address(host, int(port))
 
 
 def _parts(value: str) -> list[str]:
@@ -83,7 +63,6 @@ def _text(value: object) -> str:
 
 
 Addresses = Annotated[tuple[Address, ...], BeforeValidator(_addresses)]
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 def _limits(value: object) -> object:
@@ -100,10 +79,6 @@ def _limits(value: object) -> object:
 
 
 Limits = Annotated[Mapping[str, int], BeforeValidator(_limits)]
-EGRESS_DEFAULT: Final = "default"
-"""The member of the setting `egress` that stands for all addresses but those of `outgoing/egress.py`."""
-EgressRule = Literal["default"] | Network
-ANYWHERE: Final = (ipaddress.ip_network("0.0.0.0/0"), ipaddress.ip_network("::/0"))
 
 
 def _egress(value: object) -> object:

@@ -15,7 +15,8 @@ import click
 import trio
 
 from sallyport.base import log
-from sallyport.base.config import Address, Settings
+from sallyport.base.config import Settings
+from sallyport.base.setting_values import Address
 from sallyport.cli.connection import Connection
 from sallyport.cli.demo_story import Story
 from sallyport.cli.line import Line

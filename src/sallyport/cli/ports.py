@@ -4,7 +4,7 @@ import socket
 from contextlib import closing
 from pathlib import Path
 
-from sallyport.base.config import Address
+from sallyport.base.setting_values import Address
 
 UDP = socket.SOCK_DGRAM
 TCP = socket.SOCK_STREAM

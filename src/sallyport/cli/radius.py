@@ -13,8 +13,8 @@ from secrets import randbelow, token_bytes
 from types import TracebackType
 from typing import Self
 
-from sallyport.base.config import Address
 from sallyport.base.errors import PacketError, SallyportError, StartError
+from sallyport.base.setting_values import Address
 from sallyport.radius.attributes import (
     CHAP_PASSWORD,
     MESSAGE_AUTHENTICATOR,

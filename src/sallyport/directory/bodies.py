@@ -12,8 +12,7 @@ from sallyport.base.validation import Between, unfit
 from sallyport.directory.directory import DirectoryKind
 from sallyport.directory.dn import parsed
 from sallyport.directory.reading.fields import Filter
-from sallyport.outgoing.fields import HostName
-from sallyport.outgoing.pem import Certificates
+from sallyport.outgoing.fields import Certificates, HostName
 from sallyport.web.paging import IsMinimum, Paged, Search, TotalCount
 from sallyport.web.scope import (
     DomainId,

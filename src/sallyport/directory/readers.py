@@ -19,9 +19,8 @@ from sallyport.directory.reading.okta import OktaReader, OktaSource
 from sallyport.directory.reading.reader import LdapReader, LdapSource
 from sallyport.directory.reading.search import ACCOUNTS
 from sallyport.directory.reading.server import Server, in_clear
-from sallyport.outgoing.fields import ServerUrl
+from sallyport.outgoing.fields import Certificates, ServerUrl
 from sallyport.outgoing.http import HttpFactory
-from sallyport.outgoing.pem import Certificates
 
 Batches = AbstractAsyncContextManager[AsyncIterator[Batch]]
 

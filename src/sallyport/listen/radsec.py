@@ -27,8 +27,8 @@ import trio
 
 from sallyport.base.bounded import BoundedMap
 from sallyport.base.clock import Clock, now_us
-from sallyport.base.config import Address
 from sallyport.base.errors import StartError
+from sallyport.base.setting_values import Address
 from sallyport.base.tls import TlsStream
 from sallyport.certs.authority import Peer, read_peer
 from sallyport.certs.credentials import Credentials

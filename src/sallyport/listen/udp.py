@@ -20,9 +20,9 @@ from typing import Final
 import trio
 
 from sallyport.base.clock import Clock, now_us
-from sallyport.base.config import Address
 from sallyport.base.errors import StartError
 from sallyport.base.fair import FairShares
+from sallyport.base.setting_values import Address
 from sallyport.radius.duplicates import Source
 
 DRAIN = 64

@@ -23,8 +23,8 @@ import structlog
 import trio
 
 from sallyport.base.bounded import BoundedMap
-from sallyport.base.config import EGRESS_DEFAULT, EgressRule
 from sallyport.base.fair import LoopTurns
+from sallyport.base.setting_values import EGRESS_DEFAULT, EgressRule
 from sallyport.outgoing.errors import AddressNotAllowed, ProviderError
 
 _IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address

@@ -13,6 +13,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, SecretSt
 
 from sallyport.base.addresses import is_host, is_loopback
 from sallyport.base.validation import unfit
+from sallyport.outgoing.errors import PemError
+from sallyport.outgoing.pem import MAX_CERTIFICATES_LENGTH, MAX_KEY_LENGTH, certificates, is_encrypted
 
 _PRINTABLE: Final = re.compile(r"[\x21-\x7e]+")
 
@@ -65,6 +67,20 @@ def _stripped(value: object) -> object:
     return value.strip() if isinstance(value, str) else value
 
 
+def _certificates(value: str) -> str:
+    try:
+        certificates(value)
+    except PemError as error:
+        raise unfit(str(error)) from None
+    return value
+
+
+def _unencrypted(value: SecretStr) -> SecretStr:
+    if is_encrypted(value.get_secret_value()):
+        raise unfit("a private key without a passphrase; decrypt it with: openssl pkey -in FILE")
+    return value
+
+
 HostName = Annotated[str, Field(min_length=1, max_length=255), AfterValidator(_host)]
 """A host name or an IP address."""
 Authority = Annotated[str, Field(min_length=1, max_length=255), AfterValidator(_authority)]
@@ -78,6 +94,10 @@ SecretKey = Annotated[SecretStr, Field(min_length=1, max_length=1024), AfterVali
 """A secret that a provider gave out: it may stand in a header."""
 SharedKey = Annotated[SecretStr, Field(min_length=1, max_length=1024), AfterValidator(_plain)]
 """A secret of any printable characters, used as a key in UTF-8."""
+Certificates = Annotated[str, Field(max_length=MAX_CERTIFICATES_LENGTH), AfterValidator(_certificates)]
+"""Certificates in PEM."""
+KeyText = Annotated[SecretStr, Field(max_length=MAX_KEY_LENGTH), AfterValidator(_unencrypted)]
+"""A private key in PEM, of which only the label is checked: `private_key` parses it."""
 
 
 def revealed(fields: BaseModel) -> dict[str, object]:

@@ -25,7 +25,7 @@ from typing import Final
 
 import httpx
 
-from sallyport.base.config import EGRESS_DEFAULT, EgressRule
+from sallyport.base.setting_values import EGRESS_DEFAULT, EgressRule
 from sallyport.outgoing.egress import Egress, LookUp, look_up
 from sallyport.outgoing.errors import ProviderError
 from sallyport.outgoing.pool import MAX_BODY, Pool, TooLong, origin_of

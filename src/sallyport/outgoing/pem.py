@@ -15,11 +15,8 @@ from __future__ import annotations
 
 import json
 from base64 import urlsafe_b64decode
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Final
 
-from pydantic import AfterValidator, Field, SecretStr
-
-from sallyport.base.validation import unfit
 from sallyport.outgoing.errors import PemError
 
 if TYPE_CHECKING:
@@ -152,23 +149,3 @@ def _check_rsa(key: RSAPrivateKey) -> None:
         key.public_key().verify(signature, b"trial", PKCS1v15(), SHA256())
     except (ValueError, InvalidSignature):
         raise PemError("a private key that signs: its numbers do not belong together") from None
-
-
-def _certificates(value: str) -> str:
-    try:
-        certificates(value)
-    except PemError as error:
-        raise unfit(str(error)) from None
-    return value
-
-
-def _unencrypted(value: SecretStr) -> SecretStr:
-    if is_encrypted(value.get_secret_value()):
-        raise unfit("a private key without a passphrase; decrypt it with: openssl pkey -in FILE")
-    return value
-
-
-Certificates = Annotated[str, Field(max_length=MAX_CERTIFICATES_LENGTH), AfterValidator(_certificates)]
-"""Certificates in PEM."""
-KeyText = Annotated[SecretStr, Field(max_length=MAX_KEY_LENGTH), AfterValidator(_unencrypted)]
-"""A private key in PEM, of which only the label is checked: `private_key` parses it."""

@@ -6,8 +6,8 @@ from pathlib import Path
 import click
 
 from sallyport.base.command import CommandLine
-from sallyport.base.config import MASTER_KEY
 from sallyport.base.errors import StartError
+from sallyport.base.setting_values import MASTER_KEY
 from sallyport.store.vault import FILE
 
 CONFIRM = "Everything in the present database is replaced. Go on?"

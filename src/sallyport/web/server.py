@@ -22,8 +22,8 @@ from starlette.types import ASGIApp
 
 from sallyport.base.addresses import Address as AnyAddress
 from sallyport.base.addresses import Network, parse_address
-from sallyport.base.config import Address
 from sallyport.base.errors import ConfigError, StartError
+from sallyport.base.setting_values import Address
 from sallyport.base.tls import TlsStream
 from sallyport.web.connection import Connection, Limits, Phase, Stream
 from sallyport.web.connections import ConnectionTable

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from sallyport.base.config import Network
 from sallyport.base.errors import CredentialError
+from sallyport.base.setting_values import Network
 from sallyport.base.wire import JSON
 from sallyport.did.crypto.documents import ASSERTION, Method, of_methods, web_did
 from sallyport.did.dids.resolver import KEPT_S, LARGEST, Resolver

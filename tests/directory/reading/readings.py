@@ -10,7 +10,7 @@ import pytest
 import trio
 
 from sallyport.base.clock import now_us
-from sallyport.base.config import ANYWHERE
+from sallyport.base.setting_values import ANYWHERE
 from sallyport.directory.entry import Batch, Entry, Gone, Group, Person, Problem, Unchanged, Unit
 from sallyport.directory.reading.reader import LdapReader, LdapSource
 from sallyport.outgoing.egress import Egress, LookUp, look_up

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 import trio
 
-from sallyport.base.config import ANYWHERE
 from sallyport.base.secret import Secret
+from sallyport.base.setting_values import ANYWHERE
 from sallyport.directory.entry import Gone, Person, Problem, Status
 from sallyport.directory.reading import ReadError
 from sallyport.directory.reading.graph import GraphReader, GraphSource

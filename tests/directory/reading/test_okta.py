@@ -8,8 +8,8 @@ import trio
 from joserfc.jwk import RSAKey
 
 from sallyport.base.clock import now_us
-from sallyport.base.config import ANYWHERE
 from sallyport.base.secret import Secret
+from sallyport.base.setting_values import ANYWHERE
 from sallyport.directory.entry import Gone, Problem, Status
 from sallyport.directory.reading import ReadError
 from sallyport.directory.reading.okta import OktaReader, OktaSource

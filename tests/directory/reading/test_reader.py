@@ -11,7 +11,7 @@ import trio
 import trio.testing
 
 from sallyport.base.clock import now_us
-from sallyport.base.config import ANYWHERE
+from sallyport.base.setting_values import ANYWHERE
 from sallyport.directory.entry import Group, Problem
 from sallyport.directory.reading import ReadError
 from sallyport.directory.reading.answers import READING

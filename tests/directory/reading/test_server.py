@@ -9,7 +9,7 @@ import pytest
 import trio
 import trio.testing
 
-from sallyport.base.config import ANYWHERE
+from sallyport.base.setting_values import ANYWHERE
 from sallyport.directory.reading.server import Server, Unreachable
 from sallyport.outgoing.egress import Egress
 

@@ -12,7 +12,7 @@ import trio
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
-from sallyport.base.config import ANYWHERE
+from sallyport.base.setting_values import ANYWHERE
 from sallyport.events.outlets.service import BATCH, Outlets
 from sallyport.events.outlets.target import Target, parse_target
 from sallyport.metrics import OutletMetrics

@@ -17,9 +17,9 @@ from sallyport.agent.service import ServiceClient
 from sallyport.base import log as logging
 from sallyport.base.clock import now_us
 from sallyport.base.command import CommandLine
-from sallyport.base.config import ANYWHERE
 from sallyport.base.errors import StartError
 from sallyport.base.notify import Notifier
+from sallyport.base.setting_values import ANYWHERE
 from sallyport.directory.reading.connection import WITHOUT_LDAP, has_ldap
 from sallyport.directory.reading.reader import LdapReader
 from sallyport.outgoing.egress import Egress

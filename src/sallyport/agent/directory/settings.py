@@ -13,7 +13,7 @@ from sallyport.directory.reading.fields import Filter, LdapUrl, Line, Name
 from sallyport.directory.reading.reader import LdapSource
 from sallyport.directory.reading.search import ACCOUNTS
 from sallyport.directory.reading.server import Server, in_clear
-from sallyport.outgoing.pem import Certificates
+from sallyport.outgoing.fields import Certificates
 
 MOST_SERVERS: Final = 8
 MOST_ATTRIBUTES: Final = 64

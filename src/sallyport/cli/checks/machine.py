@@ -10,8 +10,9 @@ import stat
 import time
 from collections.abc import Iterator
 
-from sallyport.base.config import MASTER_KEY, Address, unknown_environment
+from sallyport.base.config import unknown_environment
 from sallyport.base.errors import ConfigError
+from sallyport.base.setting_values import MASTER_KEY, Address
 from sallyport.cli.checks.model import Examination, Finding, ok, problem, warning
 from sallyport.cli.ports import TCP, UDP, in_the_way, is_held_by
 from sallyport.listen import udp

@@ -20,8 +20,7 @@ from sallyport.login.first.ldap.checker import Ldap, LdapSettings
 from sallyport.login.first.upstream.checker import HomeServerSettings, Upstream, UpstreamSettings
 from sallyport.login.first.upstream.link import TlsSettings
 from sallyport.outgoing.errors import PemError
-from sallyport.outgoing.fields import HostName, SharedKey
-from sallyport.outgoing.pem import Certificates, KeyText
+from sallyport.outgoing.fields import Certificates, HostName, KeyText, SharedKey
 from sallyport.radius.authenticator import SharedSecret
 from sallyport.web.scope import Flag
 

@@ -11,8 +11,8 @@ import trio
 from prometheus_client import CollectorRegistry
 
 from sallyport.base.clock import Clock, now_us
-from sallyport.base.config import ANYWHERE, Network
 from sallyport.base.fair import LoopTurns
+from sallyport.base.setting_values import ANYWHERE, Network
 from sallyport.login.first.checker import Host
 from sallyport.login.first.fields import LdapFields
 from sallyport.login.first.ldap.checker import Ldap

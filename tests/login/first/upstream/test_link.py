@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import trio
 
-from sallyport.base.config import ANYWHERE
 from sallyport.base.errors import Invalid
+from sallyport.base.setting_values import ANYWHERE
 from sallyport.certs.directory import Directory, present
 from sallyport.domains.domain import FirstFactor
 from sallyport.login.first.fields import TlsFields

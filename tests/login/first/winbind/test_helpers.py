@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from sallyport.base.config import MASTER_KEY
+from sallyport.base.setting_values import MASTER_KEY
 from sallyport.login.first.winbind.helpers import Helpers, Unanswered
 from tests.login.first.winbind.conftest import KEY, Program, Running, question
 

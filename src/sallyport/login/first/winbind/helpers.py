@@ -12,7 +12,7 @@ from typing import Final
 
 import trio
 
-from sallyport.base.config import PREFIX
+from sallyport.base.setting_values import PREFIX
 from sallyport.login.first.winbind.protocol import ARGUMENTS, Answer, Nonsense, Question, pull_answer, push_question
 
 MOST: Final = 16

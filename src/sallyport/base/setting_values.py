@@ -1,0 +1,39 @@
+"""Values of settings for the login path and the protocols, without pydantic, by which `config` checks them."""
+
+import ipaddress
+from typing import Final, Literal, NamedTuple
+
+PREFIX: Final = "SALLYPORT_"
+"""Of every environment variable."""
+MASTER_KEY: Final = "SALLYPORT_MASTER_KEY"
+"""Read from the environment alone: a secret has no place in a file of settings."""
+EGRESS_DEFAULT: Final = "default"
+"""The member of the setting `egress` that stands for all addresses but those of `outgoing/egress.py`."""
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+EgressRule = Literal["default"] | Network
+ANYWHERE: Final = (ipaddress.ip_network("0.0.0.0/0"), ipaddress.ip_network("::/0"))
+
+
+class Address(NamedTuple):
+    """An IP address (text, without brackets) and a port; port 0 lets the system choose."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def parse_address(text: str) -> Address:
+    """Parse `192.0.2.1:1812` or `[2001:db8::1]:1812`. ValueError: the text is neither."""
+    host, _, port = text.strip().rpartition(":")
+    if host == "localhost":
+        host = "127.0.0.1"
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    elif ":" in host:
+        raise ValueError("an IPv6 address stands in brackets")
+    ipaddress.ip_address(host)
+    if not port.isdecimal() or int(port) > 65535:
+        raise ValueError("the port is a number up to 65535")
+    return Address(host, int(port))
