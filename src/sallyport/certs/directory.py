@@ -6,9 +6,8 @@
     clients/NAME.pem  .key    each client's, as server.pem
     issued/SERIAL.pem         every certificate that was ever signed: taking a client's back means all that it has
 
-A file is replaced as a whole, and a key is not: a renewal changes one file, so that nobody reads a certificate beside
-the key of another one. Only the server's that was taken back gets a new key. A lock makes the commands wait for each
-other.
+A file is replaced as a whole, and a key is kept: a renewal changes one file, so that no reader combines a certificate
+with the key of another one. Only a revoked certificate of the server gets a new key. A lock serializes the commands.
 """
 
 import fcntl
@@ -159,7 +158,7 @@ class Directory:
         return sorted(found, key=lambda each: (each.kind, each.name, each.certificate.not_valid_before_utc))
 
     def ca_pem(self) -> str:
-        """The authority's certificate, for those who are to trust it. NotFound."""
+        """Return the authority's certificate, which peers install. NotFound."""
         self._must_exist()
         return _pem(read_certificates(self.ca)[0]).decode()
 
@@ -179,7 +178,7 @@ class Directory:
         return Authority(read_certificates(self.ca)[0], key)
 
     def _keep(self, path: Path, certificate: x509.Certificate, authority: Authority) -> x509.Certificate:
-        """Write a certificate. The authority's stands behind it: Android trusts on first use only what it is shown."""
+        """Write a certificate and its authority: on first use, Android trusts only the certificates that it sees."""
         disk.write(self.path / "issued" / f"{certificate.serial_number:x}.pem", _pem(certificate))
         disk.write(path, _pem(certificate) + _pem(authority.certificate))
         return certificate
@@ -193,7 +192,7 @@ class Directory:
         return list(read_list(self.crl)) if self.crl.exists() else []
 
     def _list_grows_old(self, now: datetime) -> bool:
-        """Whether to sign the list again is worth that whoever is connected has to come again."""
+        """Return whether the list is so old that signing it again is worth a reconnect of the peers."""
         ends = read_list(self.crl).next_update_utc if self.crl.exists() else None
         return ends is None or ends - now < LIFE / 2
 

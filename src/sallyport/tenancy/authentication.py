@@ -20,7 +20,7 @@ LONGEST = 128
 BURST: Final = 30
 """Wrong keys that a source may send at once."""
 REFILL_US: Final = 10_000_000
-"""And one more each so many microseconds."""
+"""Microseconds until one more is allowed."""
 MAX_SOURCES: Final = 4096
 
 
@@ -58,12 +58,12 @@ class RecordCache(Generic[RecordT]):
         return record
 
     def update(self, hashed: str, old: RecordT, new: RecordT) -> None:
-        """Remember a newer record in place of one that is still remembered."""
+        """Replace a cached record with a newer one."""
         if self._records.get(hashed) is old:
             self._records.put(hashed, new, new.tenant_id)
 
     def forget(self) -> None:
-        """Drop all that is remembered: after a revocation, a restore, or another process's change."""
+        """Empty the cache: after a revocation, a restore, or another process's change."""
         self._generation += 1
         self._records.clear()
 
@@ -77,9 +77,10 @@ class RecordCache(Generic[RecordT]):
 
 
 class Guesses:
-    """A bucket for each source of late; the one that failed longest ago makes room.
+    """A limit for wrong keys of each source: a bucket with `burst` tokens, refilled every `refill_us` microseconds.
 
-    A source is an IPv4 address, or the /64 of an IPv6 address, which is one subscriber's.
+    A source is an IPv4 address, or the /64 of an IPv6 address, which belongs to one subscriber. The source that failed
+    longest ago is evicted.
     """
 
     def __init__(self, *, burst: int = BURST, refill_us: int = REFILL_US, max_sources: int = MAX_SOURCES) -> None:
@@ -88,17 +89,17 @@ class Guesses:
         self._spent = BoundedMap[str, tuple[float, int]](max_sources)
 
     def too_many(self, source: str, now: int) -> bool:
-        """Whether this source has to wait."""
+        """Return whether this source has to wait. now: microseconds."""
         return self._counted(_network(source), now) > self._burst - 1
 
     def fail(self, source: str, now: int) -> None:
-        """Count a key that is none."""
+        """Count a wrong key."""
         network = _network(source)
         spent = self._counted(network, now) + 1
         self._spent.put(network, (spent, now))
 
     def _counted(self, network: str, now: int) -> float:
-        """What is still counted against a source."""
+        """Return the wrong keys that still count."""
         spent, at = self._spent.get(network) or (0.0, now)
         return max(0.0, spent - max(0, now - at) / self._refill_us)
 
@@ -122,6 +123,6 @@ class Authentication:
         self._keys = keys
 
     async def authenticate(self, token: str, source: str = "") -> Caller:
-        """Whom the token speaks for. Unauthenticated, TooMany; StoreError."""
+        """Return the caller of a token or a key. Unauthenticated, TooMany; StoreError."""
         kind = self._keys if token.startswith(KEY_PREFIX) else self._tokens
         return await kind.authenticate(token, source)

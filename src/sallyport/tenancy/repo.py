@@ -18,7 +18,7 @@ class Tenant:
 
 @dataclass(frozen=True, slots=True)
 class TokenRecord:
-    """What is known of a token; the token itself is not. Times are UTC microseconds."""
+    """A token without its secret. Times are UTC microseconds."""
 
     id: int
     organization: int
@@ -46,12 +46,12 @@ _IN_TENANT = "(:organization is null or organization_id = :organization) and (:n
 
 
 def organizations(tx: Tx) -> dict[int, int]:
-    """The organization of each tenant, by the tenant's id."""
+    """Return the organization of each tenant, by the tenant's id."""
     return {int(tenant or 0): int(owner or 0) for tenant, owner in tx.rows("select id, organization_id from tenants")}
 
 
 def ensure_tenant(tx: Tx, organization: int, number: int, *, at: int) -> Tenant:
-    """The tenant; organization and tenant are made where they are new."""
+    """Return a tenant; insert the organization and the tenant if they are new."""
     new_organization = tx.execute(
         "insert into organizations (id, name, created_at) values (:id, :name, :at) on conflict (id) do nothing",
         id=organization,
@@ -84,12 +84,12 @@ def ensure_tenant(tx: Tx, organization: int, number: int, *, at: int) -> Tenant:
 
 
 def tenants(tx: Tx) -> list[Tenant]:
-    """Every tenant of the installation."""
+    """Return every tenant of the installation."""
     return tx.all(Tenant, "select id, organization_id as organization, number from tenants order by id")
 
 
 def add_token(tx: Tx, tenant: Tenant, role: Role, name: str, *, hashed: str, at: int, until: int | None) -> int:
-    """Keep a token's hash; the token's id."""
+    """Insert a token's hash; return the token's id."""
     made = tx.value(
         int,
         "insert into access_tokens (tenant_id, name, role, hash, created_at, expires_at)"
@@ -107,29 +107,29 @@ def add_token(tx: Tx, tenant: Tenant, role: Role, name: str, *, hashed: str, at:
 
 
 def any_token(tx: Tx) -> bool:
-    """Whether a token was ever made."""
+    """Return whether a token was ever made."""
     return tx.value(int, "select 1 from access_tokens limit 1") is not None
 
 
 def token_by_hash(tx: Tx, hashed: str) -> TokenRecord | None:
-    """The token that has this hash, whatever its state."""
+    """Return the token with this hash, in any state."""
     return tx.one(TokenRecord, f"{_RECORD} where hash = :hash", hash=hashed)
 
 
 def token_by_id(tx: Tx, token_id: int, organization: int | None, number: int | None) -> TokenRecord | None:
-    """A token of the installation, or of one organization or tenant where they are given."""
+    """Return a token of the installation, or of one organization or tenant if they are given."""
     where = f"where access_tokens.id = :id and {_IN_TENANT}"
     return tx.one(TokenRecord, f"{_RECORD} {where}", id=token_id, organization=organization, number=number)
 
 
 def tokens(tx: Tx, organization: int | None, number: int | None, *, name: str | None = None) -> list[TokenRecord]:
-    """Tokens ordered by id: of the installation, an organization or a tenant, or those of a name among them."""
+    """Return tokens ordered by id: of the installation, an organization or a tenant, with a name if it is given."""
     where = f"where {_IN_TENANT} and (:name is null or access_tokens.name = :name) order by access_tokens.id"
     return tx.all(TokenRecord, f"{_RECORD} {where}", organization=organization, number=number, name=name)
 
 
 def revoke(tx: Tx, token_id: int, *, at: int) -> bool:
-    """Revoke a token once, and whether it was not yet; other nodes drop what they remember when they see the new
+    """Revoke a token; return whether it was active. Other nodes empty their caches when they see the new
     config_version."""
     sql = "update access_tokens set revoked_at = :at where id = :id and revoked_at is null"
     changed = tx.execute(sql, id=token_id, at=at)
@@ -138,5 +138,5 @@ def revoke(tx: Tx, token_id: int, *, at: int) -> bool:
 
 
 def revoke_all(tx: Tx, *, at: int) -> int:
-    """Revoke every token that is not revoked yet; how many."""
+    """Revoke every token that is not revoked yet; return their number."""
     return tx.execute("update access_tokens set revoked_at = :at where revoked_at is null", at=at)

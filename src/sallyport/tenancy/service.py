@@ -1,4 +1,4 @@
-"""Tenants and access tokens: made, listed, revoked, and looked up for each request."""
+"""The rules of tenants and access tokens: creation, listing, revocation, and the look-up for each request."""
 
 from collections.abc import Callable
 
@@ -26,7 +26,7 @@ class Tenancy:
         self._known = RecordCache(store, repo.token_by_hash, size=cached)
 
     async def ensure_tenant(self, organization: int, number: int) -> int:
-        """The internal id of a tenant, which is made if it is new. Invalid; StoreError."""
+        """Return the internal id of a tenant, which is made if it is new. Invalid; StoreError."""
         at = self._clock()
         _check_scope(organization, number)
         tenant = await self._store.write(lambda tx: repo.ensure_tenant(tx, organization, number, at=at))
@@ -42,14 +42,14 @@ class Tenancy:
         )
 
     async def numbers(self) -> dict[int, tuple[int, int]]:
-        """Organization and tenant as bodies call them, by the tenant's internal id. StoreError."""
+        """Return (orgId, tenantId) by the tenant's internal id. StoreError."""
         tenants = await self._store.read(repo.tenants)
         return {tenant.id: (tenant.organization, tenant.number) for tenant in tenants}
 
     async def create_token(
         self, organization: int, tenant: int, role: Role, name: str, expires_at: int | None
     ) -> tuple[TokenRecord, str]:
-        """Make a token of a tenant, which is made if it is new; the record and the token, which is shown only here.
+        """Make a token of a tenant, which is made if it is new. Return the record and the token, which is not stored.
 
         tenant: its number within the organization. expires_at: UTC microseconds. Invalid; StoreError.
         """
@@ -67,20 +67,20 @@ class Tenancy:
         return await self._store.write(work), token
 
     def wallet_token(self, tx: Tx, tenant_id: int, email: str) -> tuple[int, str]:
-        """A token with the role wallet, in the transaction that registers the wallet: its id, and the token."""
+        """Make a wallet's token in the transaction that registers the wallet. Return its id and the token."""
         owner = next(tenant for tenant in repo.tenants(tx) if tenant.id == tenant_id)
         name, token = f"wallet {email}"[:LONGEST_NAME], new_token()
         record = _add(tx, owner, Role.WALLET, name, token=token, at=self._clock(), until=None)
         return record.id, token
 
     def end_wallet_token(self, tx: Tx, tenant_id: int, token_id: int) -> None:
-        """Revoke a wallet's token in the transaction that gives it another one, after which `forget` must be called."""
+        """Revoke a wallet's token in the transaction that replaces it; call `forget` after the commit."""
         at = self._clock()
         if repo.revoke(tx, token_id, at=at):
             audit.record(tx, "token.revoke", at=at, tenant_id=tenant_id, target=_target(token_id, "wallet"))
 
     async def list_tokens(self, organization: int | None = None, tenant: int | None = None) -> list[TokenRecord]:
-        """Every token, or those of an organization or of one tenant in it, ordered by id. StoreError."""
+        """Return every token, or those of an organization or of one tenant in it, ordered by id. StoreError."""
         return await self._store.read(lambda tx: repo.tokens(tx, organization, tenant))
 
     async def revoke(self, token: int | str, organization: int | None = None, tenant: int | None = None) -> TokenRecord:
@@ -101,7 +101,7 @@ class Tenancy:
         return revoked
 
     async def authenticate(self, token: str, source: str = "") -> Caller:
-        """Whom a token speaks for, wherever it comes from. Unauthenticated: unknown, expired or revoked; StoreError."""
+        """Return the caller of a token. Unauthenticated: unknown, expired or revoked; StoreError."""
         if not token.startswith(TOKEN_PREFIX) or len(token) > LONGEST:
             raise Unauthenticated(INVALID_TOKEN)
         record = await self._known.find(token_hash(token), source)
@@ -117,14 +117,14 @@ class Tenancy:
         )
 
     def forget(self) -> None:
-        """Drop all that is remembered: after a revocation, a restore, or another process's change."""
+        """Empty the cache: after a revocation, a restore, or another process's change."""
         self._known.forget()
 
     async def first_start(self, hand_over: Callable[[str], None]) -> bool:
-        """Make organization 1, tenant 1 and an admin token where no token was ever made; whether it made one.
+        """Make organization 1, tenant 1 and an admin token if no token was ever made; return whether it made one.
 
-        hand_over: gives the token to the admin. It is called before the token is kept, in the store's thread, so that
-        a crash between the two leaves a token that is worth nothing, and not one that nobody knows.
+        hand_over: gives the token to the admin. It is called before the token is stored, in the store's thread: a crash
+        between the two leaves a token that is not valid, and not a valid token that is lost.
         """
         at = self._clock()
         token = new_token()
@@ -159,7 +159,7 @@ def _target(token_id: int, name: str) -> str:
 
 
 def _find(tx: Tx, token: int | str, organization: int | None, tenant: int | None, at: int) -> TokenRecord:
-    """The one token that is meant; where several have the name, the one that is still active."""
+    """Return the token with an id or a name; of several with the name, the active one."""
     if isinstance(token, int):
         by_id = repo.token_by_id(tx, token, organization, tenant) if abs(token) <= _HIGHEST else None
         if by_id is None:
@@ -183,6 +183,6 @@ def _check_scope(organization: int, number: int) -> None:
 
 
 def _check_name(name: str) -> None:
-    """A name that cannot be taken for an id, and that fits into a table."""
+    """Refuse a name that could be an id, or that does not fit into a table."""
     if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable() or name.isdecimal():
         raise invalid_field("name", f"1 to {LONGEST_NAME} printable characters, not digits alone")

@@ -3,7 +3,7 @@
 from structlog.testing import capture_logs
 
 from sallyport.base.clock import SECOND
-from sallyport.inventory.devices.service import TELL_AGAIN_US
+from sallyport.inventory.devices.service import WARN_AGAIN_US
 from sallyport.store.model import Tx
 from tests.areas import Areas
 from tests.inventory.devices.conftest import Seen
@@ -106,7 +106,7 @@ async def test_what_is_beyond_a_limit_is_told(seen: Seen) -> None:
         return [line["setting"] for line in logged if line["event"] == "inventory_limit_reached"]
 
     told = [await turned_away(1), await turned_away(2)]
-    seen.areas.clock.pass_by(TELL_AGAIN_US / SECOND)
+    seen.areas.clock.pass_by(WARN_AGAIN_US / SECOND)
     assert [*told, await turned_away(3)] == [
         ["limits.devices", "limits.stations"],
         [],

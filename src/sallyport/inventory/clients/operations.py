@@ -13,6 +13,7 @@ from sallyport.inventory.clients.bodies import (
     UpdateClient,
 )
 from sallyport.inventory.clients.client import Client
+from sallyport.inventory.clients.repo import API_NAMES
 from sallyport.inventory.clients.service import Clients, NewClient
 from sallyport.store.model import Value
 from sallyport.web.operation import Done, Operations, Plain
@@ -93,18 +94,10 @@ def _octets(secret: SecretBytes | None) -> bytes | None:
 
 
 def _changes(body: UpdateClient) -> dict[str, Value]:
-    changes: dict[str, Value] = {
-        "name": body.name,
-        "network": body.address,
-        "product": body.product,
-        "require_message_authenticator": body.requireMessageAuthenticator,
-        "limit_proxy_state": body.limitProxyState,
-        "password_verified": None if body.passwordVerified is None else int(body.passwordVerified),
-        "tls_name": body.tlsName,
-        "tls_fingerprint": body.tlsFingerprint,
-        "coa_port": body.coaPort,
-    }
-    return {column: value for column, value in changes.items() if value is not None}
+    """Return the given fields by column."""
+    given = {column: getattr(body, name) for column, name in API_NAMES.items()}
+    given["password_verified"] = None if body.passwordVerified is None else int(body.passwordVerified)
+    return {column: value for column, value in given.items() if value is not None}
 
 
 def _entry(client: Client) -> Row:

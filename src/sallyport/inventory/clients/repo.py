@@ -76,12 +76,7 @@ class _DomainOf:
     domain_id: int
 
 
-_COLUMNS = (
-    "id, tenant_id, name, network, secret, all_domains, product, require_message_authenticator, limit_proxy_state, "
-    "password_verified, signed_since, proxy_state_limited_since, coa_port, tls_name, tls_fingerprint"
-)
-
-
+_COLUMNS = ", ".join(_Row.__dataclass_fields__)
 API_NAMES: Final = {
     "name": "name",
     "network": "address",
@@ -126,22 +121,9 @@ def load(tx: Tx, opened: Opened) -> ClientTable:
     rows = tx.all(_Row, f"select {_COLUMNS} from radius_clients order by id")
     clients = (
         Client(
-            id=row.id,
-            tenant_id=row.tenant_id,
-            name=row.name,
-            network=row.network,
+            **{name: getattr(row, name) for name in _Row.__dataclass_fields__ if name != "secret"},
             secret=secret,
-            all_domains=row.all_domains,
             domain_ids=tuple(domains.get(row.id, ())),
-            product=row.product,
-            require_message_authenticator=row.require_message_authenticator,
-            limit_proxy_state=row.limit_proxy_state,
-            password_verified=row.password_verified,
-            signed_since=row.signed_since,
-            proxy_state_limited_since=row.proxy_state_limited_since,
-            coa_port=row.coa_port,
-            tls_name=row.tls_name,
-            tls_fingerprint=row.tls_fingerprint,
         )
         for row, secret in zip(rows, opened.secrets(rows), strict=True)
     )

@@ -312,26 +312,13 @@ def _rows(clients: Iterable[NewClient]) -> list[NewRow]:
     rows = []
     for new in clients:
         network = ip_network(new.network)
-        settings = _settings(new, network)
+        settings: dict[str, str | int] = {column: getattr(new, column) for column in repo.API_NAMES}
+        settings |= {"network": str(network), "password_verified": int(new.password_verified)}
         after: dict[str, JSON] = {**repo.api_fields(settings, new.domain_ids), "secret": audit.HIDDEN}
         secret = new.secret or new_shared_secret().encode()
         changes = audit.as_kept(audit.changed({}, after))
         rows.append(NewRow(network, settings, secret, new.domain_ids, changes))
     return rows
-
-
-def _settings(new: NewClient, network: Network) -> dict[str, str | int]:
-    return {
-        "name": new.name,
-        "network": str(network),  # with its prefix, however it was given
-        "product": new.product,
-        "require_message_authenticator": new.require_message_authenticator,
-        "limit_proxy_state": new.limit_proxy_state,
-        "password_verified": int(new.password_verified),
-        "tls_name": new.tls_name,
-        "tls_fingerprint": new.tls_fingerprint,
-        "coa_port": new.coa_port,
-    }
 
 
 def _check_ranges(tx: Tx, tenant_id: int, networks: Sequence[Network], by: Role | None) -> None:

@@ -9,14 +9,12 @@ from sallyport.inventory.devices.bodies import (
     DeleteDevice,
     DeviceHistory,
     DeviceList,
-    HistoryEntry,
     HistoryList,
     ListDevices,
     ListStations,
-    StationEntry,
     StationList,
 )
-from sallyport.inventory.devices.device import DeviceQuery, DeviceRow
+from sallyport.inventory.devices.device import DeviceQuery, DeviceRow, HistoryRow, StationRow
 from sallyport.inventory.devices.service import Devices
 from sallyport.store.search import Minimum
 from sallyport.web.operation import Done, Operations, Plain
@@ -53,43 +51,20 @@ def operations(service: Devices, gate: Gate, clock: Clock) -> Operations:
         return Done(message=f"{deleted} device(s) deleted")
 
     @devices.post("/network_device/ListStations", roles=READERS)
-    async def list_stations(body: ListStations, caller: Caller) -> StationList:
+    async def list_stations(body: ListStations, caller: Caller) -> Plain[StationList]:
         """List the stations behind a domain's devices: Calling-Station-Id, its last user, first and last seen."""
         page = body.page()
         rows, total = await service.stations(
             body.domainId, body.deviceId, body.search, offset=page.offset, limit=page.size
         )
-        stations = [
-            StationEntry(
-                station=row.station,
-                device_id=row.device_id,
-                user=row.user_name,
-                first_seen=iso(row.first_seen),
-                last_seen=iso(row.last_seen),
-                request_count=row.request_count,
-            )
-            for row in rows
-        ]
-        return StationList(stations=stations, totalCount=total)
+        return Plain({"stations": [_station(row) for row in rows], "totalCount": total})
 
     @devices.post("/network_device/DeviceHistory", roles=READERS)
-    async def device_history(body: DeviceHistory, caller: Caller) -> HistoryList:
+    async def device_history(body: DeviceHistory, caller: Caller) -> Plain[HistoryList]:
         """List the registrations and deletions of devices, newest first."""
         page = body.page()
         rows, total = await service.history(body.domainId, body.deviceId, offset=page.offset, limit=page.size)
-        history = [
-            HistoryEntry(
-                device_id=row.device_id,
-                ip_address=row.ip_address,
-                client_ip=row.client_ip,
-                nas_identifier=row.nas_identifier,
-                event=row.event,
-                time=iso(row.at),
-                actor=row.actor,
-            )
-            for row in rows
-        ]
-        return HistoryList(history=history, totalCount=total)
+        return Plain({"history": [_event(row) for row in rows], "totalCount": total})
 
     return devices
 
@@ -142,4 +117,29 @@ def entry(row: DeviceRow, now: int) -> Row:
         "retransmit_seconds": None if row.retransmit_ms is None else row.retransmit_ms / 1000,
         "give_up_seconds": None if row.give_up_ms is None else row.give_up_ms / 1000,
         "challenge_support": row.challenge_support,
+    }
+
+
+def _station(row: StationRow) -> Row:
+    """Return a station as `StationEntry` describes it."""
+    return {
+        "station": row.station,
+        "device_id": row.device_id,
+        "user": row.user_name,
+        "first_seen": iso(row.first_seen),
+        "last_seen": iso(row.last_seen),
+        "request_count": row.request_count,
+    }
+
+
+def _event(row: HistoryRow) -> Row:
+    """Return a line of the history as `HistoryEntry` describes it."""
+    return {
+        "device_id": row.device_id,
+        "ip_address": row.ip_address,
+        "client_ip": row.client_ip,
+        "nas_identifier": row.nas_identifier,
+        "event": row.event,
+        "time": iso(row.at),
+        "actor": row.actor,
     }

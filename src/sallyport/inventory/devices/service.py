@@ -20,8 +20,8 @@ from sallyport.store.slices import in_slices
 from sallyport.web.paging import SHORT
 
 FLUSH_S = 1.0
-TELL_AGAIN_US = 3600 * SECOND
-MAX_TOLD = 10_000
+WARN_AGAIN_US = 3600 * SECOND
+MAX_WARNED = 10_000
 NOTHING: Final = Changes([], [])
 
 log = structlog.get_logger()
@@ -40,7 +40,7 @@ class Devices:
         self._written = trio.Event()
         self._counts: dict[tuple[str, ...], float] = {}
         self._counted = -1  # as of which change of the store
-        self._told = ExpiringMap[tuple[int, str], bool](MAX_TOLD, TELL_AGAIN_US)
+        self._warned = ExpiringMap[tuple[int, str], bool](MAX_WARNED, WARN_AGAIN_US)
         metrics.watch(lambda: self._counts)
 
     async def page(self, query: DeviceQuery) -> tuple[list[DeviceRow], int]:
@@ -82,13 +82,14 @@ class Devices:
     ) -> tuple[list[StationRow], int]:
         """Return one page of stations and the number of all matches."""
         await self._flush_or_log()
-        return await self._store.search(
-            lambda tx: repo.stations(tx, domain_id, device_id, search, offset=offset, limit=limit)
-        )
+        is_short = device_id and not search and offset + limit <= SHORT
+        read = self._store.read_now if is_short else self._store.search
+        return await read(lambda tx: repo.stations(tx, domain_id, device_id, search, offset=offset, limit=limit))
 
     async def history(self, domain_id: int, device_id: int, *, offset: int, limit: int) -> tuple[list[HistoryRow], int]:
         """Return one page of the history and the number of its entries."""
-        return await self._store.search(lambda tx: repo.history(tx, domain_id, device_id, offset=offset, limit=limit))
+        read = self._store.read_now if device_id and offset + limit <= SHORT else self._store.search
+        return await read(lambda tx: repo.history(tx, domain_id, device_id, offset=offset, limit=limit))
 
     async def forwarders(self, limit: int) -> list[Forwarder]:
         """Return the source addresses of devices of all domains, with their products."""
@@ -181,8 +182,8 @@ class Devices:
         if refused.device.id is None:
             self.sightings.set_aside(refused.device, refused.station)
         key, now = (refused.device.tenant_id, refused.limit), self._clock()
-        if self._told.get(key, now=now) is None:
-            self._told.put(key, True, now=now)
+        if self._warned.get(key, now=now) is None:
+            self._warned.put(key, True, now=now)
             log.warning("inventory_limit_reached", tenant=key[0], setting=f"limits.{refused.limit}")
 
     async def run(self) -> None:

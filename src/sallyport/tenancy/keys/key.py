@@ -8,23 +8,23 @@ from sallyport.base.clock import SECOND
 
 DAY = 86_400 * SECOND
 ENROLMENT_US = 30 * DAY
-"""How long an enrolment key may be used unless told otherwise."""
+"""Default lifetime of an enrolment key."""
 OWN_US = 90 * DAY
-"""How long an agent's own key holds; it makes a new one long before."""
+"""Lifetime of an agent's own key; the agent renews it long before."""
 KEEP_US = 365 * DAY
-"""How long a key that has ended is still listed."""
+"""Time for which a key is listed after its end."""
 MAX_USES = 1_000_000
 
 
 class Agent(StrEnum):
-    """Whose key it is."""
+    """The kind of agent that a key is for."""
 
     ENDPOINT = "endpoint"
     DIRECTORY = "directory"
 
 
 class Kind(StrEnum):
-    """What a key is for: to give an agent its own key, or to speak for the agent."""
+    """Purpose of a key: to give an agent its own key, or to authenticate the agent."""
 
     ENROLMENT = "enrolment"
     OWN = "own"
@@ -32,10 +32,10 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KeyRecord:
-    """What is known of a key; the key itself is not. Times are UTC microseconds.
+    """A key without its secret. Times are UTC microseconds.
 
-    kind, agent: of Kind, of Agent. instance_id: None for the whole domain. uses: how many machines may use an enrolment
-    key, None for any number; used: how many did. seen_at: of its last use, to the hour. successor_of: the key that ends
+    kind, agent: of Kind, of Agent. instance_id: None for the whole domain. uses: number of machines that may use an
+    enrolment key, None for any; used: number that did. seen_at: last use, to the hour. successor_of: the key that ends
     when this one is first used.
     """
 
@@ -66,13 +66,13 @@ class KeyRecord:
 
     @property
     def target(self) -> str:
-        """What the audit trail calls it."""
+        """Name in the audit trail."""
         return f"API key {self.id} {self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class NewKey:
-    """An enrolment key as it is asked for. expires_at: None for the usual time."""
+    """A requested enrolment key. expires_at: None for the default lifetime."""
 
     domain_id: int
     agent: Agent = Agent.ENDPOINT

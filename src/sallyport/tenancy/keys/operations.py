@@ -21,7 +21,7 @@ from sallyport.web.scope import ADMINS, AGENTS, DIRECTORY_AGENTS, ENROLMENTS, RE
 
 
 def operations(service: Keys, configure: Configure, gate: Gate, clock: Clock = now_us) -> Operations:
-    """The operations of this slice."""
+    """Declare the operations of API keys."""
     keys = Operations("API keys", gate)
     _declare_for_admins(keys, service, configure, clock)
     _declare_for_agents(keys, service, clock)
@@ -49,7 +49,7 @@ def _declare_for_admins(keys: Operations, service: Keys, configure: Configure, c
 
     @keys.post("/api/v1/agent/listKeys", roles=READERS)
     async def list_keys(body: ListKeys, caller: Caller) -> Plain[KeyList]:
-        """The keys of a domain, enrolment keys and those that agents have, ordered by id; never a key itself."""
+        """List the keys of a domain, enrolment keys and agents' own keys, ordered by id, without their secrets."""
         page = body.page()
         found, total = await service.page(Stretch(body.domainId, page.offset, page.size))
         now = clock()
@@ -58,7 +58,7 @@ def _declare_for_admins(keys: Operations, service: Keys, configure: Configure, c
 
     @keys.post("/api/v1/agent/revokeKey", roles=ADMINS)
     async def revoke_key(body: RevokeKey, caller: Caller) -> Done:
-        """Refuse a key from now on. What agents got by an enrolment key goes on: each key is revoked by itself."""
+        """Refuse a key from now on. Agents' own keys from an enrolment key stay valid: each is revoked by itself."""
         await service.revoke(body.domainId, body.keyId)
         return Done(message="API key revoked")
 
@@ -66,12 +66,12 @@ def _declare_for_admins(keys: Operations, service: Keys, configure: Configure, c
 def _declare_for_agents(keys: Operations, service: Keys, clock: Clock) -> None:
     @keys.post("/api/v1/agent/exchangeKey", roles=ENROLMENTS)
     async def exchange_key(body: ExchangeKey, caller: Caller) -> KeyKept:
-        """With an enrolment key as token: make the key whose SHA-256 is sent the agent's own. Again is no harm."""
+        """With an enrolment key as token: register the agent's own key by its SHA-256. A repetition is a success."""
         return _kept(await service.exchange(caller, body.keyHash, body.instanceId), clock())
 
     @keys.post("/api/v1/agent/renewKey", roles=AGENTS | DIRECTORY_AGENTS)
     async def renew_key(body: RenewKey, caller: Caller) -> KeyKept:
-        """With the agent's own key as token: the SHA-256 of its next, which takes its place when it is first used."""
+        """With the agent's own key as token: register the next one by its SHA-256. The first use replaces the key."""
         return _kept(await service.renew(caller, body.keyHash), clock())
 
 

@@ -21,7 +21,7 @@ _ALL = "select id from api_keys where domain_id = :d"
 
 
 def add(tx: Tx, new: NewKey, kind: Kind, *, hashed: str, at: int, until: int, successor_of: int | None = None) -> int:
-    """Keep a key's hash; the key's id, or 0 where the hash is known already."""
+    """Insert a key's hash; return the key's id, or 0 if the hash exists."""
     key_id = tx.value(
         int,
         "insert into api_keys (domain_id, instance_id, kind, agent, name, hash, uses, successor_of, created_at, "
@@ -45,29 +45,29 @@ def add(tx: Tx, new: NewKey, kind: Kind, *, hashed: str, at: int, until: int, su
 
 
 def by_hash(tx: Tx, hashed: str) -> KeyRecord | None:
-    """The key that has this hash, whatever its state."""
+    """Return the key with this hash, in any state."""
     return tx.one(KeyRecord, f"{_SELECT} where k.hash = :hash", hash=hashed)
 
 
 def by_id(tx: Tx, key_id: int) -> KeyRecord | None:
-    """A key, whatever its state."""
+    """Return a key, in any state."""
     return tx.one(KeyRecord, f"{_SELECT} where k.id = :id", id=key_id)
 
 
 def page(tx: Tx, stretch: Stretch) -> tuple[list[KeyRecord], int]:
-    """One page of a domain's keys, ordered by id, and how many there are."""
+    """Return one page of a domain's keys, ordered by id, and their number."""
     select = f"select * from ({_SELECT}) as keys"
     return page_of(tx, KeyRecord, select, _ALL, stretch, counter=COUNTER, d=stretch.domain_id)
 
 
 def active_of_instance(tx: Tx, instance_id: int, at: int) -> list[KeyRecord]:
-    """The keys by which the agent of an instance may speak."""
+    """Return the active keys of an instance's agent."""
     sql = f"{_SELECT} where k.instance_id = :id and k.kind = 'own' and k.revoked_at is null and k.expires_at > :at"
     return tx.all(KeyRecord, sql, id=instance_id, at=at)
 
 
 def spend(tx: Tx, key_id: int, machine: str) -> bool:
-    """Use an enrolment key for a machine, which it may have been used for before. False: it has no use left."""
+    """Use an enrolment key for a machine; a second use for the same machine is free. False: no use is left."""
     sql = "insert into api_key_machines (key_id, machine) values (:id, :machine) on conflict do nothing"
     if not tx.execute(sql, id=key_id, machine=machine):
         return True
@@ -76,13 +76,13 @@ def spend(tx: Tx, key_id: int, machine: str) -> bool:
 
 
 def spent_on(tx: Tx, key_id: int, machine: str) -> bool:
-    """Whether an enrolment key was used for a machine."""
+    """Return whether an enrolment key was used for a machine."""
     sql = "select 1 from api_key_machines where key_id = :id and machine = :machine"
     return tx.value(int, sql, id=key_id, machine=machine) is not None
 
 
 def revoke(tx: Tx, key_id: int, at: int) -> bool:
-    """Revoke a key once; whether it was not yet."""
+    """Revoke a key; return whether it was active."""
     sql = "update api_keys set revoked_at = :at where id = :id and revoked_at is null"
     changed = tx.execute(sql, id=key_id, at=at) > 0
     _drop_elsewhere(tx)
@@ -90,12 +90,12 @@ def revoke(tx: Tx, key_id: int, at: int) -> bool:
 
 
 def revoke_enrolments(tx: Tx, at: int) -> int:
-    """Revoke every enrolment key that is not revoked yet; how many."""
+    """Revoke every enrolment key that is not revoked yet; return their number."""
     return tx.execute("update api_keys set revoked_at = :at where kind = 'enrolment' and revoked_at is null", at=at)
 
 
 def seen(tx: Tx, record: KeyRecord, at: int) -> None:
-    """A key was used; the one that it is the successor of ends. A revoked one stays, to be seen."""
+    """Note the use of a key, and delete the key that it succeeds; a revoked one stays in lists."""
     tx.execute("update api_keys set seen_at = :at, successor_of = null where id = :id", id=record.id, at=at)
     former = None if record.successor_of is None else by_id(tx, record.successor_of)
     if former is not None and former.revoked_at is None:
@@ -103,7 +103,7 @@ def seen(tx: Tx, record: KeyRecord, at: int) -> None:
 
 
 def chain(tx: Tx, key_id: int) -> list[KeyRecord]:
-    """The keys that are to take this one's place, and theirs."""
+    """Return all successors of a key, and theirs."""
     found = list[KeyRecord]()
     waiting = successors(tx, key_id)
     while waiting:
@@ -113,12 +113,12 @@ def chain(tx: Tx, key_id: int) -> list[KeyRecord]:
 
 
 def successors(tx: Tx, key_id: int) -> list[KeyRecord]:
-    """Keys that are to take this one's place."""
+    """Return the direct successors of a key."""
     return tx.all(KeyRecord, f"{_SELECT} where k.successor_of = :id", id=key_id)
 
 
 def delete(tx: Tx, domain_id: int, key_ids: Sequence[int]) -> None:
-    """Remove keys of a domain; some may be gone."""
+    """Delete keys of a domain that still exist."""
     gone = 0
     for key_id in key_ids:
         gone += tx.execute("delete from api_keys where id = :id", id=key_id)
@@ -128,7 +128,7 @@ def delete(tx: Tx, domain_id: int, key_ids: Sequence[int]) -> None:
 
 
 def sweep(tx: Tx, domain_id: int, before: int) -> None:
-    """Remove some of the keys that have ended before a time, or some of the machines that enrolled with these."""
+    """Delete some keys that ended before a time, or some of the machines that enrolled with them."""
     sql = (
         "select id from api_keys where domain_id = :d and (expires_at < :before or revoked_at < :before) "
         "order by id limit :limit"
@@ -138,7 +138,7 @@ def sweep(tx: Tx, domain_id: int, before: int) -> None:
 
 
 def _remove(tx: Tx, domain_id: int, key_ids: Sequence[int]) -> int:
-    """Delete up to SLICE machines that enrolled with these keys, and the keys that have none; how many of both."""
+    """Delete up to SLICE machines that enrolled with these keys, and keys without machines; return their number."""
     ids, some = json.dumps(list(key_ids)), "in (select value from json_each(:ids))"
     machines = delete_slice(tx, "api_key_machines", "key_id, machine", f"key_id {some}", ids=ids)
     idle = f"id {some} and not exists (select 1 from api_key_machines m where m.key_id = api_keys.id)"
@@ -148,7 +148,7 @@ def _remove(tx: Tx, domain_id: int, key_ids: Sequence[int]) -> int:
 
 
 def forget_instance(tx: Tx, instance_id: int) -> int:
-    """Delete the keys that speak for an instance that is to be deleted, some at a time; how many rows."""
+    """Delete some keys of an instance before its deletion; return the number of rows."""
     keys = tx.all(
         KeyRecord, f"{_SELECT} where k.instance_id = :id order by k.id limit :limit", id=instance_id, limit=_SWEEP
     )
@@ -156,5 +156,5 @@ def forget_instance(tx: Tx, instance_id: int) -> int:
 
 
 def _drop_elsewhere(tx: Tx) -> None:
-    """Other nodes drop what they remember when they see the new config_version."""
+    """Make other nodes empty their caches, by a new config_version."""
     tx.execute("update config_version set version = version + 1")

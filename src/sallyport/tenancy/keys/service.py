@@ -1,4 +1,4 @@
-"""API keys: made, exchanged, renewed, revoked, and looked up for each request of an agent."""
+"""The rules of API keys: creation, exchange, renewal, revocation, and the look-up for each request of an agent."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -28,7 +28,7 @@ from sallyport.web.scope import Caller, Role
 MAX_KEYS = 50_000
 """Keys of one domain."""
 SEEN_US = 3600 * SECOND
-"""How exact the time of a key's last use is: a write for each request would be too much."""
+"""Resolution of the last use of a key, which saves a write for each request."""
 _LAST_TIME = 253_402_300_799 * SECOND  # the end of the year 9999
 _NO_INSTANCE = "instance not found"
 _OWN_ROLES = {Agent.ENDPOINT: Role.AGENT, Agent.DIRECTORY: Role.DIRECTORY}
@@ -47,7 +47,7 @@ class Keys:
         self._known = RecordCache(store, repo.by_hash)
         self._guesses = Guesses()
 
-    # --- whom a key speaks for --------------------------------------------------------------------------------
+    # --- authentication ---------------------------------------------------------------------------------------
 
     async def authenticate(self, token: str, source: str = "") -> Caller:
         """Return the caller of a key. Unauthenticated: unknown, expired or revoked; TooMany: unknown, and its source
@@ -78,7 +78,7 @@ class Keys:
             self.forget()
 
     def forget(self) -> None:
-        """Drop all that is remembered: after a revocation, a restore, or another process's change."""
+        """Empty the cache: after a revocation, a restore, or another process's change."""
         self._known.forget()
 
     # --- what admins do ---------------------------------------------------------------------------------------
@@ -111,10 +111,10 @@ class Keys:
         return await self._store.read(lambda tx: repo.page(tx, stretch))
 
     async def revoke(self, domain_id: int, key_id: int) -> KeyRecord:
-        """Revoke a key; it is refused from the moment this returns. Again changes nothing. NotFound.
+        """Revoke a key; it is refused from the moment this returns. A repetition changes nothing. NotFound.
 
-        Its successors, which somebody may have had made who has the key, are revoked with it. Keys that agents got by
-        an enrolment key go on: each is revoked by itself.
+        Its successors, which a thief of the key may have made, are revoked with it. Agents' own keys from an enrolment
+        key stay valid: each is revoked by itself.
         """
         at = self._clock()
 
