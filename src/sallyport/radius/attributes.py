@@ -91,8 +91,8 @@ def push_vendor_attribute(vendor: int, kind: int, value: bytes) -> bytes:
 
 
 def combine(found: bytes, chosen: bytes) -> bytes:
-    """Attributes in octets of which the chosen stand in the place of all that were found under their type, or under
-    their (vendor, type)."""
+    """Return attributes in octets with the chosen values in place of all former ones of the same type, or of the same
+    (vendor, type)."""
     taken = {_key(kind, value) for kind, value in pull_attributes(chosen)}
     kept = (pair for pair in pull_attributes(found) if _key(*pair) not in taken)
     return b"".join(push_attribute(kind, value) for kind, value in kept) + chosen

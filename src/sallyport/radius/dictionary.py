@@ -6,8 +6,8 @@ one dictionary, loaded once, from the files of the package and from directories 
 - pyrad parses the files; `values` turns octets into text and back by the type that they give.
 - $INCLUDE is followed here, so that every error and every note carries the file and the line it is about, and so that
   a file is read once however often it is named.
-- What comes from the network is never refused: octets that do not fit their type are shown as `0x...`. What a person
-  wrote is refused with the attribute's name.
+- Octets from the network are never refused: those that do not fit their type are shown as `0x...`. A text of an admin
+  that does not fit is refused with the attribute's name.
 - Values that are passwords, keys or made from them are shown as `***`: no secret reaches a log.
 - Where a number has several names, all are understood and the last one defined is shown, as FreeRADIUS does.
 """
@@ -89,9 +89,9 @@ class Dictionary:
         return f"Attr-26.{vendor}.{number}" if vendor else f"Attr-{number}"
 
     def decode(self, vendor: int, number: int, octets: bytes) -> str:
-        """A value as text for a log or JSON: one line, printable, without its tag, `***` for a secret.
+        """Return a value as text for a log or JSON: one line, printable, without its tag, `***` for a secret.
 
-        octets: any, as received. Never raises: what does not fit the type, and what has no name, is `0x...`.
+        octets: any, as received. Never raises: a value without a name or of another form than its type is `0x...`.
         """
         return self.show(vendor, number, octets)[1]
 
@@ -143,8 +143,8 @@ def packaged() -> Path:
 def load(*directories: Path) -> Dictionary:
     """The dictionaries of the package, then each file `dictionary*` of the directories, in the order of their names.
 
-    A file may name vendors, add values to attributes and define attributes anew. What pyrad cannot represent is
-    skipped and told in `notes`. Raises DictionaryError with file and line: a file that cannot be read or parsed.
+    A file may name vendors, add values to attributes and redefine attributes. Entries that pyrad cannot represent are
+    skipped and listed in `notes`. Raises DictionaryError with file and line: a file that cannot be read or parsed.
     """
     loader = _Loader()
     loader.read(packaged() / "dictionary")
@@ -256,7 +256,7 @@ class _Loader:
             raise DictionaryError(line.says(f"cannot read {path}: {error.strerror}")) from error
 
     def _checked(self, line: _Line) -> str:
-        """The line for pyrad, after what pyrad would pass over or stumble on; empty for what is skipped."""
+        """Return the line for pyrad without the parts that pyrad does not take; empty if the line is skipped."""
         keyword = line.words[0].upper()
         if keyword == "BEGIN-TLV":
             self._tlvs += 1
@@ -325,7 +325,7 @@ def _line(path: Path, number: int, octets: bytes) -> _Line:
 
 def _beyond_an_octet(number: str) -> bool:
     """Whether a number, or a part of `TLV.PART`, is none of 0..255; FreeRADIUS keeps its internal attributes there."""
-    with suppress(ValueError):  # a malformed number is told by pyrad
+    with suppress(ValueError):  # pyrad reports a malformed number
         return not all(0 <= int(part, 0) <= 255 for part in number.split("."))
     return False
 

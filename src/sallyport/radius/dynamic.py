@@ -1,8 +1,8 @@
-"""Dynamic authorization (RFC 5176): what is asked of a NAS about a session that it has, and what it answers.
+"""Dynamic authorization (RFC 5176): requests to a NAS about one of its sessions, and the answers.
 
-The Request Authenticator is made as that of accounting is. A Message-Authenticator is made before it, over zeros in its
-place (section 3.4). What identifies the session, and the NAS, are attributes like any others; a NAS refuses those that
-it does not know (Error-Cause 401) and a session that does not have all of them (503), so that few are better than many.
+The Request Authenticator is that of accounting. The Message-Authenticator is computed before it, over zeros (section
+3.4). Attributes identify the session and the NAS. A NAS refuses unknown attributes (Error-Cause 401) and a session that
+does not match all of them (503), so few attributes are better than many.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ ROOM: Final = MAX_LENGTH - MIN_LENGTH - 18 - 6
 
 
 class Kind(IntEnum):
-    """What is asked, by its code; its ACK is one more, its NAK two (RFC 5176 section 2.3)."""
+    """The kind of a request, by its code; its ACK is one more, its NAK two more (RFC 5176 section 2.3)."""
 
     DISCONNECT = 40
     CHANGE = 43

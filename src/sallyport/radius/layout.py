@@ -128,7 +128,7 @@ def _signature(attributes: list[tuple[int, int, int]]) -> int:
 
 
 class Layouts:
-    """Those of late; what is remembered changes no answer."""
+    """Return the recent layouts; they change no answer."""
 
     def __init__(self) -> None:
         self._known: dict[int, list[Layout]] = {}  # by length of the packet

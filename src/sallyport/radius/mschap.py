@@ -1,6 +1,6 @@
 """MS-CHAP and MS-CHAPv2: what a request offers, and whether a password made it (RFC 2433, 2759, 2548 section 2).
 
-A response is made from the NT hash of the password, so whoever checks it needs the password, its NT hash, or a domain
+A response is made from the NT hash of the password, so a check needs the password, its NT hash, or a domain
 controller. `recognise` reads an attempt out of a request; `NtKey` checks it; `mschap_reply` makes the answer, for which
 the hash of the NT hash is enough: the NT_KEY that winbind's ntlm_auth gives. The LAN Manager response, made from two
 halves of the password in capitals, is not supported: an attempt that offers nothing else is Unusable.
@@ -146,7 +146,7 @@ class PasswordChange:
 
 @dataclass(frozen=True, slots=True)
 class Unusable:
-    """MS-CHAP that nobody can check. reason: for an event or a log, without anything of the response."""
+    """MS-CHAP that cannot be checked. reason: for an event or a log, without a part of the response."""
 
     reason: str
 

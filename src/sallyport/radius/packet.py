@@ -1,7 +1,7 @@
-"""Packets: what a client sent, checked and opened; what it gets, signed (RFC 2865, 2866, 2869, 5080, 5997).
+"""Packets: requests are checked and opened, replies are signed (RFC 2865, 2866, 2869, 5080, 5997).
 
-`decode` takes out the first value of each type, and checks the packet's proof. Repeated and vendor attributes are
-looked up in the octets when somebody asks: only new devices and proxied requests need them. This is the hottest code of
+`decode` takes the first value of each type, and checks the packet's proof. Repeated and vendor attributes are looked up
+in the octets on demand: only new devices and proxied requests need them. This is the hottest code of
 the service, hence `layout`, and the class without dataclass machinery.
 """
 

@@ -49,7 +49,7 @@ def hide_password(password: bytes, secret: SharedSecret, authenticator: bytes) -
 def reveal_blocks(hidden: bytes, secret: SharedSecret, seed: bytes) -> bytes:
     """Blocks of 16 octets in clear: each was XORed with MD5(secret + the hidden block before it).
 
-    seed: what stands in for the block before the first: the authenticator (RFC 2865 section 5.2), or the authenticator
+    seed: the input before the first block: the authenticator (RFC 2865 section 5.2), or the authenticator
     and a salt (RFC 2868 section 3.5).
     """
     clear, last = b"", seed

@@ -33,7 +33,7 @@ RFC_5080: Final = Timers()
 
 
 def _jitter() -> float:
-    """RAND, so that those who ask do not ask in step."""
+    """RAND: keeps clients from retransmitting at the same time."""
     return _random.uniform(-0.1, 0.1)
 
 
@@ -55,7 +55,7 @@ class Retransmission:
         return now >= self._ends_at or (now >= self.next_at and self.sent >= self._timers.count)
 
     def is_due(self, now: float) -> bool:
-        """Whether it is to be sent, for the first time or again."""
+        """Return whether the request must be sent, for the first time or again."""
         return now >= self.next_at and not self.is_over(now)
 
     def note_sent(self, now: float) -> None:

@@ -60,7 +60,7 @@ class Hiding:
     def reveal(self, value: bytes) -> bytes:
         """The counterpart of `hide`: the key or password in a value without tag.
 
-        A salt without its high bit is read as well: it harms nobody here. Raises PacketError where the value is not a
+        A salt without its high bit is read as well. Raises PacketError where the value is not a
         salt and blocks of 16 octets, or the length inside runs past them, as it mostly does under a wrong secret.
         """
         if len(value) < 18 or len(value) % 16 != 2:
@@ -85,11 +85,11 @@ def hidden_places(attributes: Iterable[Attribute]) -> Mapping[tuple[int, int], i
 
 
 def rehide(attributes: bytes, received: Hiding, sent: Hiding, places: Mapping[tuple[int, int], int] = HIDDEN) -> bytes:
-    """The attributes of a reply, the hidden ones opened and hidden anew; all others as they came, in order.
+    """Return the attributes of a reply with the hidden ones hidden again, and all others unchanged, in order.
 
     attributes: the octets after the header of the upstream's reply, which was proved to be authentic. received: the
     upstream's secret and the authenticator of our request to it. sent: the NAS's secret and its request's
-    authenticator. places: (vendor, type) of what is hidden, see `hidden_places`. The result is never longer.
+    authenticator. places: (vendor, type) of hidden attributes, see `hidden_places`. The result is never longer.
     Raises PacketError where an attribute is malformed or a hidden value does not open.
     """
     return b"".join(
@@ -113,7 +113,7 @@ def _rehide_attribute(
 
 
 def _rehide_value(how: int | None, value: bytes, received: Hiding, sent: Hiding) -> bytes:
-    """A value hidden anew. Its length tells whether a tag stands before the salt: 3 + 16n octets instead of 2 + 16n."""
+    """Hide a value again. Its length shows whether a tag precedes the salt: 3 + 16n octets instead of 2 + 16n."""
     if how == AS_PASSWORD:
         if not value or len(value) % 16:
             raise PacketError(f"a hidden value of {len(value)} octets")
@@ -126,10 +126,10 @@ def _rehide_value(how: int | None, value: bytes, received: Hiding, sent: Hiding)
 
 
 def without_hidden(attributes: bytes, places: Mapping[tuple[int, int], int] = HIDDEN) -> bytes:
-    """Attributes in octets without those that are hidden: they are of one answer, and no other can carry them.
+    """Return attributes in octets without the hidden ones, which belong to one answer only.
 
-    places: (vendor, type) of what is hidden, see `hidden_places`. A Vendor-Specific goes as a whole, whichever of its
-    pairs is hidden. Raises PacketError where an attribute is malformed.
+    places: (vendor, type) of hidden attributes, see `hidden_places`. A Vendor-Specific with a hidden pair is left out
+    as a whole. Raises PacketError where an attribute is malformed.
     """
     return b"".join(
         push_attribute(kind, value)

@@ -75,7 +75,7 @@ class Attribute:
 
     @property
     def room(self) -> int:
-        """The most octets that `encode` gives: what is left of 255 when headers, salt and padding are taken off."""
+        """Return the most octets that `encode` gives: 255 without headers, salt and padding."""
         if self.encrypt == 1:
             return 128
         if self.encrypt == 2:
@@ -105,7 +105,7 @@ def split_tag(attribute: Attribute, octets: bytes) -> tuple[int, bytes]:
 
 
 def join_tag(attribute: Attribute, tag: int, value: bytes) -> bytes:
-    """Put a tag in. Text goes without a tag 0, except where it has to be told from one (RFC 2868 section 3.3)."""
+    """Add a tag. Text has no tag 0 unless its first octet could be read as one (RFC 2868 section 3.3)."""
     if not attribute.has_tag:
         return value
     if attribute.type is DataType.INTEGER:
@@ -120,7 +120,7 @@ def as_hex(octets: bytes) -> str:
 
 
 def as_text(attribute: Attribute, octets: bytes) -> str:
-    """A value without its tag as text. Raises one of MISFITS when it is none of its type."""
+    """Return a value without its tag as text. Raises one of MISFITS if it does not fit its type."""
     kind = attribute.type
     if kind in _OPAQUE:
         return as_hex(octets)
@@ -174,7 +174,7 @@ def _octets(attribute: Attribute, text: str) -> bytes:
 
 
 def _number(attribute: Attribute, text: str) -> int:
-    """The number that a numeral, a value's name or, for a date, an ISO 8601 time with its zone stands for."""
+    """Return the number of a numeral, a value's name or, for a date, an ISO 8601 time with its zone."""
     if _NUMERAL.fullmatch(text):
         return int(text, 16 if "x" in text.lower() else 10)
     number = attribute.value_number(text)

@@ -44,13 +44,13 @@ MAX_NAME: Final = 253
 
 
 class Conversation:
-    """What goes on with one client. offers: the methods. now: seconds of a monotonic clock, when it begins."""
+    """The conversation with one client. offers: the methods. now: its begin, in seconds of a monotonic clock."""
 
     def __init__(self, offers: Offers, *, now: float) -> None:
         self._offers = offers
         self._now = now
         self._left: list[Offer] = list(offers.methods)
-        self._method: Method | None = None  # while it goes on: TLS has much in memory
+        self._method: Method | None = None  # until the end: TLS takes much memory
         self._name = ""
         self.kind = 0
         """The Type of the method that was begun last."""
@@ -182,7 +182,7 @@ class Conversation:
 
 
 def failed(inner: Outcome) -> Failed:
-    """What a conversation inside a tunnel that has not succeeded comes to outside."""
+    """Return the outcome of a tunnel whose inner conversation has not succeeded."""
     if isinstance(inner, Done) and inner.failure is not None:
         return Failed(inner.reason, inner.failure)
     return Failed("a response inside the tunnel that nothing waits for")

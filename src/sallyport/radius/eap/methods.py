@@ -1,7 +1,7 @@
-"""Which methods a conversation offers: those of an order that somebody can check, and why not the others.
+"""The methods that a conversation offers, and why it does not offer the others.
 
-What can be checked is told as the kinds of questions that the domain's first factor answers: one that has passwords in
-memory answers all, a directory only `Password`.
+A method is offered if the domain's first factor answers its kind of question: a first factor with passwords in memory
+answers all kinds, a directory only `Password`.
 """
 
 from collections.abc import Callable, Mapping
@@ -41,10 +41,10 @@ _MAKERS: Final[Mapping[int, Callable[[bytes], Method]]] = {MD5: Md5, MSCHAPV2: M
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What methods there can be. server: None: there is no certificate. checkable: the kinds of questions that somebody
-    answers. order: of the methods, see `ORDER`. fragment_size: the most octets of an EAP packet; 0: as configured.
-    scope: whose users they are: sessions are not resumed in another one. owner: the tenant whose share of the table of
-    sessions they take. Terms can be looked up by, as a key."""
+    """The conditions of an offer, usable as a key. server: None if there is no certificate. checkable: the kinds of
+    questions that the first factor answers. order: of the methods, see `ORDER`. fragment_size: the most octets of an
+    EAP packet; 0: as configured. scope: of the users: a session is resumed in its own scope only. owner: the tenant
+    whose share of the session table is used."""
 
     server: TlsServer | None
     checkable: frozenset[type[Question]]

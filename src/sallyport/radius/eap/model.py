@@ -1,6 +1,6 @@
-"""What goes between a method, the conversation that it is part of, and the caller that knows the users.
+"""The values that methods, their conversation and its caller exchange.
 
-`user` is a name in octets, as the client sent it: whose it is, is for the caller to say.
+`user` is a name in octets, as the client sent it. Only the caller knows the users.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,8 +18,8 @@ from sallyport.radius.mschap_reply import ErrorCode
 
 @dataclass(frozen=True, slots=True)
 class Password:
-    """Whether it is the user's password. step: how many prompts the user has answered before; from 1 on, what was
-    typed answers the prompt of the verdict before. prompts: whether a verdict can ask for more."""
+    """The question whether this is the user's password. step: the number of earlier prompts; from 1 on, the text
+    answers the prompt of the verdict before. prompts: whether a verdict can ask for more."""
 
     user: bytes
     password: bytes
@@ -62,9 +62,9 @@ class Certificate:
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """Whether a user may go on who logged in within the last hours, in the session that is resumed; who may not logs in
-    anew. The client has only said hello: it has not shown yet that the session is its own. stamp: of the verdict
-    then."""
+    """The question whether a user who logged in within the last hours may resume the session; otherwise a full login
+    follows. The client has sent its hello and has not yet proved that the session is its own. stamp: of the verdict
+    of that login."""
 
     user: bytes
     stamp: str = ""
@@ -97,14 +97,14 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Next:
-    """Another request. data: its Type-Data; inside TLS what is sent in clear, which may be nothing."""
+    """Another request. data: its Type-Data; inside TLS the clear octets, which may be empty."""
 
     data: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Nothing goes on until the question is answered."""
+    """A question: the conversation waits for its verdict."""
 
     question: Question
 
@@ -122,7 +122,7 @@ class Passed:
 
 
 class Failure(Enum):
-    """What kind of end a failed conversation has come to."""
+    """The kinds of failure of a conversation."""
 
     REFUSED = "refused"  # the verdict was so
     NOT_OFFERED = "not offered"  # the client wants a method that cannot be had
@@ -133,7 +133,7 @@ class Failure(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The user is not let in. reason: for people."""
+    """The method failed. reason: for people."""
 
     reason: str
     failure: Failure = Failure.BROKEN
@@ -216,7 +216,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Offers:
-    """What can be had, in order; left_out: why each other method cannot."""
+    """The offered methods, in order. left_out: the reason for each other method."""
 
     methods: Sequence[Offer]
     left_out: Mapping[int, str] = field(default_factory=dict)

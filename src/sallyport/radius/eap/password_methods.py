@@ -142,7 +142,7 @@ class Gtc:
         return Next(PROMPT.encode())
 
     def respond(self, packet: Packet) -> Step:
-        """What was typed."""
+        """Take the typed text."""
         if len(packet.data) > MAX_TYPED:
             raise PacketError(f"an EAP-GTC response of {len(packet.data)} octets")
         return Check(Password(self._user, packet.data, self._step, prompts=self._step < MAX_STEPS))

@@ -1,4 +1,4 @@
-"""What goes on inside PEAP version 0 (MS-PEAP): EAP without its headers, then Result TLVs of both sides.
+"""The protocol inside PEAP version 0 (MS-PEAP): EAP without its headers, then Result TLVs of both sides.
 
 Windows and wpa_supplicant leave code, identifier and length off inside; only the Extensions packets, which carry the
 TLVs, have them. Cryptobinding is neither sent nor asked for.

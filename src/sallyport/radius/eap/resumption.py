@@ -1,8 +1,8 @@
-"""Whose a TLS session is: what lets a user go on without a password (RFC 9190 section 2.1.2, RFC 9427 section 4).
+"""The users of TLS sessions, which are resumed without a password (RFC 9190 section 2.1.2, RFC 9427 section 4).
 
-TLS itself only tells that a session is known. The name of who logged in with it is kept here, under a digest of the
-session's secret, until it is too old. A session that is not here is no proof of anybody: its client gets a new one, and
-its user logs in anew. Going on in a session does not make it younger.
+TLS only knows that a session exists. This table has the name of its user, under a digest of the session's secret, until
+the session is too old. An unknown session proves no user: its client gets a new session with a full login. A resumption
+does not extend the lifetime.
 """
 
 import math
@@ -18,7 +18,7 @@ MOST: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who logged in with a session, and until when that holds: seconds of a monotonic clock. stamp: of the verdict."""
+    """The user of a session, and its expiry in seconds of a monotonic clock. stamp: of the verdict."""
 
     user: bytes
     until: float
@@ -26,8 +26,8 @@ class Holder:
 
 
 def digest(secret: bytes, scope: str) -> bytes:
-    """What a session is kept under. secret: its master secret, or its pre-shared key in TLS 1.3. scope: where its user
-    is who the name says; elsewhere the session is nobody's."""
+    """Return the key of a session. secret: its master secret, or its pre-shared key in TLS 1.3. scope: in which the
+    name of its user is valid; in another scope the session is unknown."""
     return sha256(scope.encode() + b"\0" + secret).digest()
 
 
@@ -43,7 +43,7 @@ class Resumptions:
         return len(self._holders)
 
     def holder(self, user: bytes, stamp: str = "", *, most_s: float = math.inf, now: float) -> Holder:
-        """Somebody who has just logged in, with what is good for so long at most."""
+        """Return the holder after a login. most_s: the longest lifetime."""
         return Holder(user, now + min(self._lifetime_s, most_s), stamp)
 
     def keep(self, sessions: Iterable[bytes], holder: Holder, owner: int) -> None:
@@ -54,7 +54,7 @@ class Resumptions:
             self._holders.put(each, holder, owner)
 
     def find(self, session: bytes, *, now: float) -> Holder | None:
-        """Who logged in with a session; None: it is unknown or too old."""
+        """Return the holder of a session; None if it is unknown or expired."""
         holder = self._holders.get(session)
         return holder if holder is not None and holder.until > now else None
 

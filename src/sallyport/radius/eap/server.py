@@ -1,4 +1,4 @@
-"""The server's side of TLS: its certificate, whom it believes, and who may resume."""
+"""The server's side of TLS: its certificate, its authorities, and the sessions that can be resumed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

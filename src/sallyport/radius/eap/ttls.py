@@ -1,4 +1,4 @@
-"""What goes on inside TTLS (RFC 5281 section 11): PAP, CHAP, MS-CHAPv2 or EAP, in attributes
+"""The protocol inside TTLS (RFC 5281 section 11): PAP, CHAP, MS-CHAPv2 or EAP, in attributes
 of Diameter (section 10); the client begins."""
 
 from collections.abc import Collection, Iterator
@@ -46,7 +46,7 @@ MOST: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Avp:
-    """One attribute. vendor: 0 for those of RADIUS. mandatory: who does not know it must refuse."""
+    """One attribute. vendor: 0 for those of RADIUS. mandatory: a receiver that does not know it must refuse."""
 
     vendor: int
     code: int
@@ -91,7 +91,7 @@ _Values = dict[tuple[int, int], bytes]
 
 
 class TtlsPhase:
-    """The inside of TTLS. offers: the methods of an inner EAP. checkable: the kinds of questions that somebody answers.
+    """The inside of TTLS. offers: the methods of an inner EAP. checkable: the kinds of questions that are answered.
     now: seconds, when the conversation began."""
 
     def __init__(self, tunnel: Tunnel, offers: Offers, checkable: Collection[type[Question]], *, now: float) -> None:
@@ -176,7 +176,7 @@ class TtlsPhase:
         return self._ask("mschapv2", MsChap(user, attempt, user))
 
     def _challenge(self) -> bytes:
-        """The challenge that nobody sends, 16 octets, and the identifier, one (RFC 5281 section 11.1)."""
+        """Return the implicit challenge, 16 octets, and the identifier, one (RFC 5281 section 11.1)."""
         return self._tunnel.export(_CHALLENGE, 17)
 
     def _ask(self, inner: str, question: Question) -> Step:

@@ -47,11 +47,11 @@ _WHY_UNVERIFIED: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Contexts:
-    """What the connections of one method are made from; all but `plain` speak all versions of TLS.
+    """The TLS contexts of one method; all but `plain` speak all versions of TLS.
 
-    plain: speaks no TLS 1.3, and calls nobody in a handshake, which takes a quarter of one that resumes. watched: calls
-    `watch_state`. forgetful: knows no session. Where clients are verified, each calls `watch_certificate`. The calls
-    are set here once, since each connection that has calls of its own makes them anew.
+    plain: without TLS 1.3 and without callbacks, which take a quarter of a handshake that resumes. watched: calls
+    `watch_state`. forgetful: knows no session. If clients are verified, each calls `watch_certificate`. Callbacks are
+    set once for a context: setting them for each connection costs more.
     """
 
     plain: SSL.Context
@@ -179,7 +179,7 @@ class Tunnel:
         return f"TLS: {reasons[-1] if reasons else type(error).__name__}"
 
     def take(self) -> bytes:
-        """What is to be sent to the client; empty: nothing."""
+        """Return the octets for the client; empty if there are none."""
         octets = b""
         try:  # a context manager costs half a microsecond, in every round
             while len(octets) % _READ == 0:
@@ -212,7 +212,7 @@ class Tunnel:
 
     @property
     def resumed(self) -> bytes | None:
-        """The session that the client goes on with, by its digest, as far as it is known by now; None: a new one."""
+        """Return the digest of the resumed session, as far as it is known; None for a new one."""
         return self._watch.resumed
 
     @property

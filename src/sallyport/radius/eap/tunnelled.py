@@ -1,9 +1,8 @@
-"""What TLS, TTLS and PEAP share: the handshake in fragments, then what the phase inside says, then keys and the end.
+"""The common part of TLS, TTLS and PEAP: the handshake in fragments, then the inner phase, then keys and the end.
 
-A client that goes on with a session is asked about before the handshake answers its hello. Where its user may not go
-on, or nobody knows whose the session is, the handshake becomes a full one, as if the session were not there: its client
-notices nothing but that its user logs in anew. Most clients take a handshake that resumes as the end of the login, and
-could be refused only.
+If a client resumes a session, the caller is asked about its user before the handshake answers the hello. If the user is
+refused, or the session is unknown, the handshake becomes a full one, and the client logs in again. Most clients take a
+resumed handshake as the end of the login: a refusal after it could not lead to a full login.
 """
 
 from typing import Final, Protocol
@@ -21,8 +20,8 @@ _MSK_OCTETS: Final = 64
 
 
 class Phase(Protocol):
-    """What goes on inside the tunnel. Its `Next` holds what is said inside, and nothing where it only waits; its
-    `Passed` needs no keys. Each call may raise PacketError."""
+    """The protocol inside the tunnel. Its `Next` has the inner octets, none if it only waits; its `Passed` needs no
+    keys. Each call may raise PacketError."""
 
     @property
     def inner(self) -> str:
@@ -32,7 +31,7 @@ class Phase(Protocol):
         """The tunnel stands; nothing was said in it. holder: who logged in before, in the session that is resumed."""
 
     def respond(self, clear: bytes) -> Step:
-        """What the client says inside; empty: it has acknowledged what was said."""
+        """Take the client's inner octets; empty: an acknowledgement."""
 
     def answer(self, verdict: Verdict) -> Step:
         """Go on with the answer to its question."""
@@ -105,7 +104,7 @@ class Tunnelled:
             return self._recognize(tunnel.resumed)
         if tunnel.trouble or not tunnel.established:
             return self._shake()
-        if tunnel.resumed != self._session:  # whoever repeats another's hello cannot finish it
+        if tunnel.resumed != self._session:  # a client that repeats another one's hello cannot finish the handshake
             return Failed("the client's second hello goes on with another session than its first", Failure.TLS)
         clear = tunnel.read()
         if stood:
@@ -125,7 +124,7 @@ class Tunnelled:
         return Next(self._framing.send(octets)) if octets else Failed("an empty message in the handshake")
 
     def _recognize(self, session: bytes) -> Step:
-        """The client has said hello, and goes on with a session."""
+        """Ask about the user of the session that the client resumes."""
         self._holder = holder = self._resumptions.find(session, now=self._now)
         self._session = None if holder is None else session
         if holder is None:
