@@ -1,6 +1,8 @@
 """What happens around every operation: the order of the checks, the body's limits, paths and answers."""
 
+import json
 import time
+from dataclasses import replace
 from typing import Annotated
 
 import httpx
@@ -8,10 +10,12 @@ import pytest
 import trio
 from pydantic import AfterValidator
 
+from sallyport.base.actor import Actor
+from sallyport.base.errors import Refused
 from sallyport.base.fair import LONG_S
 from sallyport.web.app import create_app
-from sallyport.web.operation import BODY_LIMIT, KEYED_LIMIT, MOST_CONTAINERS, MOST_ENTRIES, Done, Operations
-from sallyport.web.scope import READERS, Body, Caller, Gate, Id
+from sallyport.web.operation import BODY_LIMIT, KEYED_LIMIT, LARGE, MOST_CONTAINERS, MOST_ENTRIES, Done, Operations
+from sallyport.web.scope import READERS, Body, Caller, Gate, Id, Role
 from tests.passes import PassCounter
 from tests.web.sample import (
     FOREIGN_DOMAIN,
@@ -26,6 +30,7 @@ from tests.web.sample import (
     client_of,
     exchange,
     make_sample,
+    sample_operations,
 )
 
 JSON = {"content-type": "application/json"}
@@ -69,6 +74,44 @@ async def test_checks_come_in_their_order(role: str, body: str, status: int, err
     if error is not None:
         assert answer.json() | {"errors": []} == {"error": error, "code": status, "errors": []}
     assert bool(sample.worked) == (status == 200)
+
+
+LOCAL = Caller(0, 1, 1, tenant_id=7, role=Role.ADMIN, name="root", is_installation=True)
+
+
+async def test_an_operation_runs_for_a_caller_without_a_token() -> None:
+    """Run gives the answer's octets; the caller is the one that it is given, and the trail names a local user."""
+    worked: list[str] = []
+    (listed, *_) = sample_operations(worked, Gate(SampleTokens(), SampleOwners())).all
+    assert listed.run is not None
+    assert await listed.run(json.dumps({**SCOPE, "search": "sw"}).encode(), LOCAL) == (
+        b'{"network_devices":["sw"],"totalCount":1}'
+    )
+    assert worked == ["root 0 10"]
+    assert LOCAL.actor == Actor("command line", "root")
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "message"),
+    [
+        pytest.param(LIST, "{", "invalid JSON", id="JSON"),
+        pytest.param(LIST, {**SCOPE, "pageId": 0}, "invalid pageId", id="field"),
+        pytest.param(LIST, {**SCOPE, "orgId": 2}, "scope mismatch", id="scope"),
+        pytest.param(LIST, {**SCOPE, "domainId": FOREIGN_DOMAIN}, "domain not in tenant", id="domain"),
+        pytest.param(KEYED, {"key": "sp_enrolment"}, "role not allowed", id="role"),
+        pytest.param(LIST, {**SCOPE, "pageId": "x" * LARGE * 2}, "invalid pageId", id="large"),
+    ],
+)
+async def test_a_caller_without_a_token_passes_the_same_checks(path: str, body: object, message: str) -> None:
+    """Body, scope, domain, role: refused with the API's message, and the work does not run."""
+    worked: list[str] = []
+    operations = sample_operations(worked, Gate(SampleTokens(), SampleOwners()))
+    run = next(each.run for each in operations.all if path in each.paths)
+    caller = replace(LOCAL, role=Role.AUDITOR) if path == KEYED else LOCAL
+    assert run is not None
+    with pytest.raises(Refused, match=message):
+        await run(body.encode() if isinstance(body, str) else json.dumps(body).encode(), caller)
+    assert worked == []
 
 
 async def test_the_token_is_checked_before_the_body_is_read() -> None:
