@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from sallyport.directory.entry import Person, Status, Unchanged, Unit, normalized
+from sallyport.directory.dn import normalized
+from sallyport.directory.entry import Person, Status, Unchanged, Unit
 from sallyport.directory.reading import ReadError
 from sallyport.directory.reading.connection import Account
 from sallyport.directory.reading.reader import LdapSource

@@ -1,11 +1,11 @@
-"""What an entry of a directory means, wherever it comes from, and what a reading of a directory tells.
+"""The entries of directories, from any source, and their meaning.
 
     Raw  --understand-->  Person | Group | Unit
 
-One reading is a row of batches; what it says of one entry is one of: what it is now (Person, Group, Unit), that it is
-there and has not changed (Unchanged), that it is gone (Gone), or that it cannot be used (Problem).
+A reading is a sequence of batches. For each entry it gives the present content (Person, Group, Unit), or that it is
+unchanged (Unchanged), was removed (Gone), or cannot be used (Problem).
 
-What is understood: RFC 4519, RFC 2307 and its successors, and Active Directory (MS-ADTS, MS-ADSC).
+Schemas: RFC 4519, RFC 2307 and its successors, and Active Directory (MS-ADTS, MS-ADSC).
 """
 
 from __future__ import annotations
@@ -20,14 +20,13 @@ from uuid import UUID
 
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import Invalid
-from sallyport.directory.dn import normalized as normalized  # noqa: PLC0414  part of what this module offers
-from sallyport.directory.dn import pairs_of
+from sallyport.directory.dn import normalized, pairs_of
 from sallyport.directory.secret_attributes import holds_secret
 
 _PEOPLE: Final = frozenset(
     {"person", "organizationalperson", "inetorgperson", "user", "account", "posixaccount", "shadowaccount", "inetuser"}
 )
-# They are of the class `person` too in Active Directory, and nobody logs in with them.
+# Active Directory gives these the class `person` too; they are not accounts of people.
 _NO_PEOPLE: Final = frozenset({"computer", "contact", "foreignsecurityprincipal", "inetorgcontact"})
 _GROUPS: Final = frozenset(
     {"group", "groupofnames", "groupofuniquenames", "groupofmembers", "groupofentries", "posixgroup"}
@@ -35,9 +34,9 @@ _GROUPS: Final = frozenset(
 _UNITS: Final = frozenset({"organizationalunit"})
 _NAMES: Final = ("samaccountname", "uid", "userprincipalname", "krbprincipalname", "cn")
 ALIASES: Final = ("samaccountname", "uid", "userprincipalname", "krbprincipalname")
-"""What else somebody may be called, beside the name."""
+"""Attributes of further login names."""
 _MEMBERS: Final = ("member", "uniquemember")
-_UNIQUE_ID: Final = re.compile(r"#'[01]*'B$")  # RFC 4517 section 3.3.21: a name, and what tells it from an older one
+_UNIQUE_ID: Final = re.compile(r"#'[01]*'B$")  # RFC 4517 section 3.3.21: the bit string behind a name
 _NUMBER: Final = re.compile(r"-?[0-9]{1,20}")
 
 # userAccountControl, MS-ADTS section 2.2.16; msDS-User-Account-Control-Computed, section 3.1.1.4.5.17.
@@ -47,14 +46,14 @@ _NO_USER: Final = 0x800 | 0x1000 | 0x2000  # trusts, workstations, domain contro
 _NEVER: Final = (0, 2**63 - 1)
 _FILETIME_EPOCH_US: Final = 11_644_473_600_000_000  # from 1601 to 1970
 _DAY_US: Final = 86_400 * SECOND
-# pwdAccountLockedTime of who was locked by an admin (draft-behera-ldap-password-policy section 5.3.3).
+# pwdAccountLockedTime of an account that an admin has locked (draft-behera-ldap-password-policy section 5.3.3).
 _FOR_GOOD: Final = "000001010000Z"
 
 MOST_ATTRIBUTES: Final = 64
 MOST_VALUES: Final = 32
 LONGEST_VALUE: Final = 1024
 LONGEST_NAME: Final = 255
-# Attributes that may hold a secret, and those that tell when one was set.
+# Attributes that may hold a secret, or the time when one was set.
 _LIKE_SECRET: Final = re.compile(
     r"pass|pwd|secret|credential|hash|principalkey|pkcs|private|recovery|token|otp|seed|laps|krbextradata"
 )
@@ -64,8 +63,8 @@ STATUS_ATTRIBUTES: Final = frozenset(
         "pwdaccountlockedtime", "nsaccountlock", "shadowexpire",
     }
 )  # fmt: skip
-"""What says whether an account may log in: always kept, since a change of the entry is judged by it."""
-# What names somebody, what is shown of them, and what fields are taken from where nothing else is set.
+"""Attributes of an account's status: always kept, since a later change of the entry needs them."""
+# Attributes of names, of the display, and of default field mappings.
 _SHOWN: Final = frozenset(
     {
         *_NAMES, "displayname", "gecos", "name", "mail", "email", "rfc822mailbox", "department", "l", "st",
@@ -77,14 +76,14 @@ _ELSEWHERE: Final = frozenset({"member", "uniquemember", "memberuid", "memberof"
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """One entry as a directory or an LDIF file has it. attributes: by `attribute_key`."""
+    """An entry of a directory or an LDIF file. attributes: by `attribute_key`."""
 
     dn: str
     attributes: Mapping[str, tuple[bytes, ...]]
 
 
 class Status(StrEnum):
-    """Whether an account may log in, as its directory says."""
+    """The status of an account in its directory."""
 
     ACTIVE = "active"
     DISABLED = "disabled"
@@ -96,11 +95,11 @@ class Status(StrEnum):
 class Person:
     """An account.
 
-    external_id: names it for good, whatever it is renamed to: entryUUID, objectGUID (both as canonical text), the id
-    of a cloud directory; else "dn:" and the normalized name. name: what it logs in with. aliases: other names of the
-    same principal; not addresses of mail, which in many directories people write themselves. member_of: names of
-    groups. attributes: text, by name in lower case; never a password. primary_group: the `key` of a group of which it
-    is a member although neither entry says so; empty once that is in member_of, or where there is none.
+    external_id: an identifier that no renaming changes: entryUUID, objectGUID (both as canonical text), the id of a
+    cloud directory; else "dn:" and the normalized name. name: the login name. aliases: other login names; not mail
+    addresses, which people may set themselves in many directories. member_of: names of groups. attributes: text, by
+    name in lower case; never a password. primary_group: the `key` of a group whose membership neither entry names;
+    empty if it is in member_of.
     """
 
     external_id: str
@@ -115,8 +114,8 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group. members: names of entries; where an entry gives login names (memberUid), "uid:" and the name.
-    key: what a Person's primary_group refers to."""
+    """A group. members: names of entries, or "uid:" and a login name (memberUid). key: the value of a primary_group of
+    its people."""
 
     external_id: str
     dn: str
@@ -136,10 +135,10 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Unchanged:
-    """An entry that is there, and has not been changed since the reading before.
+    """An entry that exists and has not changed since the last reading.
 
-    dn, status: as they are now, where they are known: a subtree that is renamed changes the names of all below, and
-    time changes what an account may, without any change to the entries. status: of a Person.
+    dn, status: the present ones, if known. The renaming of a subtree changes the names of all entries below, and time
+    changes the status of an account, without a change of the entries. status: of a Person.
     """
 
     external_id: str
@@ -149,7 +148,7 @@ class Unchanged:
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """An entry that is not there any more: by its external_id, or by its name where only that is known."""
+    """An entry that was removed: by its external_id, or by its name if only that is known."""
 
     external_id: str = ""
     dn: str = ""
@@ -157,7 +156,7 @@ class Gone:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """An entry that cannot be used. message: for an admin, without its values. The entry is not gone."""
+    """An entry that exists and cannot be used. message: for an admin, without its values."""
 
     dn: str
     message: str
@@ -171,9 +170,8 @@ Entry = Person | Group | Unit | Unchanged | Gone | Problem
 class Batch:
     """A part of a reading, at most 500 entries.
 
-    complete: set on the last batch of a reading that has told of every entry: what it has not told of is gone. The
-    other kind of reading, which tells of changes alone, tells of deletions by Gone. cursor: set on the last batch:
-    where the next reading of changes goes on.
+    complete: set on the last batch of a reading of every entry: other entries are removed. A reading of changes gives
+    removed entries as Gone. cursor: set on the last batch: the start of the next reading of changes.
     """
 
     entries: Sequence[Entry]
@@ -185,10 +183,8 @@ class Batch:
 
 
 def understand(raw: Raw, *, now: int, mapped: Collection[str] = ()) -> Person | Group | Unit | None:
-    """Return what an entry means; None for another kind of entry. now: microseconds, by which an account has expired.
-    mapped: the attributes that mappings take, by `attribute_key`.
-
-    Invalid: it is a person, a group or a unit that cannot be used.
+    """Return the person, group or unit of an entry; None for another kind of entry. now: microseconds. mapped: the
+    attributes of mappings, by `attribute_key`. Invalid: the entry cannot be used.
     """
     kinds = {value.lower() for value in _texts(raw, "objectclass")}
     if kinds & _PEOPLE and not kinds & _NO_PEOPLE and not _number(raw, "useraccountcontrol") & _NO_USER:
@@ -227,12 +223,12 @@ def _group(raw: Raw) -> Group:
     )
 
 
-# --- who it is ------------------------------------------------------------------------------------------------------
+# --- names ----------------------------------------------------------------------------------------------------------
 
 
 def identity(raw: Raw) -> str:
-    """What names an entry for good, as `Person.external_id`. Invalid: it has no distinguished name."""
-    name = normalized(raw.dn)  # of every entry: what has no name cannot be a member
+    """Return the `Person.external_id` of an entry. Invalid: it has no distinguished name."""
+    name = normalized(raw.dn)  # every entry needs a name, by which it is a member
     if not name:
         raise Invalid("it has no distinguished name")
     for octets in raw.attributes.get("objectguid", ()):
@@ -248,7 +244,7 @@ def identity(raw: Raw) -> str:
 
 
 def _named(raw: Raw, attributes: Iterable[str]) -> str:
-    """The first attribute's value that may be a name. Of several, the one in the distinguished name is its own."""
+    """Return the first attribute's value that is a name; of several values, the one in the distinguished name."""
     for attribute in attributes:
         values = [value for value in _texts(raw, attribute) if is_name(value)]
         if len(values) > 1:
@@ -260,7 +256,7 @@ def _named(raw: Raw, attributes: Iterable[str]) -> str:
 
 
 def is_name(value: str) -> bool:
-    """Whether somebody may log in by that name, or a group be called so."""
+    """Return whether a text may be a login name or the name of a group."""
     return 0 < len(value) <= LONGEST_NAME and value.isprintable() and value == value.strip()
 
 
@@ -278,7 +274,7 @@ def _primary_group(raw: Raw) -> str:
 
 
 def _sid(raw: Raw) -> str:
-    """The security identifier as text (MS-DTYP section 2.4.2)."""
+    """Return the security identifier as text (MS-DTYP section 2.4.2)."""
     octets = next(iter(raw.attributes.get("objectsid", ())), b"")
     if len(octets) < 8 or octets[0] != 1 or len(octets) != 8 + 4 * octets[1]:
         return ""
@@ -286,7 +282,7 @@ def _sid(raw: Raw) -> str:
     return "-".join(("S-1", str(int.from_bytes(octets[2:8])), *map(str, parts)))
 
 
-# --- whether it may log in ------------------------------------------------------------------------------------------
+# --- status ---------------------------------------------------------------------------------------------------------
 
 
 def _status(raw: Raw, now: int) -> Status:
@@ -308,7 +304,7 @@ def _has_expired(raw: Raw, now: int) -> bool:
 
 
 def _is_locked_out(raw: Raw) -> bool:
-    """lockoutTime stays after the time is over; where the domain controller says how it is, that counts."""
+    """Return whether an account is locked. lockoutTime stays after the lock-out; the computed flag takes precedence."""
     computed = "msds-user-account-control-computed"
     if computed in raw.attributes:
         return bool(_number(raw, computed) & _LOCKOUT)
@@ -338,8 +334,8 @@ def attribute_key(description: str) -> str:
 
 
 def mappable(values: Iterable[tuple[str, Iterable[str]]], mapped: Collection[str] = ()) -> dict[str, tuple[str, ...]]:
-    """Return the texts that fields may be taken from, without secrets, within the limits of one person. Attributes that
-    are mapped, shown, or say whether an account may log in come first. values: by `attribute_key`.
+    """Return the texts for field mappings, without secrets, within the limits of one person. Mapped attributes, and
+    those of names, display and status, take precedence. values: by `attribute_key`.
     """
 
     def place(value: tuple[str, Iterable[str]]) -> tuple[bool, str]:
@@ -360,7 +356,7 @@ def mappable(values: Iterable[tuple[str, Iterable[str]]], mapped: Collection[str
 
 @lru_cache(4096)
 def _is_kept_unmapped(name: str) -> bool:
-    """Return whether an attribute is kept that no mapping takes: no options, no membership, nothing like a secret."""
+    """Return whether an unmapped attribute is kept: no options, no membership, nothing like a secret."""
     if name in STATUS_ATTRIBUTES:
         return True
     return ";" not in name and name not in _ELSEWHERE and len(name) <= LONGEST_NAME and not _LIKE_SECRET.search(name)
@@ -371,7 +367,7 @@ def _is_text(value: str) -> bool:
 
 
 def with_primary_group(person: Person, groups: Mapping[str, str]) -> Person:
-    """A person with the primary group among the others. groups: the name of each group by its `key`."""
+    """Return a person with the primary group among member_of. groups: names by `key`."""
     name = groups.get(person.primary_group)
     if name is None:
         return person

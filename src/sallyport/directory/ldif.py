@@ -1,9 +1,9 @@
 """LDIF (RFC 2849) sans-io: octets in, records out.
 
 A file is cut at its empty lines into records, and a record is unfolded and split at once: the work for each line is
-small, and the number of a line is only counted where it has to be told. Read leniently: `changetype` may begin any
-record, a record of a file of changes may lack it, text may be UTF-8 without base64. Read strictly: everything else.
-What a value names by a URL is never fetched.
+small, and line numbers are only computed for errors. Parsed leniently: `changetype` may begin any record, a record of a
+file of changes may lack it, text may be UTF-8 without base64. Parsed strictly: everything else. A URL in a value is
+never fetched.
 """
 
 import re
@@ -19,20 +19,20 @@ from sallyport.base.errors import Invalid
 from sallyport.directory.entry import Raw, attribute_key
 
 LONGEST_LINE: Final = 4 << 20
-"""Octets of one line once it is unfolded."""
+"""Octets of one unfolded line."""
 LARGEST_RECORD: Final = 16 << 20
-"""Octets: the group that has every account of a large company as a member."""
+"""Octets of a record: a group with every account of a large company."""
 MOST_LINES: Final = 500_000
 """Lines of a record, each of which takes some hundred octets of memory."""
 MOST_STEPS: Final = 1000
-"""Parts of one modification: each looks at all values that there are."""
+"""Parts of one modification: each compares all values of an attribute."""
 _NAME: Final = re.compile(rb"(?:[A-Za-z][A-Za-z0-9-]*|[0-9]+(?:\.[0-9]+)+)(?:;[A-Za-z0-9=*_-]+)*")
 _EMPTY_LINES: Final = re.compile(rb"\n+")
 _MOST_NAMES: Final = 4096
 
 
 class LdifError(Invalid):
-    """A file that is no LDIF. line: where, from 1."""
+    """A file that is not LDIF. line: number of the wrong line, from 1."""
 
     def __init__(self, line: int, what: str) -> None:
         super().__init__(f"line {line}: {what}")
@@ -40,7 +40,7 @@ class LdifError(Invalid):
 
 
 class Step(StrEnum):
-    """What one part of a modification does with an attribute's values."""
+    """The operation of one part of a modification."""
 
     ADD = "add"
     DELETE = "delete"
@@ -49,7 +49,7 @@ class Step(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """An entry as it is, or as it is to be added. line: of its name."""
+    """An entry, or an addition. line: of its name."""
 
     line: int
     raw: Raw
@@ -57,7 +57,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """An entry that goes."""
+    """The deletion of an entry."""
 
     line: int
     dn: str
@@ -65,7 +65,7 @@ class Deletion:
 
 @dataclass(frozen=True, slots=True)
 class Modification:
-    """An entry whose attributes change. steps: what, which attribute in lower case, which values."""
+    """The change of an entry's attributes. steps: operation, attribute in lower case, values."""
 
     line: int
     dn: str
@@ -74,7 +74,7 @@ class Modification:
 
 @dataclass(frozen=True, slots=True)
 class Renaming:
-    """An entry that gets another name. superior: the name of what it moves below; None where it stays."""
+    """The renaming of an entry. superior: the name of the new parent; None to keep the parent."""
 
     line: int
     dn: str
@@ -89,7 +89,7 @@ _Line = tuple[int, str, bytes]
 
 
 class LdifParser:
-    """Takes a file piece by piece. LdifError: nothing more can be read."""
+    """A parser that takes a file piece by piece. After an LdifError it cannot continue."""
 
     def __init__(self) -> None:
         self._pending = bytearray()
@@ -100,7 +100,7 @@ class LdifParser:
         self._names: dict[bytes, str] = {}
 
     def feed(self, octets: bytes) -> Iterator[Record]:
-        """The records that end in this piece. LdifError."""
+        """Yield the records that end in a piece. LdifError."""
         octets = self._carriage + octets
         self._carriage = b"\r" if octets.endswith(b"\r") else b""
         self._pending += octets.removesuffix(b"\r").replace(b"\r\n", b"\n")
@@ -113,12 +113,12 @@ class LdifParser:
             raise LdifError(self._line + blank, f"the entry that begins here is larger than {LARGEST_RECORD >> 20} MiB")
 
     def close(self) -> Iterator[Record]:
-        """The last record. LdifError."""
+        """Yield the last record. LdifError."""
         self._pending += self._carriage
         yield from self._take(len(self._pending))
 
     def _take(self, end: int) -> Iterator[Record]:
-        """The record in so many octets of what is pending."""
+        """Yield the record in the first octets of the pending ones."""
         octets = bytes(self._pending[:end])
         if self._line == 1:
             octets = octets.removeprefix(BOM_UTF8)
@@ -171,7 +171,7 @@ class LdifParser:
 
 
 class _Flaw(Exception):
-    """What is wrong with a line of a record, which is known by its place."""
+    """An error in a line of a record. place: number of the unfolded line."""
 
     def __init__(self, place: int, what: str) -> None:
         super().__init__(what)
@@ -184,7 +184,7 @@ def _fail(place: int, what: str) -> NoReturn:
 
 
 def _physical(octets: bytes, place: int) -> int:
-    """The lines of the file before the unfolded line at this place."""
+    """Return the number of lines of the file before an unfolded line."""
     unfolded = -1
     if place == 0:
         return 0
@@ -217,7 +217,7 @@ def _text(line: _Line) -> str:
 
 
 def _understood(lines: Sequence[_Line], at: int) -> Record:
-    """What the lines of a record mean. at: the line of its name."""
+    """Return the record of some lines. at: the line of its name."""
     if lines[0][1] != "dn":
         _fail(lines[0][0], "a record begins with `dn:`")
     dn, rest = _text(lines[0]), lines[1:]

@@ -1,7 +1,7 @@
-"""What a login asks of directories: the groups and units of whoever logs in.
+"""The groups and units of a principal, for logins.
 
-In memory: which domains have anybody of a directory, so that the others' logins are never kept; and, of those, who has
-logged in lately. An import that changes anything in a domain drops what is held of it.
+Kept in memory: the domains that have people of directories, so that logins of other domains are not cached; and, of
+those, the principals that have logged in lately. An import that changes a domain invalidates the domain's entries.
 """
 
 from collections import Counter
@@ -25,9 +25,9 @@ INVALIDATE_S: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """What directories say of a principal. groups, ous: their names without case, nested groups too; None: it
-    cannot be said, since several people have the name, or there are too many groups. name: the one of its names that it
-    is called by; empty: it cannot be said. names: all by which a login finds it, without case and realm."""
+    """The memberships of a principal. groups, ous: folded names, with nested groups; None: unknown, since several
+    people have the name, or there are too many groups. name: its login name; empty: unknown. names: all names by which
+    a login finds it, folded and without realm."""
 
     groups: frozenset[str] | None
     ous: frozenset[str] | None
@@ -36,12 +36,12 @@ class Membership:
 
 
 NOBODY: Final = Membership(frozenset(), frozenset())
-"""No directory knows the name."""
+"""A name that no directory has."""
 UNCLEAR: Final = Membership(None, None)
 
 
 class Principals:
-    """The people of all directories, as logins see them. `load` must have run."""
+    """The principals of all directories. `load` must run first."""
 
     def __init__(self, store: Store, *, max_cached: int = MAX_CACHED) -> None:
         self._store = store
@@ -51,18 +51,18 @@ class Principals:
         self._changes = 0
 
     def cached(self, domain_id: int, name: str) -> Membership | None:
-        """What directories say of a name without its realm; None: ask `find`. Never waits."""
+        """Return the membership of a name without realm, or None if `find` must be called. Never waits."""
         if domain_id not in self._inhabited:
             return NOBODY
         return self._known.get((domain_id, self._versions[domain_id], fold(name)))
 
     def has_people(self, domain_id: int) -> bool:
-        """Whether a domain has anybody of a directory."""
+        """Return whether a domain has people of directories."""
         return domain_id in self._inhabited
 
     async def find(self, domain_id: int, name: str, realms: tuple[str, ...]) -> Membership:
-        """The same from the store, kept until something changes. realms: of the domain, by which the name may be
-        written in full in a directory. StoreError."""
+        """Return the membership of a name from the store, and cache it. realms: of the domain, since a directory may
+        have the name with a realm. StoreError."""
         changes = self._changes
 
         def work(tx: Tx) -> tuple[Membership, int]:
@@ -74,18 +74,18 @@ class Principals:
         return found
 
     def changed(self, domain_id: int) -> None:
-        """Something has changed in a domain's directories."""
+        """Invalidate a domain: its directories have changed."""
         self._changes += 1
         self._versions[domain_id] += 1
         self._inhabited |= {domain_id}
 
     async def load(self) -> None:
-        """Know which domains have people of directories, and nothing else. StoreError."""
+        """Load the domains that have people of directories, and clear the cache. StoreError."""
         self.forget()
         self._inhabited = await self._store.read(repo.inhabited)
 
     def forget(self) -> None:
-        """Drop everything from memory but which domains have people: somebody else changed the store."""
+        """Clear the cache: another process changed the store."""
         self._changes += 1
         self._known.clear()
 
@@ -119,7 +119,7 @@ class Invalidations:
 
 
 def membership(tx: Tx, domain_id: int, name: str, realms: tuple[str, ...]) -> Membership:
-    """`Principals.find` in a transaction."""
+    """Return the membership of a name, as `Principals.find`."""
     found = _of_name(tx, domain_id, fold(name), realms)
     if not found:
         return NOBODY
@@ -128,7 +128,7 @@ def membership(tx: Tx, domain_id: int, name: str, realms: tuple[str, ...]) -> Me
     groups = repo.all_groups(tx, found[0])
     ous = folded(value for kind, value in pairs_of(found[0].dn) if kind == "ou")
     written = {_without_realm(name, realms) for name in names_of(tx, found[0].id)}
-    # One that somebody else logs in by is that one's alone, whoever else has it as a principal's.
+    # A name that is another person's login name is not a name of this one.
     names = frozenset(each for each in written if _of_name(tx, domain_id, each, realms) == found)
     return Membership(None if groups is None else folded(groups), ous, found[0].name, names)
 

@@ -1,4 +1,4 @@
-"""How the service reads each kind of directory: from its settings to a reader, and what an admin got wrong in them."""
+"""The reader of each kind of directory, from the directory's settings; wrong settings are a ReadError."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -39,7 +39,7 @@ _LOGINS: Final = {
 
 
 def readers(http: Callable[[int], HttpFactory], clock: Clock) -> Mapping[str, Read]:
-    """The reader of each kind that the service reads. http: that of a domain's tenant."""
+    """Return the reader of each kind that the service reads. http: returns the HTTP factory of a domain's tenant."""
 
     def read_ldap(source: Source, cursor: str, full: bool) -> Batches:
         return LdapReader(http(source.domain_id).egress, clock).read(ldap_source(source), cursor, full=full)
@@ -54,7 +54,7 @@ def readers(http: Callable[[int], HttpFactory], clock: Clock) -> Mapping[str, Re
 
 
 def ldap_source(source: Source) -> LdapSource:
-    """An LDAP directory: appUrl has one URL or several; bindDN is else the accountName. ReadError."""
+    """Return an LDAP directory. appUrl: one URL or several; bindDN: the accountName unless set. ReadError."""
     settings = source.settings
     start_tls = settings.get("startTls") == "true"
     urls = [_fit(_URL, url, "appUrl") for url in source.app_url.replace(",", " ").split()]
@@ -77,7 +77,7 @@ def ldap_source(source: Source) -> LdapSource:
 
 
 def graph_source(source: Source) -> GraphSource:
-    """A tenant of Entra ID: clientId is else the accountName. appUrl: the cloud it is in. ReadError."""
+    """Return a tenant of Entra ID. clientId: the accountName unless set; appUrl: of the national cloud. ReadError."""
     origin = _origin(source.app_url or GRAPH)
     host = origin.removeprefix("http://").rpartition(":")[0]
     login = origin if is_loopback(host) else _LOGINS.get(origin)
@@ -90,8 +90,8 @@ def graph_source(source: Source) -> GraphSource:
 
 
 def okta_source(source: Source) -> OktaSource:
-    """An organization of Okta: with a clientId the secret is that application's private key, else an API token.
-    ReadError."""
+    """Return an organization of Okta. The secret is the private key of the application clientId, or an API token
+    without one. ReadError."""
     if source.secret is None:
         raise ReadError("the directory needs an apiToken, or clientId and clientSecret")
     return OktaSource(_origin(source.app_url), source.settings.get("clientId", ""), source.secret, _mapped(source))

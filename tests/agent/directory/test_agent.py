@@ -176,8 +176,8 @@ async def test_a_service_that_is_busy_with_the_same_batch(desk: Desk, autojump_c
 
 async def test_a_directory_that_breaks_off(desk: Desk) -> None:
     """Nothing of the run counts."""
-    desk.reader.breaks = ReadError("it broke the connection off")
-    with pytest.raises(ReadError, match="broke"):
+    desk.reader.breaks = ReadError("it closed the connection")
+    with pytest.raises(ReadError, match="closed"):
         await desk.agent.once()
     assert desk.service.applied == []
 

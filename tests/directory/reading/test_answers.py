@@ -101,7 +101,7 @@ def test_a_message_of_another_form_than_libldap_expects_ends_the_conversation(oc
 
 def test_an_entry_before_the_answer_to_the_bind_ends_the_conversation() -> None:
     """The first message answers the bind."""
-    with pytest.raises(ValueError, match="nobody waits for"):
+    with pytest.raises(ValueError, match="unexpected LDAP message"):
         Answers(LIMITS).feed(entry_message(ANN))
 
 

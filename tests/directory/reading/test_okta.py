@@ -122,7 +122,7 @@ async def test_a_service_application(okta: OktaServer, as_jwk: bool) -> None:
 async def test_a_key_that_is_none(okta: OktaServer, secret: bytes) -> None:
     """A secret that is no usable private key ends the reading with a message that does not repeat it."""
     source = replace(source_of(okta), client_id=CLIENT_ID, secret=Secret(secret))
-    with pytest.raises(ReadError, match="no private key"):
+    with pytest.raises(ReadError, match="not a private key"):
         await read_from(source)
 
 

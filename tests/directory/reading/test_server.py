@@ -47,9 +47,9 @@ async def start_tls(answer: bytes) -> tuple[str, bytes]:
         (AGREED + b"\x30\x05\x02\x01\x02\x65\x00", "it refuses StartTLS"),  # octets that somebody put behind it
         (b"\x30\x02\x0a\x01", "it refuses StartTLS"),
         (b"\x30\x80\x00\x00", "it refuses StartTLS"),
-        (AGREED[:-1], "it broke the connection off"),
-        (b"", "it broke the connection off"),
-        (b"\x30\x84\x7f\xff\xff\xff" + bytes(8192), "it broke the connection off"),
+        (AGREED[:-1], "it closed the connection"),
+        (b"", "it closed the connection"),
+        (b"\x30\x84\x7f\xff\xff\xff" + bytes(8192), "it closed the connection"),
         (AGREED, "no TLS connection"),
     ],
 )

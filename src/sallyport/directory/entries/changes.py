@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from typing import Final, cast
 
 from sallyport.base.errors import Invalid
-from sallyport.directory.dn import lies_below, moved
+from sallyport.directory.dn import lies_below, moved, normalized
 from sallyport.directory.entries import groups, memberships, people
 from sallyport.directory.entries.groups import MOST, Named, NewNamed
 from sallyport.directory.entries.people import Known, NewPerson
-from sallyport.directory.entry import MOST_VALUES, STATUS_ATTRIBUTES, Person, Raw, Status, normalized, understand
+from sallyport.directory.entry import MOST_VALUES, STATUS_ATTRIBUTES, Person, Raw, Status, understand
 from sallyport.directory.imports.job import Counts, Revocations, Run
 from sallyport.directory.imports.lines import UID, digest_of, key_of, keys_of, person_line
 from sallyport.directory.ldif import Step

@@ -1,6 +1,6 @@
 """Write a prepared file to the store, in transactions so short that logins do not wait for them.
 
-A transaction takes the entries of one turn (`store.slices`) and stores the position, where an interrupted import
+A transaction takes the entries of one batch (`store.slices`) and stores the position, where an interrupted import
 continues. A large group, and a change of many members, take several transactions; only the last stores the group's
 digest. The renaming of a unit takes several too: everything below it is renamed first and the unit last, so that a
 restart finds the rest by the old name.
@@ -57,7 +57,7 @@ class Item:
 
 
 @dataclass(slots=True)
-class _Turn:
+class _Batch:
     """The work of one transaction. done: number of items. unfound: added people that the search index lacks."""
 
     done: int = 0
@@ -86,9 +86,9 @@ class Applier:
                         if len(waiting[0].members) > MOST:
                             await self._large_group(run, waiting.pop(0))
                             continue
-                        turn = await self._turn(run, _light(waiting[:AT_ONCE]))
-                        del waiting[: turn.done]
-                        if not turn.done and waiting[0].line[0] == "~":
+                        batch = await self._write_batch(run, _light(waiting[:AT_ONCE]))
+                        del waiting[: batch.done]
+                        if not batch.done and waiting[0].line[0] == "~":
                             await self._long_change(run, waiting.pop(0))
 
     async def remove_unseen(self, run: Run) -> None:
@@ -100,31 +100,31 @@ class Applier:
                 await self._each(run, ids, partial(self._remove_unseen, run=run, table=table))
 
     async def _each(self, run: Run, entries: list[T], put: "_Put[T]") -> None:
-        """Write entries in turns, and take them from the list."""
+        """Write entries in batches, and take them from the list."""
         while entries:
-            turn = await self._store.write(partial(_some, run=run, entries=entries[:AT_ONCE], put=put))
-            self._report(run, turn)
-            del entries[: turn.done]
+            batch = await self._store.write(partial(_some, run=run, entries=entries[:AT_ONCE], put=put))
+            self._report(run, batch)
+            del entries[: batch.done]
 
-    async def _turn(self, run: Run, items: Sequence[Item]) -> _Turn:
+    async def _write_batch(self, run: Run, items: Sequence[Item]) -> _Batch:
         put = partial(self._put, run=run)
         write = partial(_some, run=run, entries=items, put=put, position=lambda done: items[done - 1].end)
-        turn = await self._store.write(write)
-        self._report(run, turn)
-        return turn
+        batch = await self._store.write(write)
+        self._report(run, batch)
+        return batch
 
-    def _report(self, run: Run, turn: _Turn) -> None:
-        if turn.counts.changed:
+    def _report(self, run: Run, batch: _Batch) -> None:
+        if batch.counts.changed:
             self._changed(run.domain_id)
 
-    def _put(self, tx: Tx, item: Item, turn: _Turn, *, run: Run) -> Counts | None:
+    def _put(self, tx: Tx, item: Item, batch: _Batch, *, run: Run) -> Counts | None:
         """Write one entry; return None if it takes another transaction."""
         line, at = item.line, self._clock()
         if line[0] != "p":
-            people.make_found(tx, turn.unfound)
+            people.make_found(tx, batch.unfound)
         match line[0]:
             case "p":
-                done: Counts | None = people.put(tx, run, new_person(line), self._revocations, at, turn.unfound)
+                done: Counts | None = people.put(tx, run, new_person(line), self._revocations, at, batch.unfound)
             case "g":
                 done = self._small_group(tx, run, item, at)
             case "u":
@@ -135,9 +135,9 @@ class Applier:
             case "-":
                 done = self._gone(tx, run, str(line[1]), bytes.fromhex(str(line[2])))
             case "~":
-                done = self._change(tx, run, _change_of(line), at, turn.flaws)
+                done = self._change(tx, run, _change_of(line), at, batch.flaws)
             case _:
-                done = self._problem(tx, run, line, at, turn.flaws)
+                done = self._problem(tx, run, line, at, batch.flaws)
         return done
 
     def _problem(self, tx: Tx, run: Run, line: Line, at: int, flaws: list[Flaw]) -> Counts:
@@ -236,7 +236,7 @@ class Applier:
         unit = groups.find_unit(tx, run, external_id, dn_key)
         return Counts(skipped=1) if unit is None else groups.remove_unit(tx, unit)
 
-    def _remove_unseen(self, tx: Tx, row_id: int, _turn: _Turn, *, run: Run, table: str) -> Counts | None:
+    def _remove_unseen(self, tx: Tx, row_id: int, _batch: _Batch, *, run: Run, table: str) -> Counts | None:
         sql = f"select external_id from {table} where id = :id and directory_id = :dir and seen < :job"  # noqa: S608
         external_id = tx.value(str, sql, id=row_id, dir=run.directory_id, job=run.job_id)
         return Counts() if external_id is None else self._gone(tx, run, external_id, b"")
@@ -257,37 +257,37 @@ class Applier:
         await self._store.write(finish)
         self._changed(run.domain_id)
 
-    def _follow(self, tx: Tx, dn: str, turn: _Turn, *, run: Run, wanted: Change) -> Counts:
+    def _follow(self, tx: Tx, dn: str, batch: _Batch, *, run: Run, wanted: Change) -> Counts:
         """Rename an entry below a renamed unit."""
         try:
             own = follow(dn, wanted)
         except Invalid as error:
-            turn.flaws.append((dn, str(error)))
+            batch.flaws.append((dn, str(error)))
             return Counts(failed=1)
-        done = self._change(tx, run, own, self._clock(), turn.flaws)
+        done = self._change(tx, run, own, self._clock(), batch.flaws)
         return rename_unit(tx, run, own, self._clock()) if done is None else done
 
 
-_Put = Callable[[Tx, T, _Turn], Counts | None]
+_Put = Callable[[Tx, T, _Batch], Counts | None]
 """Writes one entry; returns None if it must be called again in another transaction."""
 
 
-def _some(tx: Tx, run: Run, entries: Sequence[T], put: _Put[T], position: Callable[[int], int] | None = None) -> _Turn:
+def _some(tx: Tx, run: Run, entries: Sequence[T], put: _Put[T], position: Callable[[int], int] | None = None) -> _Batch:
     """Write some entries, fewer if other writers wait, and count the results. position: returns the position after so
     many entries."""
-    turn = _Turn()
+    batch = _Batch()
     for entry in one_batch(tx, entries):
-        done = put(tx, entry, turn)
+        done = put(tx, entry, batch)
         if done is None:
             break
-        turn.counts += done
-        turn.done += 1
-    people.make_found(tx, turn.unfound)
-    if turn.counts.changed:
+        batch.counts += done
+        batch.done += 1
+    people.make_found(tx, batch.unfound)
+    if batch.counts.changed:
         people.tidy(tx)
-    at = position(turn.done) if position is not None and turn.done else None
-    repo.progress(tx, run.job_id, at, turn.counts, turn.flaws)
-    return turn
+    at = position(batch.done) if position is not None and batch.done else None
+    repo.progress(tx, run.job_id, at, batch.counts, batch.flaws)
+    return batch
 
 
 def _light(items: Sequence[Item]) -> Sequence[Item]:

@@ -18,7 +18,8 @@ from hashlib import blake2b
 from typing import Final
 
 from sallyport.base.errors import Invalid
-from sallyport.directory.entry import Entry, Gone, Group, Person, Problem, Unchanged, Unit, normalized
+from sallyport.directory.dn import normalized
+from sallyport.directory.entry import Entry, Gone, Group, Person, Problem, Unchanged, Unit
 from sallyport.directory.wire import Wire, to_wire
 
 Line = list[object]

@@ -1,13 +1,13 @@
-"""An LDAP server's answers, read before libldap gets them (RFC 4511 section 4.1.1, X.690 section 8).
+"""An LDAP server's answers, checked before libldap gets them (RFC 4511 section 4.1.1, X.690 section 8).
 
-The server may be a hostile tenant's. libldap and its bindings decode all entries of an answer in one piece while they
-hold the interpreter. And some messages end the process, such as a control without a value, or an extended response
-where a search result is waited for.
+The server may belong to a hostile tenant. libldap and its bindings decode all entries of an answer at once while they
+hold the interpreter lock. Some messages end the process: a control without a value, or an extended response in place of
+a search result.
 
-So the octets are cut into messages here. Entries are decoded here too, in a thread where there are many octets, and
-libldap gets none. A result is handed on only if it is an answer that is waited for, has the exact form of one, and is
-within the limits. References, intermediate responses and notices are dropped, and so are all controls but the password
-policy of a bind and the cookie of paged results.
+So the octets are cut into messages here. Entries are decoded here too, in a thread if there are many octets, and
+libldap gets none. A result is passed on only if it is an expected answer, has the exact form of one, and is within the
+limits. References, intermediate responses and notices are dropped, and so are all controls but the password policy of a
+bind and the cookie of paged results.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Final
 _MESSAGE: Final = 0x30
 _SHORT: Final = 0x80
 _LONG_TAG: Final = 0x1F
-"""The low bits of a tag that goes on in the next octet (X.690 section 8.1.2.4). LDAP has none, and libldap reads it."""
+"""Low bits of a tag of several octets (X.690 section 8.1.2.4). LDAP has none, but libldap parses it."""
 _INTEGER, _OCTETS, _ENUMERATED, _SEQUENCE, _SET = 0x02, 0x04, 0x0A, 0x30, 0x31
 _BIND_RESPONSE: Final = 0x61
 _SEARCH_ENTRY: Final = 0x64
@@ -59,7 +59,7 @@ LOGIN: Final = Limits(
 )
 """For the search of a login: one entry with the names of its groups."""
 READING: Final = Limits(octets=64 << 20, messages=10_000, message=16 << 20, values=2_000_000, entry_values=200_000)
-"""For a page of an import: 100 entries, which may be large groups. A value takes 60 octets of memory beside its own."""
+"""For a page of an import: 100 entries, which may be large groups. A value takes 60 octets of memory and its own."""
 SHORT: Final = 16 << 10
 """Octets that are read on the event loop, in 2 ms; more are read in a thread."""
 
@@ -74,7 +74,7 @@ class RawEntry:
 
 @dataclass(slots=True)
 class _Answer:
-    """What has come of the answer to one request. number: the message number, as encoded."""
+    """The received part of an answer. number: the message number, as encoded."""
 
     number: bytes = b""
     octets: int = 0
@@ -100,7 +100,7 @@ class Answers:
         return self._answer.entries
 
     def request(self, octets: bytes | bytearray) -> None:
-        """Begin another answer: a request was sent. What still comes of an earlier one is dropped."""
+        """Begin another answer: a request was sent. The rest of an earlier answer is dropped."""
         message = memoryview(octets)
         _, start, end = _element(message, _element(message, 0)[1])
         self._answer = _Answer(bytes(message[start:end]))
@@ -110,8 +110,7 @@ class Answers:
         return len(self._pending) + len(part) <= SHORT
 
     def feed(self, part: bytes | bytearray) -> bytes:
-        """Return the complete messages that libldap is given. TooLarge; ValueError: the octets are no answer that is
-        waited for."""
+        """Return the complete messages for libldap. TooLarge; ValueError: the octets are not an expected answer."""
         self._answer.octets += len(part)
         try:
             if self._answer.octets > self._limits.octets:
@@ -142,7 +141,7 @@ class Answers:
         return b"".join(ready)
 
     def _checked(self, message: memoryview) -> bytes:
-        """Return what libldap is given of a message: nothing, or the message without superfluous controls."""
+        """Return the message for libldap, without superfluous controls; empty for none."""
         answer = self._answer
         _, begin, _ = _element(message, 0)
         _, first, at = _expected(message, begin, _INTEGER)  # the message's number
@@ -160,7 +159,7 @@ class Answers:
             self._is_bound = True
             _check_result(message, start, end)
         else:
-            raise ValueError("an LDAP message that nobody waits for")
+            raise ValueError("an unexpected LDAP message")
         if end == len(message):
             return bytes(message)
         kept = _kept_control(message, end, _KEPT.get(kind))
@@ -208,7 +207,7 @@ def message_size(octets: bytes | bytearray) -> int | None:
 
 
 def _check_result(message: memoryview, at: int, end: int) -> None:
-    """An LDAPResult (RFC 4511 section 4.1.9)."""
+    """Check an LDAPResult (RFC 4511 section 4.1.9)."""
     _, _, at = _expected(message, at, _ENUMERATED)
     _, _, at = _expected(message, at, _OCTETS)  # the name that was found
     _, _, at = _expected(message, at, _OCTETS)  # the text
@@ -233,7 +232,7 @@ def _kept_control(message: memoryview, at: int, wanted: bytes | None) -> bytes:
 
 
 def _check_value(value: memoryview, *, is_page: bool) -> None:
-    """The value of a control: of RFC 2696 section 2, or of the password policy."""
+    """Check the value of a control: of RFC 2696 section 2, or of the password policy."""
     _, start, end = _expected(value, 0, _SEQUENCE)
     tags = [tag for tag, _, _ in _elements(value, start, end)]
     _must(end == len(value) and (tags == [_INTEGER, _OCTETS] if is_page else set(tags) <= _OF_POLICY))

@@ -1,4 +1,4 @@
-"""What an API of many pages is to a reader: GET after GET, under a token, at the pace that the API sets."""
+"""A cloud directory's HTTP API: pages of lists with an access token, at the rate that the API allows."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from sallyport.outgoing.errors import ProviderError
 from sallyport.outgoing.http import Client, exchange, json_object, member, text_at
 
 BY_ID: Final = "id:"
-"""Before the identifier of an entry that has no distinguished name."""
+"""Prefix of the identifier of an entry without a distinguished name."""
 
 TRIES: Final = 6
 LONGEST_WAIT_S: Final = 300.0
-"""An API that wants to be left alone for longer ends the reading."""
+"""Longest wait that an API may ask for; a longer one ends the reading."""
 ANSWER_S: Final = 60.0
 MOST: Final = 2**20
 MOST_PAGES: Final = 200_000
 _SOONER_S: Final = 60.0
 
 Authorize = Callable[[bool], Awaitable[str]]
-"""Gives the Authorization header; with True a new one, since the API has refused the one before."""
+"""Returns the Authorization header; with True a new one, since the API has refused the last."""
 
 
 class AccessToken:
-    """The access token of an application (RFC 6749 section 4.4), asked for when there is none, or its end is near.
+    """The access token of an application (RFC 6749 section 4.4), requested when it is missing or about to expire.
 
-    form: what is sent for one. refused: what an admin hears where the answer is no.
+    form: returns the body of the request. refused: the error message for a refusal.
     """
 
     def __init__(self, client: Client, path: str, form: Callable[[], Mapping[str, str]], refused: str) -> None:
@@ -43,7 +43,7 @@ class AccessToken:
         self._until = 0.0
 
     async def __call__(self, anew: bool) -> str:
-        """The header; `anew` for another token than before. ReadError, ProviderError."""
+        """Return the header; `anew`: request another token. ReadError, ProviderError."""
         if anew or trio.current_time() >= self._until:
             answer = await exchange(self._client, "POST", self._path, data=self._form())
             if answer.status_code != 200:
@@ -57,7 +57,7 @@ class AccessToken:
 
 
 class Pages:
-    """The GETs of one reading. client: of the API's origin, which no link leads away from."""
+    """The requests of one reading. client: of the API's origin; links to other origins are not followed."""
 
     def __init__(self, client: Client, authorize: Authorize) -> None:
         self._client = client
@@ -67,7 +67,7 @@ class Pages:
     async def get(
         self, url: str, params: Mapping[str, str] | None = None, headers: Mapping[str, str] | None = None
     ) -> httpx.Response:
-        """An answer below 400, or 404, or 410. ReadError, ProviderError."""
+        """Return an answer with a status below 400, 404 or 410. ReadError, ProviderError."""
         anew = False
         self._asked += 1
         if self._asked > MOST_PAGES:
@@ -85,7 +85,7 @@ class Pages:
                     raise
                 await trio.sleep(wait)
                 continue
-            if answer.status_code == 401 and not anew:  # a token's end may be sooner than it said
+            if answer.status_code == 401 and not anew:  # a token may expire early
                 anew = True
                 continue
             if answer.status_code >= 400 and answer.status_code not in (404, 410):
@@ -100,14 +100,14 @@ def _refusal(status: int) -> str:
 
 
 def texts(value: object) -> list[str]:
-    """The text, or texts, of a JSON value."""
+    """Return the texts of a JSON value: itself, or those in an array."""
     values = value if isinstance(value, list) else [value]
     return [each.encode(errors="replace").decode() for each in values if isinstance(each, str)]
 
 
 @contextmanager
 def as_read_error() -> Iterator[None]:
-    """What goes wrong with the API ends the reading."""
+    """Raise errors of the API as ReadError."""
     try:
         yield
     except ProviderError as error:

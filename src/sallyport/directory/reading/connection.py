@@ -1,9 +1,9 @@
 """One LDAP conversation over an open stream: a bind, then searches.
 
-libldap is given a Unix socket in a directory of mode 0700 that is gone again once it has connected, before the server
-has heard anything: who is killed while a server takes its time leaves nothing behind. Behind the socket two tasks hand
-the octets on. So nothing that libldap does takes time: it connects at once and does not wait for what is to be read. To
-hang up ends what is waited for. Referrals are neither followed nor shown.
+libldap connects to a Unix socket in a directory of mode 0700, which is removed as soon as it has connected, before the
+first octet to the server: a process that is killed while a server is slow leaves no file. Two tasks relay the octets
+between that socket and the server. So no call of libldap blocks: it connects at once and never waits for input.
+Closing the connection ends all waits. Referrals are neither followed nor returned.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def has_ldap() -> bool:
 
 
 class Policy(Enum):
-    """What the password policy control says (draft-behera-ldap-password-policy)."""
+    """The state in the password policy control (draft-behera-ldap-password-policy)."""
 
     LOCKED = "account locked"
     EXPIRED = "password expired"
@@ -60,7 +60,7 @@ class Policy(Enum):
 
 
 class Refusal(Exception):
-    """The directory's answer is no. code: of RFC 4511. policy: what its password policy adds."""
+    """The directory has refused a request. code: of RFC 4511. policy: of the password policy control."""
 
     def __init__(self, code: int, text: str, policy: Policy | None = None) -> None:
         super().__init__(text)
@@ -76,13 +76,13 @@ class Entry:
     values: Mapping[str, tuple[str, ...]]
 
     def of(self, attribute: str) -> tuple[str, ...]:
-        """The values of an attribute, in any case; empty where there are none, or they may not be read."""
+        """Return the values of an attribute, in any case; empty if it has none or may not be read."""
         return self.values.get(attribute.lower(), ())
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Whom to bind as."""
+    """The account of a bind."""
 
     dn: str
     password: str
@@ -107,7 +107,7 @@ class Connection:
 
     @property
     def is_open(self) -> bool:
-        """Whether the server has not hung up yet."""
+        """Return whether the connection is open."""
         return not self._relay.cancel_called
 
     async def search(self, base: str, pattern: str, attributes: Sequence[str]) -> list[Entry]:
@@ -186,7 +186,7 @@ class Connection:
         return self._answers.entries
 
     def close(self) -> None:
-        """Say goodbye, and hang up."""
+        """Unbind, and close the connection."""
         self._ldap.close()
         self._relay.cancel()
 
@@ -228,11 +228,11 @@ async def _bind(
     *,
     asks_policy: bool,
 ) -> tuple[TrioLDAPConnection, object]:
-    """The bound connection, what the control says. The bindings' errors; OSError: no local socket."""
+    """Return the bound connection and the password policy control. The bindings' errors; OSError: no local socket."""
     import bonsai
 
-    # Names come from the directory, and go back to it: the bindings' own check of their form fails a whole search for
-    # a legal one with a # inside (RFC 4514 section 2.4), and takes what is behind a ; for a name of its own.
+    # Names come from the directory and go back to it. The bindings' check of names fails a whole search for a legal
+    # name with a # inside (RFC 4514 section 2.4), and splits names at a semicolon.
     bonsai.LDAPDN._dnregex = _ANY
     with ExitStack() as until_connected, trio.CancelScope() as attempt:
         directory = mkdtemp(prefix="sallyport-")
@@ -240,7 +240,7 @@ async def _bind(
         path = f"{directory}/ldap"
         client = bonsai.LDAPClient(f"ldapi://{quote(path, safe='')}")
         client.set_async_connection_class(_conversation())
-        client.set_auto_page_acquire(False)  # a page is taken when it is wanted
+        client.set_auto_page_acquire(False)  # pages are requested one by one
         client.set_password_policy(asks_policy)
         if account is not None:
             client.set_credentials("SIMPLE", account.dn, account.password)
@@ -249,8 +249,8 @@ async def _bind(
         until_connected.callback(os.unlink, path)
         listener.listen(1)
         nursery.start_soon(_carry, listener, stream, relay, answers, turns, until_connected.close)
-        # A thread of the bindings writes to a socket of this attempt until it has connected, which it does at once: to
-        # give up before would close that socket under it.
+        # A thread of the bindings writes to a socket of this attempt until it has connected, which it does at once. A
+        # cancellation before that would close the socket that the thread uses.
         attempt.shield = True
         until_connected.callback(setattr, attempt, "shield", False)
         opened = await client.connect(is_async=True)
@@ -259,8 +259,8 @@ async def _bind(
 
 @cache
 def _conversation() -> type[TrioLDAPConnection]:
-    """The bindings' connection, but libldap never waits by itself for the rest of a message that has come in part:
-    `_carry` brings it, in this very thread."""
+    """Return a class of the bindings' connection in which libldap never blocks for the rest of a message: `_carry`
+    relays it in the same thread."""
     from bonsai.trio import TrioLDAPConnection
 
     class Conversation(TrioLDAPConnection):  # type: ignore[misc]  # bonsai is an extra
@@ -268,7 +268,7 @@ def _conversation() -> type[TrioLDAPConnection]:
             while True:
                 await trio.lowlevel.wait_writable(self)
                 await trio.lowlevel.wait_readable(self)
-                os.set_blocking(self.fileno(), False)  # each time: libldap opens the socket when it likes
+                os.set_blocking(self.fileno(), False)  # each time: libldap may open the socket at any time
                 result: object = super(TrioLDAPConnection, self).get_result(msg_id)
                 if result is not None:
                     return result
@@ -284,10 +284,10 @@ async def _carry(
     turns: LoopTurns,
     connected: Callable[[], None],
 ) -> None:
-    """Take libldap's connection, and hand on what comes from either side until one of them ends.
+    """Accept libldap's connection, and relay octets in both directions until one side ends.
 
-    connected: is called once it is taken, and in the end. Where it cannot be taken, as without a free file descriptor,
-    libldap is hung up on: that ends this attempt alone.
+    connected: is called when it is accepted, and at the end. If it cannot be accepted, as without a free file
+    descriptor, libldap's connection is closed, which ends only this attempt.
     """
     try:
         with relay, suppress(OSError):
@@ -315,7 +315,7 @@ async def _ask(local: trio.abc.Stream, server: trio.abc.Stream, relay: trio.Canc
 async def _hear(
     server: trio.abc.Stream, local: trio.abc.Stream, relay: trio.CancelScope, answers: Answers, turns: LoopTurns
 ) -> None:
-    """Hand on the server's messages. Hang up if one exceeds a limit: libldap keeps answers of any size in memory."""
+    """Relay the server's messages. Close if one exceeds a limit: libldap keeps answers of any size in memory."""
     with suppress(*_FAILED, TooLarge, ValueError):
         while part := await server.receive_some(_CHUNK):
             await turns.take()
@@ -339,7 +339,7 @@ def _meant(error: Exception, answers: Answers) -> Refusal | Unreachable | TooLar
     if not isinstance(error, bonsai.LDAPError):
         return Unreachable(f"LDAP could not be spoken: {type(error).__name__}")
     if isinstance(error, (bonsai.ConnectionError, bonsai.ClosedConnection, bonsai.TimeoutError)):
-        return Unreachable("the server broke the connection off")
+        return Unreachable("the server closed the connection")
     policies = {
         bonsai.AccountLocked: Policy.LOCKED,
         bonsai.PasswordExpired: Policy.EXPIRED,

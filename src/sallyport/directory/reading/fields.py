@@ -1,6 +1,6 @@
-"""The types of what an admin configures of an LDAP directory, checked before anything is stored.
+"""The types of an LDAP directory's settings, checked before anything is stored.
 
-Error messages say what a field takes and never repeat a value (`base/validation.py`).
+Error messages name the accepted values and never repeat a submitted one (`base/validation.py`).
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ def _line(value: str) -> str:
 
 
 LdapUrl = Annotated[str, Field(max_length=512), AfterValidator(_url)]
-"""Such as ldaps://dc1.example.com."""
+"""A URL such as ldaps://dc1.example.com."""
 Name = Annotated[str, Field(max_length=1024), AfterValidator(_dn)]
 """A distinguished name other than the root's."""
 Line = Annotated[str, Field(min_length=1, max_length=1024), AfterValidator(_line)]
-"""Text without control characters: whom to bind as, which Active Directory takes as a UPN too."""
+"""Text without control characters: the account to bind as, for Active Directory also a UPN."""
 Filter = Annotated[str, Field(max_length=4096), AfterValidator(_filter)]
 """A search filter."""

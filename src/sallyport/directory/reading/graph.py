@@ -4,9 +4,9 @@
     GET  {graph}/v1.0/users/delta, /groups/delta     page after page by @odata.nextLink; the last has @odata.deltaLink
     GET  {graph}/v1.0/groups/{id}/members            of each group that a delta names
 
-The first round of a delta query gives everything, each later one what has changed, with `@removed` for what is gone. A
-cursor is the two links. What groups/delta tells of members are changes, in parts over several pages, of which losing
-one would never be noticed; so a group that has changed is asked for its members.
+The first round of a delta query returns everything, a later one the changes, with `@removed` for removed objects. A
+cursor is the two links. groups/delta returns changes of members in parts over several pages, where a lost part would
+never be noticed; so the members of a changed group are read in full.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LOGIN: Final = "https://login.microsoftonline.com"
 PAGE: Final = 200
 _MEMBERS: Final = "500"
 
-# Graph's names of what LDAP has others for: https://learn.microsoft.com/graph/api/resources/user
+# Graph's names of LDAP's attributes: https://learn.microsoft.com/graph/api/resources/user
 _ATTRIBUTES: Final = {
     "userPrincipalName": "userprincipalname", "displayName": "displayname", "givenName": "givenname", "surname": "sn",
     "mail": "mail", "department": "department", "jobTitle": "title", "officeLocation": "physicaldeliveryofficename",
@@ -48,7 +48,7 @@ _Objects = AsyncGenerator[Sequence[object], None]
 
 @dataclass(frozen=True, slots=True)
 class GraphSource:
-    """A tenant of Entra ID, and the application that reads it. graph, login: the hosts of a national cloud."""
+    """A tenant of Entra ID, and the application that reads it. graph, login: origins of a national cloud."""
 
     tenant: str
     client_id: str
@@ -65,9 +65,9 @@ class GraphReader:
 
     @asynccontextmanager
     async def read(self, source: GraphSource, cursor: str = "", *, full: bool = True) -> AsyncIterator[Batches]:
-        """The batches of one reading, while the block lasts. ReadError, also from the batches.
+        """Yield the batches of one reading. ReadError, also from the batches.
 
-        cursor: of the reading before; what has changed since is read, unless `full`, or Graph has forgotten it.
+        cursor: of the last reading; changes since are read, unless `full`, or the cursor has expired.
         """
         async with self._http(source.graph) as graph, self._http(source.login) as login:
             reading = _Reading(graph, _token(login, source))
@@ -76,7 +76,7 @@ class GraphReader:
 
 
 class _Expired(Exception):
-    """Graph does not know a link any more (410)."""
+    """A link has expired (410)."""
 
 
 def _token(login: Client, source: GraphSource) -> AccessToken:
@@ -99,7 +99,7 @@ class _Reading:
         self._has_accounts = False
 
     async def batches(self, cursor: str, *, full: bool) -> Batches:
-        """All of it. ReadError."""
+        """Yield all batches. ReadError."""
         links = None if full else _links_of(cursor, self._origin)
         with as_read_error():
             try:
@@ -134,7 +134,7 @@ class _Reading:
                         yield Batch([await self._group(found)])
 
     async def _round(self, link: str) -> _Objects:
-        """All pages of one delta query; the link of the next is kept."""
+        """Yield all pages of one delta query, and keep the link of the next."""
         while True:
             answer = await self._pages.get(link, headers={"Prefer": f"odata.maxpagesize={PAGE}"})
             if answer.status_code == 410:
@@ -159,7 +159,7 @@ class _Reading:
         while link:
             answer = await self._pages.get(link)
             if answer.status_code >= 400:
-                return Gone(external_id)  # since the page before
+                return Gone(external_id)  # removed since the last page
             document = json_object(answer)
             members += (f"{BY_ID}{text_at(each, 'id')}" for each in _objects(document))
             link = text_at(document, "@odata.nextLink")
@@ -192,7 +192,7 @@ def _objects(document: object) -> Sequence[object]:
 
 
 def _links_of(cursor: str, origin: str) -> Sequence[str] | None:
-    """The links of a cursor; None where it is of no use here."""
+    """Return the links of a cursor; None if it is not a cursor of this origin."""
     try:
         links = json.loads(cursor)
     except ValueError:

@@ -1,12 +1,12 @@
-"""Okta: its users, its groups, and who is in them.
+"""Okta: users, groups and memberships.
 
     GET /api/v1/users, /api/v1/groups, /api/v1/groups/{id}/users     page after page by the Link header's rel="next"
 
-With an API token (SSWS), or as a service application with a key of its own: the only way that Okta gives an
-application its management scopes (client credentials with private_key_jwt, RFC 7523).
+Authentication by an API token (SSWS), or by a service application with its own key, which Okta requires for management
+scopes (client credentials with private_key_jwt, RFC 7523).
 
-A reading of changes asks for what was updated since the last change that was seen, a little before that. Users who
-were deactivated come with it; a group that was deleted does not, and is found by the next reading of everything.
+A reading of changes asks for updates since shortly before the last known change. It includes deactivated users; a
+deleted group is found only by the next complete reading.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _STATUSES: Final = {
 }
 _DEPROVISIONED: Final = "DEPROVISIONED"
 _BUILT_IN: Final = "BUILT_IN"  # Everyone
-# Okta's names of what LDAP has others for; an attribute that a company has added keeps its own.
+# Okta's names of LDAP's attributes; an attribute that a company has added keeps its name.
 _ATTRIBUTES: Final = {
     "email": "mail", "firstname": "givenname", "lastname": "sn", "mobilephone": "mobile", "primaryphone":
     "telephonenumber", "organization": "company", "city": "l", "state": "st", "countrycode": "c",
@@ -60,9 +60,9 @@ _Objects = AsyncGenerator[Sequence[object], None]
 
 @dataclass(frozen=True, slots=True)
 class OktaSource:
-    """An organization of Okta. url: its origin, without a slash behind it. client_id: "" where the secret is an API
-    token; else the secret is the private key of that application, RSA or P-256, in PEM or as a JWK. attributes: kept
-    before others of a profile."""
+    """An organization of Okta. url: its origin, without a slash. client_id: "" if the secret is an API token;
+    else the secret is the private key of that application, RSA or P-256, in PEM or as a JWK. attributes: those that
+    take precedence in a profile."""
 
     url: str
     client_id: str
@@ -79,9 +79,9 @@ class OktaReader:
 
     @asynccontextmanager
     async def read(self, source: OktaSource, cursor: str = "", *, full: bool = True) -> AsyncIterator[Batches]:
-        """The batches of one reading, while the block lasts. ReadError, also from the batches.
+        """Yield the batches of one reading. ReadError, also from the batches.
 
-        cursor: of the reading before; what has changed since is read, unless `full`.
+        cursor: of the last reading; changes since are read, unless `full`.
         """
         async with self._http(source.url) as client:
             authorize: Authorize = (
@@ -104,9 +104,7 @@ async def _application(client: Client, source: OktaSource, clock: Clock) -> Acce
     try:
         key = await trio.to_thread.run_sync(application_key, source.secret.reveal())
     except PemError as error:
-        raise ReadError(
-            f"the application's clientSecret is no private key as Okta takes it: expected {error}"
-        ) from None
+        raise ReadError(f"the application's clientSecret is not a private key for Okta: expected {error}") from None
     header = {"alg": "RS256" if key.key_type == "RSA" else "ES256", **({"kid": key.kid} if key.kid else {})}
     path = "/oauth2/v1/token"
 
@@ -165,7 +163,7 @@ class _Reading:
         self._has_accounts = False
 
     async def batches(self, cursor: str, *, full: bool) -> Batches:
-        """All of it. ReadError."""
+        """Yield all batches. ReadError."""
         since = None if full else _moment(cursor)
         self._latest = since or 0
         with as_read_error():
@@ -214,7 +212,7 @@ class _Reading:
         return Group(external_id, f"{BY_ID}{external_id}", name, tuple(dict.fromkeys(members)))
 
     async def _all(self, path: str, params: dict[str, str]) -> _Objects:
-        """All pages of a list; none of one that is gone."""
+        """Yield all pages of a list; none if it was removed."""
         answer = await self._pages.get(path, params)
         while answer.status_code < 400:
             yield json_array(answer)
@@ -251,7 +249,7 @@ def _user(found: object, mapped: Collection[str]) -> Entry:
 
 
 def _moment(text: str) -> int | None:
-    """ISO 8601 as microseconds; None where it is none."""
+    """Return ISO 8601 as microseconds; None for other text."""
     try:
         return from_iso(text)
     except (ValueError, OverflowError):

@@ -1,16 +1,16 @@
-"""One reading of an LDAP directory, from a bind to its last batch.
+"""One reading of an LDAP directory, from the bind to the last batch.
 
-    full      which groups there are, by name and key; then every account, group and unit as it is
-    changes   every entry by its identity, so that what is gone, renamed, or expired is found; then what has changed
+    full      the names and keys of all groups; then every account, group and unit
+    changes   the identity of every entry, to find removed, renamed and expired ones; then the changed entries
 
-Directories have no common way to tell deletions, and most show them only to their administrators: to ask for the
-identity of every entry works with all of them, and costs a tenth of reading them.
+Directories have no common form of deletions, and most show them only to administrators. Reading the identity of every
+entry works with all of them, and costs a tenth of a full reading.
 
-A membership is told once, by the group where the group is read too: in most directories an account's memberOf changes
-without any trace at the account, and what was told of it once would stay. What an account's entry alone can tell stays
-with it: its primary group, and groups outside of what is read.
+A membership is taken from the group if the group is read too: in most directories an account's memberOf changes without
+a change of the account, so that a former membership would stay. Only the account's own entry has its primary group, and
+groups outside of the base.
 
-A directory that breaks off, refuses, or shows no account at all ends the reading by ReadError.
+A directory that closes the connection, refuses a request, or shows no account at all ends the reading with ReadError.
 """
 
 from __future__ import annotations
@@ -71,13 +71,13 @@ from sallyport.outgoing.egress import Egress
 from sallyport.outgoing.tls import LazyContext, client_context
 
 PAGE: Final = 100
-"""Entries that are asked for at once."""
+"""Entries of one page."""
 CONNECT_S: Final = 10.0
 PAGE_S: Final = 60.0
 MOST_ENTRIES: Final = 2_000_000
 MANY_VALUES: Final = 200
 MANY_OCTETS: Final = 64 << 10
-"""An entry with more values, or octets in them, is understood in a thread."""
+"""An entry with more values, or octets in them, is interpreted in a thread."""
 _SLICE: Final = 20
 _MOST_KNOWN: Final = 100_000
 _RANGE: Final = "member;range="
@@ -90,8 +90,8 @@ Understood = Person | Group | Unit | Problem | None
 @dataclass(frozen=True, slots=True)
 class LdapSource:
     """A directory to read. servers: the first that answers is read. account: None for an anonymous bind. accounts:
-    the filter of RFC 4515 that says which accounts; all groups and units are read beside them. attributes: beside
-    those that are read of every entry, and kept before them. authorities: PEM, trusted in place of the system's.
+    filter of the accounts (RFC 4515); all groups and units are read beside them. attributes: read in addition to the
+    usual ones, with precedence. authorities: PEM, trusted in place of the system's.
     """
 
     servers: Sequence[Server]
@@ -103,7 +103,7 @@ class LdapSource:
 
 
 class LdapReader:
-    """Reads directories, one or many at a time. trust: whom to trust; without it the system's trust store."""
+    """Reads directories, one or many at a time. trust: default, the system's trust store."""
 
     def __init__(self, egress: Egress, clock: Clock, trust: ssl.SSLContext | None = None) -> None:
         self._egress = egress
@@ -112,9 +112,9 @@ class LdapReader:
 
     @asynccontextmanager
     async def read(self, source: LdapSource, cursor: str = "", *, full: bool = True) -> AsyncIterator[Batches]:
-        """The batches of one reading, while the block lasts. ReadError, also from the batches.
+        """Yield the batches of one reading. ReadError, also from the batches.
 
-        cursor: of the reading before; what has changed since is read, unless `full`, or the cursor is of no use here.
+        cursor: of the last reading; changes since are read, unless `full`, or the cursor is of another server.
         """
         if not has_ldap():
             raise ReadError(WITHOUT_LDAP)
@@ -129,14 +129,14 @@ class LdapReader:
                         yield batches
                 finally:
                     connection.close()
-            except Exception as error:  # raised below: a nursery would put it into a group
+            except Exception as error:  # raised below, since a nursery would wrap it in a group
                 failure = error
             nursery.cancel_scope.cancel()
         if failure is not None:
             raise failure
 
     async def _connected(self, source: LdapSource, nursery: trio.Nursery) -> Connection:
-        """A bound connection to the first server that answers. Refusal, Unreachable."""
+        """Return a bound connection to the first server that answers. Refusal, Unreachable."""
         if source.authorities is None:
             trust = await self._trust.get()
         else:
@@ -196,7 +196,7 @@ class _Reading:
         self._all_stamped = True
 
     async def batches(self, cursor: str, *, full: bool) -> Batches:
-        """All of it. ReadError."""
+        """Yield all batches. ReadError."""
         with _as_read_error():
             kind, at_first = await self._greeted()
             since = None if full else _place_in(cursor, kind)
@@ -218,7 +218,7 @@ class _Reading:
         yield Batch((), complete=True, cursor=json.dumps([kind.origin, at_first or self._place]))
 
     async def _greeted(self) -> tuple[Kind, int]:
-        """What kind of directory it is; and its place now, where it counts changes."""
+        """Return the kind of the directory and, if it counts changes, its present place."""
         root = await self._connection.values("", ROOT, timeout_s=PAGE_S)
         values = root.values if root is not None else {}
         kind = kind_of(values)
@@ -231,14 +231,13 @@ class _Reading:
                     await self._understood(_plain(found))
 
     async def _unchanged(self, pattern: str, kind: Kind, first: int) -> Batches:
-        """What is there and has not changed; of what has, nothing is told, since it comes again. The groups are
-        noted."""
+        """Yield the unchanged entries, and note the groups. Changed entries are read later."""
         async with aclosing(self._slices(pattern, IDENTITY)) as slices:
             async for part in slices:
-                told = [await self._as_it_was(_plain(found), kind, first) for found in part]
-                yield Batch([entry for entry in told if entry is not None])
+                entries = [await self._if_unchanged(_plain(found), kind, first) for found in part]
+                yield Batch([entry for entry in entries if entry is not None])
 
-    async def _as_it_was(self, raw: Raw, kind: Kind, first: int) -> Unchanged | Problem | None:
+    async def _if_unchanged(self, raw: Raw, kind: Kind, first: int) -> Unchanged | Problem | None:
         entry, place = await self._understood(raw), self._stamped(raw, kind)
         self._all_stamped &= place > 0
         if entry is None or place >= first:
@@ -248,7 +247,7 @@ class _Reading:
         return Unchanged(entry.external_id, entry.dn, entry.status if isinstance(entry, Person) else None)
 
     async def _contents(self, pattern: str, kind: Kind) -> Batches:
-        """What the entries that fit a filter hold."""
+        """Yield the entries that match a filter."""
         attributes = [*dict.fromkeys((*IDENTITY, *CONTENT, *self._source.attributes))]
         async with aclosing(self._slices(pattern, attributes)) as slices:
             async for part in slices:
@@ -262,7 +261,7 @@ class _Reading:
                 yield Batch(entries)
 
     async def _slices(self, pattern: str, attributes: Sequence[str]) -> AsyncGenerator[Sequence[RawEntry], None]:
-        """All that fit a filter, few at a time, so that logins are not kept waiting."""
+        """Yield the raw entries that match a filter, a few at a time, so that logins do not wait."""
         pages = self._connection.pages(self._source.base, pattern, attributes, PAGE, timeout_s=PAGE_S)
         entries = 0
         async with aclosing(pages):
@@ -275,7 +274,7 @@ class _Reading:
                     yield page[at : at + _SLICE]
 
     async def _understood(self, raw: Raw, then: Callable[[Person], Person] = _same) -> Understood:
-        """Return what an entry is; a long one is looked at in a thread. then: makes of a person what is told."""
+        """Return the meaning of an entry; a long one is interpreted in a thread. then: is applied to a person."""
         several = raw.attributes.values()
         if (
             sum(map(len, several)) > MANY_VALUES
@@ -297,7 +296,7 @@ class _Reading:
         return then(entry) if isinstance(entry, Person) else entry
 
     def _with_own_groups(self, person: Person) -> Person:
-        """A person with the memberships that no group tells."""
+        """Return a person with the memberships that no group has."""
         own = tuple(dn for dn in person.member_of if not self._is_here(dn))
         return with_primary_group(replace(person, member_of=own), self._groups)
 
@@ -314,13 +313,13 @@ class _Reading:
         return known
 
     def _stamped(self, raw: Raw, kind: Kind) -> int:
-        """When an entry changed last; the place of the next reading is behind the last of all."""
+        """Return the place of an entry's last change, and note the last of all."""
         place = kind.place_of(next(iter(raw.attributes.get(kind.stamp.lower(), ())), b""))
         self._place = max(self._place, place)
         return place
 
     async def _whole(self, found: RawEntry) -> Raw:
-        """An entry with all members: of many, Active Directory gives a part (MS-ADTS section 3.1.1.3.1.3.3)."""
+        """Return an entry with all members: Active Directory returns many in ranges (MS-ADTS section 3.1.1.3.1.3.3)."""
         part = next((name for name in found.values if name.startswith(_RANGE)), None)
         if part is None:
             return _plain(found)
@@ -352,7 +351,7 @@ def _identity_of(raw: Raw) -> str:
 
 
 def _place_in(cursor: str, kind: Kind) -> int | None:
-    """The place that a cursor means to this directory; None where it is of no use here."""
+    """Return the place of a cursor; None if it is of another directory."""
     try:
         origin, place = json.loads(cursor)
     except (ValueError, TypeError):

@@ -25,9 +25,9 @@ _ITEM: Final = re.compile(
 
 
 def checked(text: str) -> str:
-    """The filter that a text is, in parentheses: one without them is taken too, as most programs take it.
+    """Return a filter in parentheses; a text without them is accepted, as by most programs.
 
-    Invalid: it is none, or too long, or too deep for servers to take.
+    Invalid: it is not a filter, or too long or too deep for servers.
     """
     pattern = text.strip()
     if not pattern.startswith("("):
@@ -40,22 +40,22 @@ def checked(text: str) -> str:
 
 
 def both(*patterns: str) -> str:
-    """What fits all of some filters."""
+    """Return the filter that matches if all filters match."""
     return f"(&{''.join(patterns)})"
 
 
 def either(*patterns: str) -> str:
-    """What fits one of some filters."""
+    """Return the filter that matches if one of the filters matches."""
     return f"(|{''.join(patterns)})"
 
 
 def escaped(value: str) -> str:
-    """A value as it stands in a filter (RFC 4515 section 3)."""
+    """Return a value escaped for a filter (RFC 4515 section 3)."""
     return "".join(f"\\{ord(each):02x}" if each in "\\*()\0" else each for each in value)
 
 
 def _end(text: str, at: int, depth: int) -> int:
-    """Where the filter that begins at `at` ends."""
+    """Return the end of the filter that begins at `at`."""
     if depth > DEEPEST:
         raise Invalid(f"not an LDAP filter: deeper than {DEEPEST}")
     if text[at : at + 1] != "(":
@@ -78,7 +78,7 @@ def _end(text: str, at: int, depth: int) -> int:
 
 
 ACCOUNTS: Final = "(|(objectClass=person)(objectClass=account)(objectClass=posixAccount)(objectClass=inetUser))"
-"""The accounts where an admin does not say which."""
+"""The default filter of accounts."""
 GROUPS: Final = (
     "(|(objectClass=group)(objectClass=groupOfNames)(objectClass=groupOfUniqueNames)(objectClass=groupOfMembers)"
     "(objectClass=posixGroup))"
@@ -91,7 +91,7 @@ IDENTITY: Final = (
     "accountExpires", "lockoutTime", "pwdAccountLockedTime", "nsAccountLock", "shadowExpire", "modifyTimestamp",
     "uSNChanged",
 )  # fmt: skip
-"""Which entry it is, when it changed, and what time alone changes."""
+"""Attributes of the identity, the last change and the status of an entry."""
 CONTENT: Final = (
     "member", "uniqueMember", "memberUid", "memberOf", "primaryGroupID", "uidNumber",
     "sn", "givenName", "initials", "displayName", "gecos", "title", "description", "mail", "proxyAddresses",
@@ -102,33 +102,33 @@ CONTENT: Final = (
     "homeDirectory", "loginShell", "info", "url", "wWWHomePage",
     *(f"extensionAttribute{number}" for number in range(1, 16)),
 )  # fmt: skip
-"""What they hold: who is in which group, and what a field may be taken from."""
+"""Attributes of memberships and for field mappings."""
 
 _ACTIVE_DIRECTORY: Final = b"1.2.840.113556.1.4.800"  # MS-ADTS section 3.1.1.3.4.3.1
 ROOT: Final = ("supportedCapabilities", "highestCommittedUSN", "dsServiceName", "vendorName")
 OVERLAP_S: Final = 300
-"""A change that another replica made may arrive with a time before that of changes that were here sooner."""
+"""Seconds before the last change that are read again: replication may bring changes with earlier times."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How a directory tells what has changed. origin: what a cursor must come from to be of use. stamp: the attribute
-    by which changes are found; `place_of` makes a place of its values."""
+    """How changes of a directory are found. origin: a cursor of another origin is useless. stamp: the attribute that
+    changes with each entry; `place_of` returns its value as a number. counts: it is a counter, not a time."""
 
     origin: str
     stamp: str
     counts: bool
 
     def first(self, since: int) -> int:
-        """The first place to look at after a reading that ended at `since`."""
+        """Return the first place to read after a reading that ended at `since`."""
         return since + 1 if self.counts else max(since - OVERLAP_S, 1)
 
     def written(self, place: int) -> str:
-        """A place as the attribute's value: a number, or a generalized time (RFC 4517 section 3.3.13)."""
+        """Return a place as the attribute's value: a number, or a generalized time (RFC 4517 section 3.3.13)."""
         return str(place) if self.counts else datetime.fromtimestamp(place, UTC).strftime("%Y%m%d%H%M%SZ")
 
     def place_of(self, stamp: bytes) -> int:
-        """The attribute's value as a number, for times in seconds; 0 where it is none."""
+        """Return the attribute's value as a number, of a time in seconds; 0 if it is neither."""
         text = stamp.decode(errors="replace")
         try:
             if self.counts:
@@ -139,7 +139,7 @@ class Kind:
 
 
 def kind_of(root: Mapping[str, tuple[bytes, ...]]) -> Kind:
-    """What the root of a server tells it is (RFC 4512 section 5.1)."""
+    """Return the kind of a directory from its root DSE (RFC 4512 section 5.1)."""
     if _ACTIVE_DIRECTORY in root.get("supportedcapabilities", ()):
         # The number counts the changes of one domain controller, and means nothing to another.
         service = next(iter(root.get("dsservicename", ())), b"").decode(errors="replace")
@@ -148,5 +148,5 @@ def kind_of(root: Mapping[str, tuple[bytes, ...]]) -> Kind:
 
 
 def everything(accounts: str) -> str:
-    """The accounts, and all groups and units beside them: memberships change in groups, not in their members."""
+    """Return the filter of accounts, groups and units; memberships change in groups."""
     return either(accounts, GROUPS, UNITS)

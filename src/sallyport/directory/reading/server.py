@@ -1,4 +1,4 @@
-"""From a directory server's URL to an open stream: resolved, checked against egress, connected, encrypted."""
+"""Connect to a directory server: resolve its URL's host, check egress, connect, encrypt."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MAX_ANSWER: Final = 4096
 
 def split_url(url: str) -> tuple[str, str, int]:
     """Return the scheme, the host without brackets, and the port of an LDAP URL. ValueError: another form."""
-    parts = urlsplit(url)  # which takes some control characters out
+    parts = urlsplit(url)  # removes some control characters
     if (
         not url.isprintable()
         or parts.scheme not in ("ldap", "ldaps")
@@ -54,12 +54,12 @@ def in_clear(url: str) -> bool:
 
 
 class Unreachable(Exception):
-    """A server that cannot be asked, or broke off. The message is for an admin, without secrets."""
+    """A server that cannot be reached, or closed the connection. The message is for an admin, without secrets."""
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One directory server. start_tls: an `ldap://` connection is encrypted before anything is said."""
+    """One directory server. start_tls: encrypt an `ldap://` connection before the first request."""
 
     url: str
     start_tls: bool
@@ -68,8 +68,8 @@ class Server:
         return self.url
 
     async def connect(self, trust: ssl.SSLContext, egress: Egress, tell: Tell) -> trio.abc.Stream:
-        """A stream to one of the server's addresses that may be connected to; its certificate holds for the URL's
-        host. Unreachable."""
+        """Connect to one of the server's allowed addresses; the certificate must be valid for the URL's host.
+        Unreachable."""
         scheme, host, port = split_url(self.url)
         stream = await _connected(host, port, egress, tell)
         if scheme == "ldap" and not self.start_tls:
@@ -88,7 +88,7 @@ class Server:
 
 
 async def _connected(host: str, port: int, egress: Egress, tell: Tell) -> trio.SocketStream:
-    """TCP to the first address that answers; each is given its share of the time that is left."""
+    """Connect to the first address that answers; each has its share of the remaining time."""
     try:
         addresses = await egress.resolve(host, port)
     except ProviderError as error:
@@ -109,7 +109,7 @@ async def _connected(host: str, port: int, egress: Egress, tell: Tell) -> trio.S
 
 
 async def _start_tls(stream: trio.SocketStream) -> None:
-    """Agree on TLS. Octets behind the answer are refused: somebody on the way may have put them there."""
+    """Negotiate TLS. Octets after the answer are refused: an attacker may have inserted them."""
     await stream.send_all(_START_TLS)
     answer = bytearray()
     while (size := message_size(answer)) is None or len(answer) < size:
@@ -127,7 +127,7 @@ class _NoTls(trio.BrokenResourceError):
 
 
 def _why(error: BaseException) -> str:
-    """What went wrong on the way to an encrypted stream."""
+    """Return the reason why a stream could not be encrypted."""
     if isinstance(error, _NoTls):
         return "it refuses StartTLS"
     cause: BaseException | None = error
@@ -135,4 +135,4 @@ def _why(error: BaseException) -> str:
         cause = cause.__cause__
     if isinstance(cause, ssl.SSLCertVerificationError):
         return f"its certificate is not trusted: {cause.verify_message}"
-    return "no TLS connection" if cause is not None else "it broke the connection off"
+    return "no TLS connection" if cause is not None else "it closed the connection"
