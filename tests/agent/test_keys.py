@@ -162,7 +162,7 @@ def test_a_refusal_keeps_everything(path: Path) -> None:
 @pytest.mark.parametrize("answer", [{}, {"renewAt": None}, {"renewAt": "hello"}, {"renewAt": "9" * 50}], ids=str)
 def test_an_answer_of_something_else(path: Path, answer: dict[str, object]) -> None:
     """What does not say until when the key is good is not the service: the enrolment key stays."""
-    with pytest.raises(ServiceAway, match="not the service"):
+    with pytest.raises(ServiceAway, match="not from the service"):
         ring(path, Keeper(answer=answer)).enrol()
     assert kept(path).enrolment_key == Secret(b"spk_enrolment")
     assert kept(path).key is None

@@ -1,4 +1,4 @@
-"""What an agent keeps on its host: its state, and that it is alone with it."""
+"""The state of an agent on its host, and its lock."""
 
 import fcntl
 import json
@@ -13,7 +13,7 @@ from sallyport.base.errors import ConfigError, Locked
 
 @contextmanager
 def alone(directory: Path) -> Iterator[None]:
-    """Be the only agent that keeps its state in a directory, which is made if it is new. Locked; ConfigError."""
+    """Lock a state directory, which is created if it is missing. Locked: another agent runs; ConfigError."""
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -30,13 +30,13 @@ def alone(directory: Path) -> Iterator[None]:
 
 
 class StateFile:
-    """An agent's place, in JSON: what it can find again by itself if the file is lost."""
+    """An agent's state in JSON; the agent can restore a lost one."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def load(self) -> dict[str, object]:
-        """What was saved last; nothing where there is no file, or none that can be read as such."""
+        """Return the saved state; empty if the file is missing or damaged."""
         try:
             value = json.loads(self._path.read_bytes())
         except (OSError, ValueError, RecursionError):
@@ -44,7 +44,7 @@ class StateFile:
         return value if isinstance(value, dict) else {}
 
     def save(self, value: Mapping[str, object]) -> None:
-        """Keep this; it is on disk when this returns. ConfigError."""
+        """Save the state, which is on disk on return. ConfigError."""
         with suppress(OSError):
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         write(self._path, json.dumps(value).encode() + b"\n")

@@ -6,9 +6,8 @@
     [directory]
     servers = ["ldaps://dc1.example.org"]
 
-It holds secrets, so it is taken only from its owner alone: a regular file of the agent's user or root, mode 0600 or
-less. An unknown key is an error, and no message repeats a value. The agent rewrites single lines and leaves the rest,
-comments too, as it is.
+It holds secrets, so it must be private: a regular file of the agent's user or root, mode 0600 or less. An unknown key
+is an error, and no message repeats a value. The agent rewrites single lines and leaves the rest as it is, comments too.
 """
 
 import os
@@ -30,14 +29,14 @@ _TABLE: Final = re.compile(r"^[ \t]*\[", re.MULTILINE)
 
 
 class Table:
-    """One table of a file, from which each key is taken once; `end` finds those that nobody takes."""
+    """A table of the file, from which each key is taken once; `end` finds unknown keys."""
 
     def __init__(self, values: Mapping[str, object], where: str) -> None:
         self._values = dict(values)
         self._where = where
 
     def text(self, name: str, default: str | None = None) -> str:
-        """A text; without a default it must be there, and not empty. ConfigError."""
+        """Take a text; without a default it is required, and not empty. ConfigError."""
         value = self._values.pop(name, default)
         if value is None or (default is None and value == ""):
             raise self.wrong(name, "is missing")
@@ -46,61 +45,61 @@ class Table:
         return value
 
     def long_text(self, name: str, default: str = "") -> str:
-        """A text of several lines. ConfigError."""
+        """Take a text of several lines. ConfigError."""
         value = self._values.pop(name, default)
         if not isinstance(value, str):
             raise self.wrong(name, "must be text")
         return value
 
     def texts(self, name: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
-        """An array of texts. ConfigError."""
+        """Take an array of texts. ConfigError."""
         value = self._values.pop(name, list(default))
         if not isinstance(value, list) or not all(isinstance(each, str) and each.isprintable() for each in value):
             raise self.wrong(name, "must be an array of texts")
         return tuple(value)
 
     def flag(self, name: str, default: bool) -> bool:
-        """true or false. ConfigError."""
+        """Take true or false. ConfigError."""
         value = self._values.pop(name, default)
         if not isinstance(value, bool):
             raise self.wrong(name, "must be true or false")
         return value
 
     def number(self, name: str, default: int, low: int, high: int) -> int:
-        """A whole number within bounds. ConfigError."""
+        """Take a whole number within bounds. ConfigError."""
         value = self._values.pop(name, default)
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             raise self.wrong(name, f"must be a whole number from {low} to {high}")
         return value
 
     def choice(self, name: str, default: str, *others: str) -> str:
-        """One of some words. ConfigError."""
+        """Take one of some words. ConfigError."""
         value = self._values.pop(name, default)
         if value not in (default, *others):
             raise self.wrong(name, f"must be one of {', '.join((default, *others))}")
         return str(value)
 
     def table(self, name: str) -> "Table":
-        """A table in this one; empty where there is none. ConfigError."""
+        """Take a table in this one; empty if there is none. ConfigError."""
         value = self._values.pop(name, {})
         if not isinstance(value, dict):
             raise self.wrong(name, "must be a table")
         return Table(value, f"{self._where} [{name}]")
 
     def wrong(self, name: str, what: str) -> ConfigError:
-        """The error for a key of this table, without its value."""
+        """Return the error for a key of this table, without its value."""
         return ConfigError(f"{self._where}: {name} {what}")
 
     def end(self) -> None:
-        """ConfigError: there is a key that nobody has taken."""
+        """Check that all keys were taken. ConfigError: a key is unknown."""
         if self._values:
             raise ConfigError(f"{self._where}: unknown key {', '.join(sorted(map(repr, self._values)))}")
 
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """The keys in the file. renew_at: ISO 8601, when the key's successor is to be made; empty where nobody knows.
-    former_key: the one before `key`, which a service that was restored from a copy may know instead."""
+    """The keys in the file. renew_at: time of the key's renewal, ISO 8601; empty if unknown. former_key: the key before
+    `key`, which a service that was restored from a copy may know instead."""
 
     enrolment_key: Secret | None = None
     key: Secret | None = None
@@ -111,7 +110,7 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class AgentFile:
-    """What both agents have in their file. own: the table of the agent itself, to be taken and ended by it."""
+    """The settings of both agents' files. own: the table of the agent itself, which it takes and ends."""
 
     path: Path
     service: str
@@ -122,7 +121,7 @@ class AgentFile:
 
 
 def read(path: Path, agent: str) -> AgentFile:
-    """The file of an agent. agent: its table's name. ConfigError: no such file, anybody may read it, or it is wrong."""
+    """Return the file of an agent. agent: its table's name. ConfigError: the file is missing, not private, or wrong."""
     table = Table(_parsed(_text(path), path), str(path))
     ca_certificate = table.text("ca_certificate", "")
     file = AgentFile(
@@ -144,9 +143,9 @@ def read(path: Path, agent: str) -> AgentFile:
 
 
 def rewrite(path: Path, changes: Mapping[str, str | None]) -> None:
-    """Set single-line texts at the top of the file, or take them away (None); the file changes as a whole.
+    """Set single-line texts at the top of the file, or delete them (None), atomically.
 
-    ConfigError: the file cannot be written, or would not say what it should.
+    ConfigError: the file cannot be written, or the lines have another form.
     """
     before = _text(path)
     text = before
@@ -161,12 +160,12 @@ def rewrite(path: Path, changes: Mapping[str, str | None]) -> None:
     except tomllib.TOMLDecodeError:
         written = {}
     if written != wanted:
-        raise ConfigError(f"{path}: {', '.join(changes)} must each stand in a line of their own, above the tables")
+        raise ConfigError(f"{path}: {', '.join(changes)} must each have a line of their own, above the tables")
     disk.write(path, text.encode(), like=path)
 
 
 def _with(text: str, name: str, value: str | None) -> str:
-    """The text of a file with a key's line set, made, or taken away. value: printable, without quotes."""
+    """Return the text of a file with a key's line set, added, or deleted. value: printable, without quotes."""
     table = _TABLE.search(text)
     top, rest = (text, "") if table is None else (text[: table.start()], text[table.start() :])
     line = "" if value is None else f'{name} = "{value}"\n'
@@ -191,7 +190,7 @@ def _parsed(text: str, path: Path) -> dict[str, object]:
 
 
 def _text(path: Path) -> str:
-    """The file's text, if nobody else may read it. ConfigError."""
+    """Return the text of a private file. ConfigError."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
     except OSError as error:
@@ -209,7 +208,7 @@ def _text(path: Path) -> str:
 
 
 def _check_owner(path: Path, found: os.stat_result) -> None:
-    """ConfigError: it is no file, or not the agent's alone."""
+    """Check that the file is regular and private. ConfigError."""
     if not stat.S_ISREG(found.st_mode):
         raise ConfigError(f"{path}: not a file")
     if found.st_uid not in (os.geteuid(), 0):

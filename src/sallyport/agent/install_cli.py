@@ -54,10 +54,10 @@ def install(*, which: str, start: bool, prefix: Path) -> None:
 @click.command()
 @which
 @click.option("--lock-accounts", is_flag=True, help="Lock every account that the endpoint agent manages first.")
-@click.option("--purge", is_flag=True, help="Remove the agent's file and what it remembers, too.")
+@click.option("--purge", is_flag=True, help="Remove the agent's file and its state, too.")
 @prefix_option
 def uninstall(*, which: str, lock_accounts: bool, purge: bool, prefix: Path) -> int:
-    """Stop an agent and remove its unit. Accounts stay as they are unless they are to be locked."""
+    """Stop an agent and remove its unit. Accounts stay as they are, unless --lock-accounts is given."""
     from sallyport.agent.templates import AGENTS
 
     agent = AGENTS[which]
@@ -80,7 +80,7 @@ def uninstall(*, which: str, lock_accounts: bool, purge: bool, prefix: Path) -> 
 
 
 def _write(config: Path, text: str, agent: "Installed") -> None:
-    """Put the file there, once it has been read as the agent will. ConfigError: it is none, or another agent's."""
+    """Write the file after the agent's own check. ConfigError: it is wrong, or another agent's."""
     from sallyport.agent import file
     from sallyport.base import disk
 
@@ -107,7 +107,7 @@ def _make(directory: Path, mode: int) -> None:
 
 
 def _program() -> Path:
-    """This program, as a unit can start it."""
+    """Return the path of this program, for a unit."""
     found = shutil.which(sys.argv[0])
     return Path(found if found is not None else sys.argv[0]).absolute()
 

@@ -1,9 +1,9 @@
-"""The agent's own key: got by the enrolment key of its file, and renewed long before it ends.
+"""The agent's own key: obtained with the enrolment key of its file, and renewed long before it expires.
 
-A key is made here, and written into the file as `next_key` before the service hears of its hash; it becomes `key` when
-the service has it on disk. Whatever crashes in between, the step is done once more with the same key, which the service
-takes for the same. The former key is good until its successor is used. It stays in the file: a service that is restored
-from a copy made before the renewal knows that key alone, and by it the agent has the present one known again.
+The agent generates a key and writes it into the file as `next_key` before it sends the hash; the key becomes `key` when
+the service has stored the hash. After a crash the step is repeated with the same key. The former key is valid until its
+successor is used. It stays in the file: a service that is restored from a copy made before the renewal knows only that
+key, with which the agent registers the present one again.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,7 +25,7 @@ _NO_FIELDS: Final[Mapping[str, object]] = {}
 
 
 class KeyRing:
-    """The keys of one agent's file, which it alone rewrites.
+    """The keys of an agent's file, which only the agent rewrites.
 
     agent: the file's table. ConfigError: the file is wrong.
     """
@@ -39,26 +39,25 @@ class KeyRing:
 
     @property
     def enrolment_key(self) -> Secret | None:
-        """What the admin has put into the file, until it is exchanged."""
+        """Return the enrolment key of the file, until it is exchanged."""
         return self._keys.enrolment_key
 
     @property
     def key(self) -> Secret:
-        """The agent's own key. ConfigError: it has none yet."""
+        """Return the agent's own key. ConfigError: it has none yet."""
         if self._keys.key is None:
             raise ConfigError(f"{self._path}: there is no key in it; an enrolment_key is needed")
         return self._keys.key
 
     def reload(self) -> None:
-        """See what an admin has put into the file since: a new enrolment key. ConfigError."""
+        """Read the file again: an admin may have added an enrolment key. ConfigError."""
         self._keys = file.read(self._path, self._agent).credentials
 
     def enrol(self, fields: Mapping[str, object] = _NO_FIELDS, *, path: str = EXCHANGE) -> dict[str, object] | None:
-        """Exchange the enrolment key, where there is one, and have the agent's own in the file; the service's answer.
+        """Exchange the enrolment key, if there is one, for the agent's own key; return the service's answer.
 
-        None: there is no enrolment key, since it was exchanged before. fields: stand beside `keyHash` in the body.
-        path: an operation that answers as exchangeKey does. ServiceAway, ServiceRefused; ConfigError: the file cannot
-        be written.
+        None: the enrolment key was exchanged before. fields: further fields of the body. path: an operation that
+        answers as exchangeKey does. ServiceAway, ServiceRefused; ConfigError: the file cannot be written.
         """
         enrolment_key = self._keys.enrolment_key
         if enrolment_key is None:
@@ -68,7 +67,7 @@ class KeyRing:
         return answer
 
     def renew_when_due(self) -> bool:
-        """Renew the key if it is time, or nobody knows; whether it was. ServiceAway, ServiceRefused; ConfigError."""
+        """Renew the key if due, or if the time is unknown; return whether. ServiceAway, ServiceRefused; ConfigError."""
         renew_at = _time(self._keys.renew_at)
         if renew_at is not None and self._clock() < renew_at:
             return False
@@ -78,17 +77,17 @@ class KeyRing:
         return True
 
     def refused(self, refusal: ServiceRefused) -> None:
-        """The service has refused a request: see whether an admin has put a new enrolment key into the file; and where
-        it does not take the key, have it known again by the former one. ConfigError."""
+        """Recover from a refused request: read the file again, since an admin may have added an enrolment key; if the
+        service does not accept the key, register it again with the former one. ConfigError."""
         self.reload()
         key, former = self._keys.key, self._keys.former_key
         if refusal.status == _NO_KEY and key is not None and former is not None:
-            with suppress(ServiceAway, ServiceRefused):  # it was revoked, or nobody knows either: an admin has to help
+            with suppress(ServiceAway, ServiceRefused):  # the former key is unknown too: an admin has to help
                 answer = self._service.post(RENEW, {"keyHash": token_hash(key.reveal().decode())}, key=former)
                 self._keep({}, answer)
 
     def _register(self, path: str, fields: Mapping[str, object], authority: Secret) -> tuple[dict[str, object], str]:
-        """Have the service know the next key; its answer, and that key."""
+        """Register the next key; return the service's answer, and the key."""
         next_key = self._keys.next_key
         if next_key is None:
             next_key = Secret(new_key().encode())
@@ -97,7 +96,7 @@ class KeyRing:
         try:
             answer = self._service.post(path, {**fields, "keyHash": token_hash(text)}, key=authority)
         except ServiceRefused as refusal:
-            if refusal.status == _CONFLICT:  # the key, or what it is for, is known to be another's: not this one again
+            if refusal.status == _CONFLICT:  # the key, or the machine, belongs to another: do not repeat this one
                 self._rewrite({"next_key": None})
             raise
         return answer, text
@@ -105,7 +104,7 @@ class KeyRing:
     def _keep(self, changes: Mapping[str, str | None], answer: Mapping[str, object]) -> None:
         renew_at = str(answer.get("renewAt", ""))
         if _time(renew_at) is None:
-            raise ServiceAway("what answers is not the service: it does not say until when the key is good")
+            raise ServiceAway("the answer is not from the service: it has no renewAt")
         self._rewrite({**changes, "next_key": None, "renew_at": renew_at})
 
     def _rewrite(self, changes: Mapping[str, str | None]) -> None:

@@ -1,10 +1,10 @@
-"""The service as an agent sees it: JSON over one HTTPS connection, which is kept open.
+"""The agents' client of the service: JSON over one HTTPS connection, which is kept open.
 
-Whatever goes wrong is one of two things. `ServiceAway`: it was not reached, it is busy, or what answers is not the
-service (a captive portal, a proxy's page, half an answer); nothing follows from it, and one tries again later.
-`ServiceRefused`: the service itself has said no, in its own form of error.
+There are two errors. `ServiceAway`: the service was not reached, is busy, or something else has answered (a captive
+portal, a proxy's page, half an answer); the agent tries again later. `ServiceRefused`: the service has refused the
+request, in its own form of error.
 
-An agent starts at once and stays small, so this is the standard library's client and no other.
+An agent starts at once and stays small, so this uses the standard library's client.
 """
 
 import http.client
@@ -26,7 +26,7 @@ from sallyport.base.secret import Secret
 TIMEOUT_S: Final = 30.0
 ANSWER_LIMIT: Final = 16 << 20
 IDLE_S: Final = 15.0
-"""How long an unused connection is taken for open; the service closes it some time later."""
+"""Seconds after which an unused connection is not used again; the service closes it some time later."""
 FIRST_WAIT_S: Final = 1.0
 MOST_WAIT_S: Final = 300.0
 _LATER: Final = frozenset({408, 425, 429})
@@ -35,10 +35,10 @@ _CHUNK: Final = 65_536
 
 
 class ServiceClient:
-    """One service, asked by one thread at a time.
+    """A client of one service, for one thread at a time.
 
-    url: `https://host[:port][/path]`; `http://` for a loopback address alone. ca_certificate: a file in PEM, trusted
-    in place of the system's. ConfigError: none of these.
+    url: `https://host[:port][/path]`; `http://` for a loopback address only. ca_certificate: a file in PEM, trusted
+    in place of the system's. ConfigError: another form.
     """
 
     def __init__(
@@ -64,9 +64,9 @@ class ServiceClient:
         key: Secret | None = None,
         timeout_s: float = TIMEOUT_S,
     ) -> dict[str, object]:
-        """Ask for an operation; the answer's JSON object. key: an API key. timeout_s: for the whole of it.
+        """Run an operation; return the answer's JSON object. key: an API key. timeout_s: for the whole request.
 
-        An operation may be asked for twice, where the connection ends before its answer. ServiceAway, ServiceRefused.
+        The operation may run twice if the connection ends before its answer. ServiceAway, ServiceRefused.
         """
         octets = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
         status, kind, answer, after = self._exchange(path, octets, key, timeout_s)
@@ -88,7 +88,7 @@ class ServiceClient:
     def _exchange(
         self, path: str, octets: bytes, key: Secret | None, timeout_s: float
     ) -> tuple[int, str, bytes, float]:
-        """Status, content type, body, and the seconds of Retry-After. ServiceAway."""
+        """Return status, content type, body, and the seconds of Retry-After. ServiceAway."""
         deadline = self._clock() + timeout_s
         headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": self._agent}
         if key is not None:
@@ -100,7 +100,7 @@ class ServiceClient:
             try:
                 return self._once(path, octets, headers, deadline)
             except (ConnectionResetError, BrokenPipeError, http.client.RemoteDisconnected) as error:
-                # The service closes a connection that nobody uses, and may do so at this very moment.
+                # The service closes unused connections, and may have closed this one just now.
                 self.close()
                 if not reused:
                     raise ServiceAway(f"{self._host}: the connection was closed") from error
@@ -146,16 +146,17 @@ class ServiceClient:
         return self._connection
 
     def _limit(self, connection: http.client.HTTPConnection, deadline: float) -> None:
-        """Let the next step take what is left of the time. TimeoutError: nothing is."""
+        """Limit the next step to the remaining time. TimeoutError: no time is left."""
         left = deadline - self._clock()
         if left <= 0:
             raise TimeoutError
-        if connection.sock is not None:  # which is the response's alone once it is to be closed
+        if connection.sock is not None:  # the response owns the socket of a connection that closes
             connection.sock.settimeout(left)
 
 
 class BackOff:
-    """Waits that double from failure to failure, each cut by up to half at random (`chance` gives 0 to 1)."""
+    """Waits that double with each failure, each reduced by up to half at random, so that agents do not retry together.
+    chance: returns a random number in 0..1."""
 
     def __init__(
         self, *, first_s: float = FIRST_WAIT_S, most_s: float = MOST_WAIT_S, chance: Callable[[], float] = random.random
@@ -166,18 +167,18 @@ class BackOff:
         self._wait_s = first_s
 
     def failed(self, at_least_s: float = 0.0) -> float:
-        """Seconds to wait now. at_least_s: what the service asks for by Retry-After."""
+        """Return the seconds to wait after a failure. at_least_s: the service's Retry-After."""
         wait_s = self._wait_s * (1 - self._chance() / 2)
         self._wait_s = min(self._most_s, 2 * self._wait_s)
         return max(wait_s, min(at_least_s, self._most_s))
 
     def worked(self) -> None:
-        """Begin anew."""
+        """Reset the wait after a success."""
         self._wait_s = self._first_s
 
 
 def _split(url: str) -> tuple[str, int, str, bool]:
-    """Host, port, path without a slash at its end, and whether it is HTTPS. ConfigError."""
+    """Return host, port, path without a slash at its end, and whether it is HTTPS. ConfigError."""
     wrong = ConfigError("service: not a URL such as https://sallyport.example.org")
     try:
         parts = urlsplit(url)
@@ -212,12 +213,12 @@ def _object(octets: bytes) -> dict[str, object] | None:
 
 
 def _clean(text: str) -> str:
-    """What another has written, fit for a log."""
+    """Return a text of the service for a log, with printable characters only."""
     return "".join(character if character.isprintable() else "?" for character in text[:_MAX_TEXT])
 
 
 def _reason(error: Exception) -> str:
-    """What a person can do something about."""
+    """Return the cause of an error, for an admin."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not trusted: {error.verify_message}"
     if isinstance(error, TimeoutError | socket.timeout):

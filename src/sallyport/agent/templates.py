@@ -37,7 +37,7 @@ full_every_hours = 24
 
 @dataclass(frozen=True, slots=True)
 class DirectoryPlace:
-    """Where a directory is, as far as the service knows it. certificate: PEM, trusted for it."""
+    """The known settings of a directory. certificate: PEM, trusted for it."""
 
     name: str = ""
     servers: Sequence[str] = ()
@@ -48,7 +48,7 @@ class DirectoryPlace:
 
     @classmethod
     def of(cls, ldap: Mapping[str, object], wished: Mapping[str, object], name: str) -> "DirectoryPlace":
-        """What is wished for, and for the rest what the first factor `ldap` is configured with. name: unless wished."""
+        """Return the wished settings, and for the rest those of the first factor `ldap`. name: unless wished."""
         found = {field: wished.get(field) or ldap.get(field) for field in ("servers", "baseDN", "bindDN", "startTls")}
         servers = found["servers"]
         return cls(
@@ -62,12 +62,12 @@ class DirectoryPlace:
 
 
 def endpoint_file(service: str, key: str) -> str:
-    """The text of an endpoint agent's file, which is complete."""
+    """Return the text of an endpoint agent's file, which is complete."""
     return _head("endpoint", service, key) + _ENDPOINT
 
 
 def directory_file(service: str, key: str, domain_id: int, place: DirectoryPlace) -> str:
-    """The text of a directory agent's file, complete but for the secret of its account where the place is known."""
+    """Return the text of a directory agent's file, without the secret of its account and unknown settings."""
     own = _DIRECTORY.format(
         domain=domain_id,
         name=_quoted(place.name),
@@ -85,7 +85,7 @@ def _head(agent: str, service: str, key: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A basic string of TOML, which is one of JSON but for DEL."""
+    """Return a basic string of TOML: as in JSON, except for DEL."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -126,7 +126,7 @@ SystemCallArchitectures=native
 [Install]
 WantedBy=multi-user.target
 """
-# It rewrites /etc and homes as root; of root's rights it needs those over files, accounts and processes.
+# The endpoint agent rewrites /etc and homes as root; it needs root's capabilities over files, accounts and processes.
 _ENDPOINT_UNIT: Final = """\
 ProtectSystem=yes
 CapabilityBoundingSet=CAP_AUDIT_WRITE CAP_CHOWN CAP_DAC_OVERRIDE CAP_DAC_READ_SEARCH CAP_FOWNER CAP_FSETID CAP_KILL
@@ -142,7 +142,7 @@ CapabilityBoundingSet=
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """Where an agent's unit and file are. state: the directory of its state, beneath /var/lib."""
+    """The unit and the file of an agent. state: the directory of its state, below /var/lib."""
 
     agent: str
     config: Path
@@ -152,16 +152,16 @@ class Installed:
 
     @property
     def unit(self) -> str:
-        """The unit's name."""
+        """Return the unit's name."""
         return f"sallyport-agent-{self.agent}.service"
 
     @property
     def unit_path(self) -> Path:
-        """Where the unit is."""
+        """Return the path of the unit."""
         return Path("/etc/systemd/system") / self.unit
 
     def text(self, program: Path) -> str:
-        """The unit. program: the absolute path of `sallyport`."""
+        """Return the text of the unit. program: the absolute path of `sallyport`."""
         return _COMMON.format(
             agent=self.agent, program=program, config=self.config, state=self.state, memory=self.memory, own=self.own
         )
@@ -171,7 +171,7 @@ AGENTS: Final = {
     each.agent: each
     for each in (
         Installed("endpoint", Path("/etc/sallyport/endpoint-agent.toml"), "sallyport-agent", "128M", _ENDPOINT_UNIT),
-        # Its file lies in its state directory: it runs as a user of its own, and rewrites its keys there.
+        # Its file is in its state directory: it runs as a user of its own, and rewrites its keys there.
         Installed(
             "directory",
             Path("/var/lib/sallyport-directory/directory-agent.toml"),

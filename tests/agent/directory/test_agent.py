@@ -227,7 +227,7 @@ async def test_rubbish(desk: Desk, autojump_clock: trio.testing.MockClock, answe
 
     desk.service = Rubbish()
     desk.begin()
-    with pytest.raises(ServiceAway, match="not the service"):
+    with pytest.raises(ServiceAway, match="not from the service"):
         await desk.agent.once()
 
 

@@ -24,10 +24,10 @@ from sallyport.directory.entry import Batch, Entry
 from sallyport.directory.reading.reader import LdapReader
 
 SEND_AT: Final = 500
-"""Entries that are gathered before they are sent: the reader tells of few at a time."""
+"""Entries that are sent at once: the reader yields a few at a time."""
 
 APPLY_US: Final = 1800 * SECOND
-"""How long the service may take to apply a run; then another is sent all the same: the import may have failed."""
+"""Time that the service has to apply a run; then another is sent, since the import may have failed."""
 
 T = TypeVar("T")
 
@@ -36,7 +36,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """What a run has told. counts: entries by their kind. job: the number of the service's import."""
+    """The summary of a run. counts: entries by kind. job: id of the service's import."""
 
     full: bool
     counts: Mapping[str, int]
@@ -44,7 +44,7 @@ class RunSummary:
 
     def __str__(self) -> str:
         counts = ", ".join(f"{count} {kind}" for kind, count in sorted(self.counts.items()))
-        return f"{'everything' if self.full else 'what has changed'}: {counts}; import {self.job}"
+        return f"{'everything' if self.full else 'changes'}: {counts}; import {self.job}"
 
 
 class DirectoryAgent:
@@ -67,10 +67,10 @@ class DirectoryAgent:
         self._clock = clock
 
     async def once(self, *, full: bool = False, patient: bool = False) -> RunSummary:
-        """One run: all of the directory, where `full` or it is time, else what has changed.
+        """Send one run: complete if `full` or due, else the changes.
 
-        patient: not while the service may still apply the run before, since all of that would be told again.
-        ServiceAway, ServiceRefused, ConfigError; ReadError: the directory. Whatever is raised, nothing has changed.
+        patient: raise ServiceAway while the service may still be applying the last run, whose changes would be sent
+        again. ServiceAway, ServiceRefused, ConfigError; ReadError: of the directory. An error changes nothing.
         """
         await self._in_thread(self._prepare_key)
         sender = Sender(self._ask, self._settings.domain_id, self._settings.name)
@@ -99,7 +99,7 @@ class DirectoryAgent:
         return RunSummary(full, counts + Counter(refused=sender.refused), job)
 
     async def dry_run(self, tell: Callable[[str], None], *, full: bool = False) -> None:
-        """Tell what a run would send, a JSON object in a line for each entry, without the service. ReadError."""
+        """Report the entries that a run would send, each as a line of JSON, without the service. ReadError."""
         cursor = self._saved("cursor")
         async with self._reader.read(self._settings.source, cursor, full=full) as batches:
             async for batch in batches:
@@ -107,23 +107,23 @@ class DirectoryAgent:
                     tell(json.dumps(each))
 
     async def run(self, systemd: Notifier) -> None:
-        """Run after run, until cancelled."""
+        """Send runs, until cancelled."""
         waits = BackOff(first_s=5.0)
         systemd.ready("begins")
         while True:
             try:
-                told = await self.once(patient=True)
+                summary = await self.once(patient=True)
             except SallyportError as error:
                 wait_s = waits.failed(error.after_s if isinstance(error, ServiceAway) else 0.0)
-                log.warning("the directory was not sent", reason=str(error), again_in_s=round(wait_s))
+                log.warning("directory_run_failed", reason=str(error), again_in_s=round(wait_s))
                 systemd.status(f"failed, again in {wait_s:.0f} s: {error}")
                 if isinstance(error, ServiceRefused):
-                    await self._in_thread(partial(self._see_keys, error))
+                    await self._in_thread(partial(self._recover_key, error))
             else:
                 waits.worked()
                 wait_s = self._settings.interval_s * random.uniform(0.9, 1.1)  # noqa: S311  so that not all ask at once
-                log.info("the directory was sent", told=str(told))
-                systemd.status(f"sent {told}; again in {wait_s:.0f} s")
+                log.info("directory_run_sent", sent=str(summary))
+                systemd.status(f"sent {summary}; again in {wait_s:.0f} s")
             await trio.sleep(wait_s)
 
     async def _send(self, sender: Sender, gathered: list[Entry], counts: Counter[str]) -> None:
@@ -135,18 +135,18 @@ class DirectoryAgent:
         self._keys.enrol()
         self._keys.renew_when_due()
 
-    def _see_keys(self, refusal: ServiceRefused) -> None:
+    def _recover_key(self, refusal: ServiceRefused) -> None:
         try:
             self._keys.refused(refusal)
         except ConfigError as error:
-            log.warning("the agent's file cannot be used", reason=str(error))
+            log.warning("agent_file_unusable", reason=str(error))
 
     def _is_full_due(self, now: int) -> bool:
-        """Whether everything is to be told again; also where nobody knows when it was, or it was in the future."""
+        """Return whether a complete run is due; also if the time of the last one is unknown, or in the future."""
         return not iso(now - int(self._settings.full_every_s * SECOND)) < self._saved("full_at") <= iso(now)
 
     def _is_applying(self, cursor: str, now: int) -> bool:
-        """Whether the service may still be at work on the run before, as far as its cursor tells."""
+        """Return whether the service may still be applying the last run, by its cursor."""
         just_sent = iso(now - APPLY_US) < self._saved("sent_at") <= iso(now)
         return just_sent and cursor != self._saved("cursor")
 

@@ -38,7 +38,7 @@ log = structlog.get_logger()
     help="The file that `sallyport agent key create --kind directory` has made.",
 )
 @click.option("--once", is_flag=True, help="Read and send once, and end.")
-@click.option("--full", is_flag=True, help="With --once and --dry-run: everything, not what has changed.")
+@click.option("--full", is_flag=True, help="With --once and --dry-run: everything, not only changes.")
 @click.option("--dry-run", is_flag=True, help="Print what would be sent, and send nothing.")
 @click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info")
 @click.pass_obj
@@ -76,16 +76,16 @@ async def _run(agent: DirectoryAgent) -> None:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(agent.run, systemd)
             if systemd.alive_s is not None:
-                nursery.start_soon(_tell_alive, systemd, systemd.alive_s)
+                nursery.start_soon(_report_alive, systemd, systemd.alive_s)
             async for _ in signals:
                 break
-            log.info("the agent ends")
+            log.info("agent_stopped")
             systemd.stopping()
             nursery.cancel_scope.cancel()
 
 
-async def _tell_alive(systemd: Notifier, every_s: float) -> None:
-    """Each step of the work has a time limit of its own, so whoever gets here works."""
+async def _report_alive(systemd: Notifier, every_s: float) -> None:
+    """Restart the watchdog's time. Each step of the work has its own time limit, so a live event loop is enough."""
     while True:
         systemd.alive()
         await trio.sleep(every_s)

@@ -1,8 +1,8 @@
-"""Runs and their batches, sent until they are taken.
+"""Runs and their batches, sent until the service has stored them.
 
-A service that is away is asked again for some minutes; then the run is given up, and nothing of it counts. An entry
-that the service does not take must not hold all others up for ever: its batch is halved until it stands alone, and it
-is told of as one that cannot be used, so that it is not taken for gone.
+A request to a service that is away is repeated for some minutes; then the run is abandoned, and nothing of it is
+applied. An entry that the service does not accept must not block all others: its batch is halved until the entry is
+alone, and it is sent as one that cannot be used, so that it does not count as removed.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -44,30 +44,30 @@ class Sender:
         self.refused = 0
 
     async def begin(self) -> str:
-        """Begin the run; the cursor of the run that the service has applied last. ServiceAway, ServiceRefused."""
+        """Begin the run; return the cursor of the last run that was applied. ServiceAway, ServiceRefused."""
         answer = await self._until_taken("begin", {"directoryName": self._name})
         cursor = answer.get("cursor")
         self._run_id, self._sequence = _number(answer, "runId"), _number(answer, "sequence")
         if not isinstance(cursor, str):
-            raise _nobody()
+            raise _not_the_service()
         return cursor
 
     async def send(self, entries: Sequence[Entry]) -> None:
-        """Send entries, in as many batches as it takes. ServiceAway, ServiceRefused."""
+        """Send entries in batches. ServiceAway, ServiceRefused."""
         for batch in wire.batches(entries):
             await self._send(batch)
 
     async def finish(self, cursor: str, *, complete: bool) -> int:
-        """Have the run applied; the number of the import that does. ServiceAway, ServiceRefused.
+        """Finish the run; return the id of the import that applies it. ServiceAway, ServiceRefused.
 
-        complete: what was not told of is gone.
+        complete: remove the entries that the run does not have.
         """
         complete &= self._is_whole
         body = {"runId": self._run_id, "sequence": self._sequence, "complete": complete, "cursor": cursor}
         return _number(await self._until_taken("finish", body), "jobId")
 
     async def _send(self, batch: Sequence[Wire]) -> None:
-        """Send a batch, or what of it the service takes."""
+        """Send a batch, or the entries of it that the service accepts."""
         batch = self._without_dropped(batch)
         if not batch:
             return
@@ -84,20 +84,20 @@ class Sender:
             await self._send_problem(batch[0], error)
 
     async def _send_problem(self, entry: Wire, error: ServiceRefused) -> None:
-        """Tell of an entry that is not taken as one that is there."""
+        """Send an entry that is not accepted as one that exists and cannot be used."""
         self.refused += 1
-        log.warning("the service does not take an entry", dn=str(entry.get("dn", ""))[:_MAX_TEXT], reason=str(error))
+        log.warning("directory_entry_refused", dn=str(entry.get("dn", ""))[:_MAX_TEXT], reason=str(error))
         self._dropped_dn = entry.get("dn")
-        told = {"kind": "problem", "message": str(error)[:_MAX_TEXT]}
+        problem = {"kind": "problem", "message": str(error)[:_MAX_TEXT]}
         try:
-            await self._take([{**told, "externalId": entry.get("externalId", ""), "dn": entry.get("dn", "")}])
+            await self._take([{**problem, "externalId": entry.get("externalId", ""), "dn": entry.get("dn", "")}])
         except ServiceRefused as again:
             if again.status not in (_BAD, _TOO_LARGE):
                 raise
-            self._is_whole = False  # it is there, and nobody could be told: nothing may be taken for gone
+            self._is_whole = False  # the service does not know the entry: it must not remove others as missing
 
     def _without_dropped(self, batch: Sequence[Wire]) -> Sequence[Wire]:
-        """Leave out the members of a group whose first part was not taken: they would go to the one before it."""
+        """Leave out the members of a group whose first part was refused: they would join the group before it."""
         kept = []
         for entry in batch:
             if entry.get("continued") and entry.get("dn") == self._dropped_dn:
@@ -110,7 +110,7 @@ class Sender:
         self._sequence = _number(await self._until_taken("batch", body), "sequence")
 
     async def _until_taken(self, operation: str, body: Wire) -> Wire:
-        """Ask until there is an answer, for some minutes. ServiceAway, ServiceRefused."""
+        """Send a request until it is answered, for some minutes. ServiceAway, ServiceRefused."""
         waits, until = BackOff(most_s=30.0), trio.current_time() + GIVE_UP_S
         while True:
             try:
@@ -130,9 +130,9 @@ class Sender:
 def _number(answer: Wire, name: str) -> int:
     value = answer.get(name)
     if isinstance(value, bool) or not isinstance(value, int):
-        raise _nobody()
+        raise _not_the_service()
     return value
 
 
-def _nobody() -> ServiceAway:
-    return ServiceAway("what answers is not the service")
+def _not_the_service() -> ServiceAway:
+    return ServiceAway("the answer is not from the service")

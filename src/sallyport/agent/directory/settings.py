@@ -23,7 +23,7 @@ _MAX_PEM: Final = 65_536
 
 @dataclass(frozen=True, slots=True)
 class DirectorySettings:
-    """What is read, for which domain, and how often. name: of the directory in the service."""
+    """The settings of a directory agent. name: of the directory in the service."""
 
     domain_id: int
     name: str
@@ -33,8 +33,8 @@ class DirectorySettings:
 
 
 def settings_of(file: AgentFile) -> DirectorySettings:
-    """What the table of an agent's file says. ConfigError: a key is missing, unknown or wrong; values are not
-    repeated."""
+    """Return the settings in the table of an agent's file. ConfigError: a key is missing, unknown or wrong; values are
+    not repeated."""
     table = file.own
     found = DirectorySettings(
         domain_id=table.number("domain", 0, 1, _MAX_ID),
@@ -76,7 +76,7 @@ def _account(table: Table) -> Account | None:
 
 
 def _authorities(table: Table) -> str | None:
-    """Certificates in PEM: themselves, or the name of their file."""
+    """Return certificates in PEM, given as text or by the name of a file."""
     text = table.long_text("ca_certificate")
     if not text:
         return None
