@@ -124,7 +124,7 @@ def test_a_proxy_whose_certificate_is_taken_back(service: SecureService, tmp_pat
         assert "Received Access-Accept" in front.ask("auth", *RIGHT)
         Directory(service.data_dir).revoke(PROXY, present())
         deadline = time.monotonic() + 30
-        while "RadSec closed" not in service.log():
+        while "radsec_closed" not in service.log():
             assert time.monotonic() < deadline, service.log()
             time.sleep(0.1)
         assert "No reply" in front.ask("auth", *RIGHT, tries=1)

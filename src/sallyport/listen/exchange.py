@@ -170,7 +170,7 @@ class Exchange:
         reason = error.reason if isinstance(error, PacketError) else "internal_error"
         self._discard(reason, source, at, client, datagram)
         if not isinstance(error, PacketError):
-            log.error("a request gets no answer", client=client.name, exc_info=error)
+            log.error("radius_request_failed", client=client.name, exc_info=error)
 
     def _discard(
         self, reason: str, source: Source, at: int, client: Client | None = None, datagram: bytes = b""

@@ -197,19 +197,19 @@ class RadSec:
     async def _watch(self) -> None:
         """Close all connections when the certificates, the authority or its revocation list have changed: peers
         reconnect and are verified against the new ones."""
-        told: Credentials | None = None
+        reported: Credentials | None = None
         while True:
             await trio.sleep(WATCH_S)
             files = self._credentials()
-            if files in (self._files, told):
+            if files in (self._files, reported):
                 continue
             try:
                 self._load()
             except StartError as error:
-                told = files
-                log.warning("RadSec goes on with the certificates that it had", error=str(error))
+                reported = files
+                log.warning("radsec_certificates_not_reloaded", error=str(error))
                 continue
-            log.info("RadSec has new certificates", closed=len(self._known))
+            log.info("radsec_certificates_reloaded", closed=len(self._known))
             for connection in self._known.values():
                 connection.scope.cancel()
 
@@ -228,7 +228,7 @@ class RadSec:
                 with connection.scope:
                     await self._admit(connection, stream, auth, acct)
             except Exception:
-                log.exception("a RadSec connection was closed by an error of ours", peer=host)
+                log.exception("radsec_connection_failed", peer=host)
             finally:
                 self._strangers.pop(connection.source)
                 self._known.pop(connection.source, None)
@@ -267,12 +267,12 @@ class RadSec:
         if not self._room.take(client.id, client.tenant_id):
             return self._refuse(connection, "overload")
         connection.scope.deadline = trio.current_time() + (who.expires - present()).total_seconds()
-        log.info("RadSec connected", client=client.name, peer=connection.source[0])
+        log.info("radsec_connected", client=client.name, peer=connection.source[0])
         try:
             await self._converse(connection, tls, auth, acct)
         finally:
             self._room.leave(client.id, client.tenant_id)
-            log.info("RadSec closed", client=client.name, peer=connection.source[0])
+            log.info("radsec_closed", client=client.name, peer=connection.source[0])
 
     async def _converse(self, connection: _Connection, tls: TlsStream, auth: Exchange, acct: Exchange) -> None:
         async with trio.open_nursery() as nursery:
@@ -349,7 +349,7 @@ class RadSec:
         connection.scope.cancel()
         if is_new and now >= self._told_at + TOLD_S:
             self._told_at = now
-            log.warning("RadSec refused", peer=host, reason=reason, why=why)
+            log.warning("radsec_refused", peer=host, reason=reason, why=why)
 
 
 def decode_proven(packet: bytes, secret: SharedSecret) -> Request:

@@ -143,9 +143,9 @@ async def exchange(
     except _FAILURES as error:
         # `from None`: a trace would show the request with its headers.
         raise ProviderError(f"{host}: {_why(error)}") from None
-    told = httpx.Headers(answer.headers)
-    _check(answer.status, told, host)
-    return httpx.Response(answer.status, headers=told, content=answer.body)
+    received = httpx.Headers(answer.headers)
+    _check(answer.status, received, host)
+    return httpx.Response(answer.status, headers=received, content=answer.body)
 
 
 def json_object(response: httpx.Response) -> dict[str, object]:

@@ -71,7 +71,7 @@ class SqliteCopies:
         try:
             await self._store.write(lambda tx: _record(tx, "store.backup", at, target))
         except StoreError as error:  # the backup of a store that fails is worth all the more
-            log.warning("a backup is not in the audit trail", target=str(target), error=str(error))
+            log.warning("backup_not_audited", target=str(target), error=str(error))
         return size
 
     async def backup_into(self, directory: Path, keep: int) -> tuple[Path, int, list[Path]]:

@@ -111,25 +111,25 @@ class Rotation:
     async def _walk(self) -> int:
         """Seal whatever is not sealed under the newest key; how many values."""
         sealed = 0
-        for place in SEALED_COLUMNS:
+        for column in SEALED_COLUMNS:
             after: tuple[Value, ...] | None = None
             while True:
-                rows = await self._store.read(partial(_rows, place, after))
+                rows = await self._store.read(partial(_rows, column, after))
                 if not rows:
                     break
                 after = rows[-1][:-1]
                 old = [row for row in rows if not self._vault.is_current(_octets(row))]
                 if old:
-                    sealed += await self._store.write(partial(self._seal, place, old))
+                    sealed += await self._store.write(partial(self._seal, column, old))
         return sealed
 
-    def _seal(self, place: Sealed, rows: list[tuple[Value, ...]], tx: Tx) -> int:
-        where = " and ".join(f"{name} = :{name}" for name in place.key)
-        sql = f"update {place.table} set {place.column} = :new where {where} and {place.column} = :old"  # noqa: S608
+    def _seal(self, column: Sealed, rows: list[tuple[Value, ...]], tx: Tx) -> int:
+        where = " and ".join(f"{name} = :{name}" for name in column.key)
+        sql = f"update {column.table} set {column.column} = :new where {where} and {column.column} = :old"  # noqa: S608
         sealed = 0
         for row in rows:
-            key, old = dict(zip(place.key, row, strict=False)), _octets(row)
-            identity = place.identity.format(*key.values())
+            key, old = dict(zip(column.key, row, strict=False)), _octets(row)
+            identity = column.identity.format(*key.values())
             new = self._vault.seal(self._vault.open(old, identity), identity)
             sealed += tx.execute(sql, new=new, old=old, **key)
         return sealed
@@ -144,20 +144,20 @@ class Rotation:
                 await trio.to_thread.run_sync(write_keys, Path(old_file), {each: keys[each]})
             await trio.to_thread.run_sync(write_keys, file, {version: keys[version]})
             self._vault.retire()
-        told: Callable[[Tx], None] = partial(_record, at=self._clock(), version=version)
-        await self._store.write(told)
+        entry: Callable[[Tx], None] = partial(_record, at=self._clock(), version=version)
+        await self._store.write(entry)
         return Rotated(sealed, version, old_file)
 
 
-def _rows(place: Sealed, after: tuple[Value, ...] | None, tx: Tx) -> list[tuple[Value, ...]]:
-    """The next rows of a place: their keys, and the value."""
-    names = ", ".join(place.key)
+def _rows(column: Sealed, after: tuple[Value, ...] | None, tx: Tx) -> list[tuple[Value, ...]]:
+    """The next rows of a column: their keys, and the value."""
+    names = ", ".join(column.key)
     further, given = "", dict[str, Value]()
     if after is not None:
-        given = dict(zip(place.key, after, strict=True))
-        further = f" and ({names}) > ({', '.join(f':{name}' for name in place.key)})"
+        given = dict(zip(column.key, after, strict=True))
+        further = f" and ({names}) > ({', '.join(f':{name}' for name in column.key)})"
     sql = (
-        f"select {names}, {place.column} from {place.table} where {place.column} is not null{further} "  # noqa: S608
+        f"select {names}, {column.column} from {column.table} where {column.column} is not null{further} "  # noqa: S608
         f"order by {names} limit {BATCH}"
     )
     return tx.rows(sql, **given)

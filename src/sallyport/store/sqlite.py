@@ -148,5 +148,5 @@ def _open_writable(path: Path, reserve: Reserve) -> sqlite3.Connection:
         if not reserve.release():
             raise
     # On a full disk even an empty log and its index take space.
-    log.error("the disk is full; the space kept in reserve was given to the store's log")
+    log.error("disk_reserve_released")
     return open_connection(path)

@@ -201,7 +201,7 @@ class Writer:
             try:
                 item.done(item.result, item.error)
             except Exception:
-                log.exception("what was to follow a transaction failed")
+                log.exception("store_callback_failed")
 
     # --- in the writer's thread -------------------------------------------------------------------------------
 
@@ -309,7 +309,7 @@ class Writer:
             items += left
             return self._failed(error), []
         if self._failing:
-            log.info("the store takes writes again")
+            log.info("store_writable")
         self._failing = self._full = False
         return None, left
 
@@ -341,13 +341,13 @@ class Writer:
         # A full disk is an I/O error to SQLite where it could not extend the log's index, or where a quota is spent.
         code = primary_code(error)
         self._full = code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and not self._reserve.has_room(ROOM))
-        told = (StoreFull if self._full else StoreError)(f"{self._path}: {error}")
+        failure = (StoreFull if self._full else StoreError)(f"{self._path}: {error}")
         if not self._failing:
-            log.error("the store does not take writes; nobody is answered until it does", error=str(told))
+            log.error("store_not_writable", error=str(failure))
         self._failing = True
         if self._full:
             self._make_room()
-        return told
+        return failure
 
     def _make_room(self) -> bool:
         """On a full disk: merge the log into the database, with the space of the reserve if it takes that.
@@ -357,7 +357,7 @@ class Writer:
         """
         self._merge_log()
         if not self._reserve.has_room(ROOM) and self._reserve.release():
-            log.error("the disk is full; the space kept in reserve was given to the store's log")
+            log.error("disk_reserve_released")
             self._merge_log()
         return self._reserve.has_room(ROOM)
 

@@ -132,7 +132,7 @@ def _described(operation: Operation, path: str, schemas: _Schemas) -> Json:
         "operationId": re.sub(r"\W", "_", operation.name + path) + "_" + operation.method.lower(),
         "requestBody": {"required": True, "content": _body(operation, path, schemas[operation.body, "validation"])},
         "responses": {"200": answer}
-        | {status: {"description": told, "content": error} for status, told in _ERRORS.items()},
+        | {status: {"description": text, "content": error} for status, text in _ERRORS.items()},
         "security": [{scheme: []} for scheme in schemes],
     }
     if path in TOKENS:

@@ -62,7 +62,7 @@ def _operation(method: str, path: str, operation: Json) -> str:
     for status, response in _items(_object(operation, "responses")):
         content = _content(_object(response, "content"))
         rows.append((status, escape(str(response.get("description", ""))), content))
-    table = "".join(f"<tr><td>{status}</td><td>{told}</td><td>{kind}</td></tr>" for status, told, kind in rows)
+    table = "".join(f"<tr><td>{status}</td><td>{text}</td><td>{kind}</td></tr>" for status, text, kind in rows)
     headers = ", ".join(sorted({name for each in _list(operation, "security") for name in each}))
     security = f"<p>Authorization: {escape(headers)}</p>" if headers else ""
     return (
@@ -104,8 +104,8 @@ def _model(name: str, schema: Json) -> str:
         for field, kind in _items(_object(schema, "properties"))
     )
     table = f"<table><tr><th>field</th><th>type</th><th></th><th>limits</th></tr>{rows}</table>" if rows else ""
-    told = escape(str(schema.get("description", "")))
-    return f'<h3 id="{_anchor(name)}"><code>{escape(name)}</code></h3><p>{told}</p>{table}'
+    text = escape(str(schema.get("description", "")))
+    return f'<h3 id="{_anchor(name)}"><code>{escape(name)}</code></h3><p>{text}</p>{table}'
 
 
 def _kind(schema: Json) -> str:

@@ -138,10 +138,10 @@ class Operations:
             answer = get_type_hints(work)["return"]
             reader = Reader(cast(type[FormT], _claiming(form)), keeper, limit)
             checked = _CheckedUpload(self._gate, roles, work, reader, _Answer(answer))
-            name, told = getattr(work, "__name__", "operation"), inspect.getdoc(work) or ""
+            name, description = getattr(work, "__name__", "operation"), inspect.getdoc(work) or ""
             self.all.append(
                 Operation(
-                    *("POST", (path,), self._gate, roles, self._tag, name, told, form, answer, checked.handle),
+                    *("POST", (path,), self._gate, roles, self._tag, name, description, form, answer, checked.handle),
                     has_file=True,
                 )
             )
@@ -156,10 +156,21 @@ class Operations:
             body, answer = _types(work)
             checked = _Checked(self._gate, roles, work, _Shape(cast(type[BodyT], body)), _Answer(answer))
             name = getattr(work, "__name__", "operation")
-            told = inspect.getdoc(work) or ""
+            description = inspect.getdoc(work) or ""
             self.all.append(
                 Operation(
-                    *(method, paths, self._gate, roles, self._tag, name, told, body, _model_of(answer), checked.handle),
+                    *(
+                        method,
+                        paths,
+                        self._gate,
+                        roles,
+                        self._tag,
+                        name,
+                        description,
+                        body,
+                        _model_of(answer),
+                        checked.handle,
+                    ),
                     run=checked.run,
                 )
             )

@@ -105,6 +105,6 @@ def _fields(octets: bytes) -> dict[str, str]:
 
 def _refused(error: Exception, template: str) -> Page:
     """Return an error as a page. `problem` decides its status, its text and its log entry."""
-    told = problem.response(error, template)
-    message = json.loads(bytes(told.body))["message"]
-    return Page("This did not work", f"<p>{escape(message)}</p>", told.status_code)
+    answer = problem.response(error, template)
+    message = json.loads(bytes(answer.body))["message"]
+    return Page("This did not work", f"<p>{escape(message)}</p>", answer.status_code)

@@ -75,14 +75,14 @@ def response(error: Exception, path: str) -> Response:
     if isinstance(error, HTTPException):
         return body(path, error.status_code, _phrase(error.status_code))
     if isinstance(error, StoreError):
-        log.error("a request failed in the store", path=path, error=str(error))
+        log.error("http_store_failed", path=path, error=str(error))
         return body(path, 503, "the store does not take requests")
     if isinstance(error, ClientDisconnect):
         return body(path, 400, "incomplete body")  # the client is gone
     error_id = new_error_id()
     # Formatted here and as text: a renderer that shows local variables would show bodies, and passwords in them.
     trace = "".join(traceback.format_exception(error))
-    log.error("unexpected error", error_id=error_id, path=path, trace=trace)
+    log.error("http_unexpected_error", error_id=error_id, path=path, trace=trace)
     return body(path, 500, f"unexpected error {error_id}")
 
 
@@ -99,5 +99,5 @@ def _errors(error: Refused) -> dict[str, object]:
 
 
 def _phrase(status: int) -> str:
-    told = {404: "no such path", 405: "method not allowed"}
-    return told.get(status) or HTTPStatus(status).phrase.lower()
+    phrases = {404: "no such path", 405: "method not allowed"}
+    return phrases.get(status) or HTTPStatus(status).phrase.lower()
