@@ -151,6 +151,10 @@ class Areas(App):
         self.tenant = await self.tenancy.ensure_tenant(1, 1)
         self.domain = await self.domains.add(self.tenant, "corp")
 
+    def client_named(self, name: str) -> Client:
+        """The RADIUS client of the tenant with this name."""
+        return next(client for client in self.clients.of_tenant(self.tenant) if client.name == name)
+
     async def client(self, network: str = "192.0.2.1/32", **fields: object) -> Client:
         """A RADIUS client of the tenant (or of `tenant`), with the tests' secret."""
         tenant = int(str(fields.pop("tenant", self.tenant)))

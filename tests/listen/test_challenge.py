@@ -333,7 +333,7 @@ async def test_the_client_lost_the_domain(wire: Wire, areas: Areas, script: Scri
     """A client that may not ask for the domain any more gets nobody in."""
     state = await challenged(wire)
     branch = await areas.domains.add(areas.tenant, "branch")
-    client = areas.clients.named(areas.tenant, "nas")
+    client = areas.client_named("nas")
     await areas.clients.update(areas.tenant, client.id, {}, domain_ids=[branch])
     for user in ("ann", "ann@corp"):
         assert (await exchange(wire, typed("123456", state, user=user)))[0] == ACCESS_REJECT

@@ -109,7 +109,7 @@ async def test_a_client_without_a_domain(wire: Wire) -> None:
 async def test_a_changed_client_holds_for_the_next_packet(wire: Wire) -> None:
     """A new secret, or a deletion."""
     areas = wire.areas
-    client = areas.clients.named(areas.tenant, "nas")
+    client = areas.client_named("nas")
     await areas.clients.update(areas.tenant, client.id, {}, secret=b"a new secret of theirs")
     wire.put(pap("ann", "hello"))
     await wire.silence()

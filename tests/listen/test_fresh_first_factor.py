@@ -89,7 +89,7 @@ async def test_who_vouches(
 ) -> None:
     """A challenge is answered by a client that may vouch, in a signed request, as it was begun."""
     areas = wire.areas
-    client = areas.clients.named(areas.tenant, "nas")
+    client = areas.client_named("nas")
     await areas.clients.update(areas.tenant, client.id, {"password_verified": True})
     await areas.first_settings.set(areas.domains.table.by_id[areas.domain], FirstFactor.NONE, {})
     script.begins = Outcome.CODE

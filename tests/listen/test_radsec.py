@@ -222,7 +222,7 @@ async def test_a_renewal_holds_without_a_restart(secure: Secure, mock_clock: tri
 async def test_a_client_that_is_deleted_is_let_go(secure: Secure) -> None:
     """Its next packet is not answered and ends the connection; a client of that certificate is let in again."""
     areas = secure.wire.areas
-    client = areas.clients.named(areas.tenant, "proxy")
+    client = areas.client_named("proxy")
     async with secure.connected() as connection:
         assert await connection.ask(status_server(secret=OVER_TLS)) == ACCESS_ACCEPT
         await areas.clients.delete(areas.tenant, client.id)

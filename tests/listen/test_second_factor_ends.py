@@ -97,7 +97,7 @@ async def test_ten_prompts_a_minute(wire: Wire, script: Script, mock_clock: trio
 async def test_prompts_by_a_name_with_spaces(wire: Wire, script: Script) -> None:
     """Where another server has checked the password, ` ann` is ann, and has no ten prompts of her own."""
     areas = wire.areas
-    await areas.clients.update(areas.tenant, areas.clients.named(areas.tenant, "nas").id, {"password_verified": True})
+    await areas.clients.update(areas.tenant, areas.client_named("nas").id, {"password_verified": True})
     await areas.first_settings.set(areas.domains.table.by_id[areas.domain], FirstFactor.NONE, {})
     script.begins = Outcome.DENIED
     for spaces in range(11):

@@ -159,7 +159,7 @@ async def test_class_and_vlan(wire: Wire, app: App, areas: Areas) -> None:
 
 async def test_an_unsigned_answer_to_a_challenge(wire: Wire, app: App, areas: Areas) -> None:
     """pam_radius never signs: its challenge is answered all the same, and a wrong code registers no device."""
-    client = areas.clients.named(areas.tenant, "nas")
+    client = areas.client_named("nas")
     await areas.clients.update(areas.tenant, client.id, {"require_message_authenticator": "no"})
     script = Script(begins=Outcome.CODE)
     await script.attach(areas)

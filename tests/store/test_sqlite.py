@@ -17,7 +17,7 @@ from prometheus_client import CollectorRegistry
 from sallyport.base.actor import Actor, acting_as
 from sallyport.base.errors import Invalid, NotFound, SchemaError, StoreError
 from sallyport.metrics import StoreMetrics
-from sallyport.store.connections import QUICK_S, QUICK_STEPS, Readers
+from sallyport.store.connections import QUICK_S, QUICK_STEPS, SLOW_FOR_S, QuickReader, Readers
 from sallyport.store.directory import Reserve
 from sallyport.store.migrations import ALL
 from sallyport.store.model import Tx, Work
@@ -318,17 +318,26 @@ async def test_a_long_read_leaves_the_event_loop(sqlite: SqliteStore) -> None:
     assert await sqlite.read_now(thread_of) == threading.get_ident()
 
 
-async def test_a_slow_disk_is_read_in_a_thread(sqlite: SqliteStore) -> None:
-    """After two slow short reads in a row the event loop leaves the next ones to threads; one alone changes nothing."""
+def test_a_slow_disk_is_not_read_on_the_event_loop(tmp_path: Path) -> None:
+    """After two slow short reads in a row the next ones are refused for a while; one alone changes nothing."""
+    opened(tmp_path / "s.db").close()
+    now = 0.0
+    reader = QuickReader(tmp_path / "s.db", lambda: now)
 
-    def slow(tx: Tx) -> int:
-        time.sleep(2 * QUICK_S)
-        return thread_of(tx)
+    def read(seconds: float) -> None:
+        def work(_: Tx) -> None:
+            nonlocal now
+            now += seconds
 
-    loop = threading.get_ident()
-    assert [await sqlite.read_now(work) == loop for work in (slow, thread_of, slow, slow, thread_of)] == [True] * 4 + [
-        False
-    ]
+        reader.run(work)
+
+    for seconds in (2 * QUICK_S, 0, 2 * QUICK_S, 2 * QUICK_S):
+        read(seconds)
+    with pytest.raises(sqlite3.OperationalError, match="slow"):
+        read(0)
+    now += SLOW_FOR_S
+    read(0)
+    reader.close()
 
 
 async def test_a_token_that_searches_much_leaves_others_their_turns(tmp_path: Path) -> None:

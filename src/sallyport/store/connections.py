@@ -149,9 +149,10 @@ def _fold(value: Value) -> str | None:
 
 
 class QuickReader:
-    """A read-only connection for short reads on the event loop."""
+    """A read-only connection for short reads on the event loop. clock: in seconds."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._clock = clock
         self._connection = open_connection(path, read_only=True)
         self._connection.execute("pragma busy_timeout = 0")
         self._connection.set_progress_handler(self._is_spent, QUICK_STEPS)
@@ -161,7 +162,7 @@ class QuickReader:
 
     def run(self, work: Work[T]) -> T:
         """Run `work` in a read transaction. sqlite3.Error: it takes too long, the disk is slow, or the engine fails."""
-        started = time.perf_counter()
+        started = self._clock()
         if started < self._slow_until:
             raise sqlite3.OperationalError("the disk is slow")
         self._looks = QUICK_LOOKS
@@ -171,7 +172,7 @@ class QuickReader:
         finally:
             with suppress(sqlite3.Error):
                 self._connection.execute("rollback")
-            was_slow, self._was_slow = self._was_slow, time.perf_counter() - started > QUICK_S
+            was_slow, self._was_slow = self._was_slow, self._clock() - started > QUICK_S
             if was_slow and self._was_slow:  # one alone may have waited for a processor
                 self._slow_until = started + SLOW_FOR_S
 
