@@ -171,7 +171,7 @@ def show(line: CommandLine, *, number: str, domain: str) -> None:
 @_domain
 @click.pass_obj
 def revoke(line: CommandLine, *, number: str, domain: str) -> None:
-    """Revoke a credential, for good; its holder's sessions end where the domain says so."""
+    """Revoke a credential, for good; its holder's sessions end if the domain disconnects on revocation."""
     vcid, document = _credential(line, number, domain)
     subject = document["credentialSubject"]
     assert isinstance(subject, dict)  # noqa: S101  the service made it

@@ -7,7 +7,7 @@ from sallyport.store.model import Tx
 
 
 class Sessions(Protocol):
-    """Ends the sessions of users once the transaction is committed, where their domain says so."""
+    """Ends the sessions of users once the transaction is committed, if their domain disconnects on revocation."""
 
     def revoke(self, tx: Tx, domain_id: int, names: Sequence[str], reason: str) -> None:
         """End the sessions of users of a domain. reason: for a person."""
@@ -23,7 +23,7 @@ class Tokens(Protocol):
         """Revoke a token."""
 
     def forget(self) -> None:
-        """Forget what is cached of tokens: a revocation holds from now on."""
+        """Forget cached tokens, so that a revocation holds from now on."""
 
 
 class Guesses(Protocol):

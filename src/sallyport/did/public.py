@@ -1,7 +1,6 @@
-"""What everybody may read: the documents of the service's own did:web, schemas, and status lists; and, for who has a
-token, what a DID resolves to.
+"""Public documents: the service's own did:web, schemas and status lists; and, with a token, the resolution of DIDs.
 
-These are no operations: they are asked by GET, by verifiers that know nothing of this service.
+These are no operations: verifiers that know nothing of this service ask for them by GET.
 """
 
 from collections.abc import Awaitable, Callable
@@ -29,7 +28,7 @@ TOKEN_KIND: Final = "application/jwt"  # noqa: S105  a content type
 
 
 def routes(issuing: DidArea, gate: Gate) -> list[BaseRoute]:
-    """The routes of everything here."""
+    """The routes of the published documents, and of the resolution of DIDs."""
 
     async def document(request: Request) -> Response:
         content = await issuing.dids.published(str(request.path_params["name"]))
@@ -80,8 +79,8 @@ def _answering(
 
 
 def _did(request: Request) -> str:
-    """The DID as it was written. A port in a did:web is `%3A`, which a client may send as it is or encoded once more;
-    the path that was decoded does not tell it from a colon."""
+    """Return the DID as it was sent. A port in a did:web is `%3A`, which a client may send as it is or encoded once
+    more; the decoded path does not tell it from a colon."""
     raw = request.scope.get("raw_path", b"").decode("ascii", "replace").partition("?")[0]
     written = raw.partition(RESOLVE)[2]
     return written if written.startswith("did:") and "%25" not in written else unquote(written)

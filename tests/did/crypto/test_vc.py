@@ -122,8 +122,8 @@ def test_a_key_that_may_not_issue() -> None:
 
 def presented(
     by: Signer = HOLDER, *, audience: str = VERIFIER, nonce: str = "n-1", now: int = NOW, **changes: JSON
-) -> vc.Presentation:
-    """A presentation that was made with these, changed, signed again, and is verified for VERIFIER and n-1."""
+) -> list[str]:
+    """The tokens in a presentation made with these, changed, signed again, and verified for VERIFIER and n-1."""
     held = vc.sign(credential(ISSUER), ISSUER)
     text = vc.present([held], by, audience=audience, nonce=nonce, id="urn:uuid:p", now=NOW)
     payload = {**jws.parse(text).payload, **changes}
@@ -132,11 +132,10 @@ def presented(
 
 
 def test_what_was_presented_holds() -> None:
-    """The holder and the credentials' tokens come out of it."""
-    found = presented()
-    assert (found.id, found.holder) == ("urn:uuid:p", did(HOLDER))
-    assert verified(found.credentials[0]).subject == found.holder
-    assert presented(aud=["did:web:other.test", VERIFIER]) == found
+    """The credentials' tokens come out of it; its audience may be a list."""
+    (token,) = presented()
+    assert verified(token).subject == did(HOLDER)
+    assert presented(aud=["did:web:other.test", VERIFIER]) == [token]
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def test_a_file_that_is_no_wallet(tmp_path: Path) -> None:
         write(tmp_path / "no folder" / "wallet", a_wallet())
     write(path, a_wallet())
     path.chmod(0o640)
-    with pytest.raises(StartError, match="read by others"):
+    with pytest.raises(StartError, match="read by other users"):
         read(path)
     path.chmod(0o600)
     path.write_text('{"wallet_key": "wk_secret"}')

@@ -9,7 +9,7 @@ operations  /api/v1/credential/*, /api/v1/schema/createSchema
 service     rules of credentials
 schemas     rules of schemas
 check       JSON Schema (drafts 07 and 2020-12) at a bounded cost; `keywords` charges a run to a budget
-status      the status lists, which tell verifiers the credentials that are revoked
+status      the status lists, by which verifiers find revoked credentials
 repo        SQL
 holders_repo  SQL that finds the holder of a user, and the users of a holder
 """

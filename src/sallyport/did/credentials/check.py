@@ -105,7 +105,7 @@ def bound(field: str, value: JSON, *, octets: int, depth: int, values: int, name
 
 
 def _is_exact(value: JSON) -> bool:
-    """Whether every reader of JSON finds the same value (RFC 8259 section 6)."""
+    """Return whether every reader of JSON finds the same value (RFC 8259 section 6)."""
     if isinstance(value, float):
         return math.isfinite(value)
     return not isinstance(value, int) or abs(value) <= 1 << 53
@@ -153,7 +153,7 @@ def _patterns(schema: dict[str, JSON]) -> list[str]:
 
 
 def _check_targets(kept: dict[str, JSON], dialect: type[Validator]) -> None:
-    """Each reference leads to a schema."""
+    """Raise Invalid unless each reference leads to a schema."""
     try:
         resolver = Registry().resolver_with_root(Resource.from_contents(kept))
         found = [resolver.lookup(each).contents for each in _references(kept)]
@@ -167,12 +167,12 @@ def _check_targets(kept: dict[str, JSON], dialect: type[Validator]) -> None:
 
 
 def _references(schema: JSON) -> set[str]:
-    """Where it refers to."""
+    """Return the references of a schema."""
     return {each for part in _parts(schema) for name in _REFERENCES if isinstance(each := part.get(name), str)}
 
 
 def _parts(value: JSON) -> Iterator[dict[str, JSON]]:
-    """Every object in a schema, wherever it stands."""
+    """Yield every object in a schema, at any depth."""
     if isinstance(value, dict):
         yield value
     for each in _inner(value):
@@ -192,7 +192,7 @@ def _keywords(error: SchemaError, dialect: type[Validator]) -> str:
 
 
 def _place(error: ValidationError) -> str:
-    """Where in the metadata; the names are the caller's own, and are cut."""
+    """Return the path of an error in the metadata, cut: the names are the caller's own."""
     return ".".join(["metadata", *map(str, error.absolute_path)])[:255]
 
 

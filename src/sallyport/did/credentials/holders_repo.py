@@ -1,7 +1,7 @@
 """The SQL that finds the holder of a user, and the users of a holder.
 
 A credential is a user's by its epmUsername, or by updateUserWallet. A credential without an epmUsername is also that of
-the users to whom its wallet is assigned, and of the user whose `did` is the DID of its holder.
+the users that have its wallet, and of the user whose `did` is the DID of its holder.
 """
 
 from sallyport.base.text import fold

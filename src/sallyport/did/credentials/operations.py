@@ -84,8 +84,8 @@ def _declare_changing(credentials: Operations, service: Credentials) -> None:
 
     @credentials.post("/api/v1/credential/revokecredential", roles=OPERATORS)
     async def revoke(body: RevokeCredential, caller: Caller) -> CredentialRevoked:
-        """Revoke a credential: its status list says so, open requests for it are closed, and where the domain says so
-        its holder's sessions end."""
+        """Revoke a credential: set its bit in the status list, close open requests for it, and end its holder's
+        sessions if the domain disconnects on revocation."""
         await service.revoke(body.domainId, body.vcid, body.issuerDid, body.holderDid)
         return CredentialRevoked(Message="credential revoked")
 

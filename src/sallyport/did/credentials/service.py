@@ -66,8 +66,8 @@ class Credentials:
         self._checking = trio.CapacityLimiter(1)  # Python code in many threads slows the event loop down
 
     async def issue(self, tenant_id: int, new: NewCredential) -> Credential:
-        """A new credential of a holder. NotFound: no such issuer, holder or schema in the domain. Invalid: the claims
-        are not what the schema asks for, or the expiry is over."""
+        """Issue a credential to a holder. NotFound: no such issuer, holder or schema in the domain. Invalid: the schema
+        does not allow the claims, or the expiry is over."""
         if new.expires_at is not None and not self._clock() < new.expires_at <= LATEST:
             raise invalid_field("expiry", "a time to come")
         schema = await self._store.read(lambda tx: repo.schema(tx, new.domain_id, new.schema_id))
@@ -121,13 +121,13 @@ class Credentials:
         return credential
 
     async def page(self, stretch: Stretch) -> tuple[list[Credential], int]:
-        """One page of a domain's credentials, ordered by id, and how many there are."""
+        """Return one page of a domain's credentials, ordered by id, and their number."""
         return await self._store.search(lambda tx: repo.page(tx, stretch))
 
     async def of_wallet(
         self, caller: Caller, wallet_id: int, status: Status, offset: int, limit: int, search: str = ""
     ) -> tuple[list[Credential], int]:
-        """One page of a wallet's credentials of a status, ordered by id, and how many there are. search: a part of the
+        """Return one page of a wallet's credentials of a status, ordered by id, and their number. search: a part of the
         name. NotFound: no such wallet. Forbidden: the caller is another wallet."""
 
         def work(tx: Tx) -> tuple[list[Credential], int]:
@@ -202,7 +202,7 @@ def _has(tx: Tx, caller: Caller, credential: Credential) -> bool:
 
 
 def _check(schema: Schema, new: NewCredential) -> None:
-    """Whether the metadata, as it was sent, is what the schema asks for; `id` is there where the schema knows one."""
+    """Raise Invalid unless the schema allows the metadata of the request; `id` is among them if the schema has it."""
     from sallyport.did.credentials.check import check_subject  # with a library that takes its time: in a worker thread
 
     content = json.loads(schema.content)["Schema"]
@@ -218,7 +218,7 @@ def _check(schema: Schema, new: NewCredential) -> None:
 
 
 def _names_password(value: JSON) -> bool:
-    """Whether a claim, at any depth, would show a password to everyone who sees the credential."""
+    """Return whether a claim, at any depth, would show a password to every reader of the credential."""
     if isinstance(value, dict):
         return any(name.casefold() == PASSWORD.casefold() or _names_password(each) for name, each in value.items())
     return isinstance(value, list) and any(map(_names_password, value))

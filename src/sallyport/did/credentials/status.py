@@ -1,5 +1,4 @@
-"""The lists that tell which credentials are revoked (W3C StatusList2021, section 3.2): one packed bit for each
-credential.
+"""The lists of revoked credentials (W3C StatusList2021, section 3.2): one packed bit for each credential.
 
 Bit i is `octet[i >> 3] & (0x80 >> (i & 7))`. Each credential gets a random bit of its issuer's newest list, so that its
 place tells nothing of when it was issued. A new list is begun when half of one is given: a random bit is then free

@@ -8,6 +8,6 @@ vc         a credential and a presentation as JWT
 proofs     a document with a proof in it: eddsa-jcs-2022, ecdsa-jcs-2019
 
 A verifier parses a token first (`jws.parse`), resolves the DID that the token names, and gives the document to `vc`.
-The tokens are our own few lines over `cryptography` and not a JOSE library: what is refused (other algorithms than
-the key's, `crit`, duplicate names, padding) is the point of them, and a proof needs the bare keys anyway.
+The tokens are our own few lines over `cryptography` and not a JOSE library: they exist for their refusals (algorithms
+other than the key's, `crit`, duplicate names, padding), and a proof needs the bare keys anyway.
 """

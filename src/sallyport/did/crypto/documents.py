@@ -1,7 +1,7 @@
-"""DIDs and their documents (W3C DID Core 1.0): which key may do what in whose name.
+"""DIDs and their documents (W3C DID Core 1.0): the keys of a DID, and their purposes.
 
-did:key and did:jwk are the key itself and are read here alone; did:web is a document at an address, which who resolves
-fetches and gives to `parse`. A relative or foreign method id is no way around: a document speaks for its own DID only.
+A did:key or did:jwk contains its key. A did:web is a document at an address, which a resolver fetches and gives to
+`parse`. A method id of another DID is refused: a document speaks for its own DID only.
 """
 
 import re
@@ -49,7 +49,8 @@ class Document:
     content: dict[str, JSON] = field(compare=False)
 
     def key(self, method_id: str, purpose: str) -> PublicKey:
-        """The key of a method, if it may be used so. CredentialError `issuer`: it may not, or the DID has none."""
+        """Return the key of a method that may be used for the purpose. CredentialError `issuer`: it may not, or the DID
+        has no such method."""
         for method in self.methods:
             if method.id == method_id and purpose in method.purposes:
                 return method.key
@@ -57,7 +58,7 @@ class Document:
 
 
 def split(did: str) -> tuple[str, str]:
-    """The method and what it identifies. CredentialError: no DID, or a DID URL."""
+    """Return the method of a DID and its method-specific id. CredentialError: no DID, or a DID URL."""
     found = _DID.fullmatch(did) if len(did) <= LONGEST else None
     if found is None:
         raise CredentialError("not a DID")
@@ -65,7 +66,7 @@ def split(did: str) -> tuple[str, str]:
 
 
 def did_of(method_id: str) -> str:
-    """The DID whose method an id names. CredentialError: it names none."""
+    """Return the DID of a verification method by its id. CredentialError: the id has none."""
     did, hash_, fragment = method_id.partition("#")
     if not hash_ or not fragment:
         raise CredentialError("a verification method is a DID with a fragment")
@@ -74,19 +75,19 @@ def did_of(method_id: str) -> str:
 
 
 def key_did(key: PublicKey) -> str:
-    """did:key of a key (did:key section 3.1.2)."""
+    """Return the did:key of a key (did:key section 3.1.2)."""
     return f"did:key:{key.multikey}"
 
 
 def jwk_did(key: PublicKey) -> str:
-    """did:jwk of a key."""
+    """Return the did:jwk of a key."""
     return f"did:jwk:{to_base64url(canonical(key.jwk))}"
 
 
 @lru_cache(maxsize=4096)
 def resolve(did: str) -> Document:
-    """The document of a did:key or did:jwk. CredentialError: it holds no key that is known here; `unresolved`: another
-    method. Documents are shared: nobody changes their content."""
+    """Return the document of a did:key or did:jwk, which is shared: leave its content as it is. CredentialError: it has
+    no key of a known curve; `unresolved`: another method."""
     method, identifier = split(did)
     if method == "key":
         key = from_multikey(identifier)
@@ -97,7 +98,7 @@ def resolve(did: str) -> Document:
 
 
 def _of_jwk(did: str, jwk: dict[str, JSON]) -> Document:
-    """The given JWK stands in the document as it is; one that is for encryption alone proves nothing."""
+    """Return a document with the JWK as it was given. A JWK for encryption alone has no purposes."""
     key, method_id = from_jwk(jwk), f"{did}#0"
     purposes = PURPOSES if jwk.get("use", "sig") == "sig" else ()
     method: dict[str, JSON] = {"id": method_id, "type": "JsonWebKey2020", "controller": did, "publicKeyJwk": jwk}
@@ -107,7 +108,7 @@ def _of_jwk(did: str, jwk: dict[str, JSON]) -> Document:
 
 
 def of_methods(did: str, methods: Sequence[Method]) -> Document:
-    """The document of a DID with these methods, as Multikey."""
+    """Return the document of a DID with these methods, as Multikey."""
     listed: list[JSON] = [
         {"id": each.id, "type": "Multikey", "controller": did, "publicKeyMultibase": each.key.multikey}
         for each in methods
@@ -118,14 +119,15 @@ def of_methods(did: str, methods: Sequence[Method]) -> Document:
 
 
 def web_did(base: str, *path: str) -> str:
-    """did:web of a place under a URL such as `https://host:8443/did`. path: of letters, digits, `-`, `_` and `.`."""
+    """Return the did:web of a place under a URL such as `https://host:8443/did`. path: of letters, digits, `-`, `_` and
+    `.`."""
     _, _, rest = base.partition("://")
     host, *folders = rest.rstrip("/").split("/")
     return ":".join(["did:web", host.replace(":", "%3A"), *folders, *path])
 
 
 def web_address(did: str) -> str:
-    """Where a did:web's document is (did:web section 3.2). CredentialError: it names no place."""
+    """Return the URL of a did:web's document (did:web section 3.2). CredentialError: no did:web, or no host."""
     method, identifier = split(did)
     host, *path = map(unquote, identifier.split(":"))
     if method != "web" or not _HOST.fullmatch(host):
@@ -136,8 +138,8 @@ def web_address(did: str) -> str:
 
 
 def parse(did: str, octets: bytes) -> Document:
-    """A document that was fetched. Methods of curves that are not known here are passed over. CredentialError: it is
-    not that DID's, or malformed."""
+    """Read a document that was fetched. Methods of unknown curves are ignored. CredentialError: it is not that DID's,
+    or malformed."""
     content = read_object(octets)
     if content.get("id") != did:
         raise CredentialError("the document is of another DID")
@@ -187,7 +189,7 @@ def _key(method: dict[str, JSON]) -> PublicKey | None:
 
 
 def _absolute(did: str, method_id: str) -> str:
-    """A method's whole id. CredentialError: it belongs to another DID."""
+    """Return a method's absolute id. CredentialError: it belongs to another DID."""
     whole = did + method_id if method_id.startswith("#") else method_id
     if did_of(whole) != did:
         raise CredentialError("a verification method is of another DID")

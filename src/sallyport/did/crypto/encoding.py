@@ -26,12 +26,12 @@ _LITERALS: Final = {True: "true", False: "false", None: "null"}
 
 
 def to_base64url(octets: bytes) -> str:
-    """RFC 7515 section 2: without padding."""
+    """Return base64url without padding (RFC 7515 section 2)."""
     return urlsafe_b64encode(octets).rstrip(b"=").decode()
 
 
 def from_base64url(text: str) -> bytes:
-    """CredentialError: padding, another letter, or bits behind the last octet."""
+    """Decode base64url. CredentialError: padding, another letter, or bits behind the last octet."""
     if not _BASE64URL.fullmatch(text):
         raise CredentialError("not base64url")
     try:
@@ -44,7 +44,7 @@ def from_base64url(text: str) -> bytes:
 
 
 def to_base58(octets: bytes) -> str:
-    """The Bitcoin alphabet; each leading zero octet is a `1`."""
+    """Return base58 in the Bitcoin alphabet; each leading zero octet is a `1`."""
     number, letters = int.from_bytes(octets, "big"), []
     while number:
         number, value = divmod(number, 58)
@@ -54,7 +54,7 @@ def to_base58(octets: bytes) -> str:
 
 
 def from_base58(text: str) -> bytes:
-    """CredentialError: another letter, or too many."""
+    """Decode base58. CredentialError: another letter, or too many."""
     if len(text) > MAX_BASE58:
         raise CredentialError("base58 text is too long")
     number = 0
@@ -68,7 +68,7 @@ def from_base58(text: str) -> bytes:
 
 
 def read_json(text: str | bytes) -> JSON:
-    """JSON (RFC 8259) in which no object has a name twice (RFC 7515 section 4). CredentialError: it is none, a number
+    """Read JSON (RFC 8259) in which no object has a name twice (RFC 7515 section 4). CredentialError: no JSON, a number
     that no double holds, half a surrogate pair, or too deep."""
     try:
         value: JSON = json.loads(
@@ -81,7 +81,7 @@ def read_json(text: str | bytes) -> JSON:
 
 
 def read_object(text: str | bytes) -> dict[str, JSON]:
-    """`read_json` for an object. CredentialError."""
+    """Read JSON that is an object. CredentialError."""
     value = read_json(text)
     if not isinstance(value, dict):
         raise CredentialError("not a JSON object")
@@ -107,13 +107,13 @@ def _float(text: str) -> float:
 
 
 def _int(text: str) -> int | float:
-    """A number beyond what a double holds exactly is what JSON's readers make of it (RFC 8785 section 3.2.2.3)."""
+    """Return a number as most readers of JSON do: beyond 2^53 as a double (RFC 8785 section 3.2.2.3)."""
     value = int(text)
     return value if abs(value) < _EXACT else _float(text)
 
 
 def canonical(value: JSON) -> bytes:
-    """UTF-8. CredentialError: a number that is none, half a surrogate pair, or too deep."""
+    """Return the canonical form in UTF-8. CredentialError: NaN or infinity, half a surrogate pair, or too deep."""
     try:
         return _text(value).encode()
     except (UnicodeEncodeError, RecursionError, OverflowError):
@@ -139,8 +139,8 @@ def _order(name: str) -> bytes:
 
 
 def _number(value: float) -> str:
-    """ECMAScript's Number::toString (RFC 8785 section 3.2.2.3). Python finds the same shortest digits, and places the
-    point elsewhere."""
+    """Format a number as ECMAScript's Number::toString (RFC 8785 section 3.2.2.3). Python finds the same shortest
+    digits, and places the point elsewhere."""
     if not math.isfinite(value):
         raise CredentialError("JSON that has no canonical form")
     sign = "-" if value < 0 else ""

@@ -37,13 +37,13 @@ class Token:
     signature: bytes
 
     def verify(self, key: PublicKey) -> None:
-        """CredentialError `signature`: this key has not signed it, or the header names another algorithm."""
+        """Raise CredentialError `signature` unless this key has signed the token with the algorithm of its header."""
         if self.algorithm not in key.curve.algorithms or not key.verify(self.signature, self.signed):
             raise CredentialError("the signature does not hold", "signature")
 
 
 def sign(payload: dict[str, JSON], signer: Signer) -> str:
-    """A token of a payload that JSON can carry."""
+    """Return a token of a payload that JSON can carry."""
     header: dict[str, JSON] = {"alg": signer.key.curve.algorithm, "kid": signer.method_id, "typ": "JWT"}
     signed = f"{to_base64url(_octets(header))}.{to_base64url(_octets(payload))}"
     return f"{signed}.{to_base64url(signer.key.sign(signed.encode()))}"

@@ -40,7 +40,7 @@ class Curve:
 
     @property
     def algorithm(self) -> str:
-        """What our tokens name."""
+        """The algorithm of our tokens."""
         return self.algorithms[0]
 
 
@@ -63,7 +63,7 @@ class PublicKey:
     _key: Ed25519PublicKey | ec.EllipticCurvePublicKey = field(repr=False, compare=False)
 
     def verify(self, signature: bytes, signed: bytes) -> bool:
-        """Whether this key's private half has signed these octets."""
+        """Return whether this key's private half has signed these octets."""
 
         try:
             if isinstance(self._key, Ed25519PublicKey):
@@ -83,7 +83,7 @@ class PublicKey:
 
     @property
     def jwk(self) -> dict[str, JSON]:
-        """The members that the key needs, and no other, in the order of RFC 7638."""
+        """The required members alone, in the order of RFC 7638."""
 
         if not isinstance(self._key, ec.EllipticCurvePublicKey):
             return {"crv": self.curve.name, "kty": self.curve.kty, "x": to_base64url(self.octets)}
@@ -107,7 +107,7 @@ class PrivateKey:
 
     @classmethod
     def new(cls, curve: Curve) -> "PrivateKey":
-        """A random one."""
+        """Make a random key."""
         if curve is ED25519:
             return cls(curve, Secret(secrets.token_bytes(32)))
         scalar = secrets.randbelow(curve.order - 1) + 1
@@ -118,12 +118,12 @@ class PrivateKey:
 
     @property
     def octets(self) -> Secret:
-        """What to keep of it."""
+        """The octets to store."""
         return self._octets
 
     @property
     def public(self) -> PublicKey:
-        """Its public half."""
+        """The public half."""
 
         if self._ed25519 is not None:
             return public_key(ED25519, self._ed25519.public_key().public_bytes_raw())
@@ -132,7 +132,7 @@ class PrivateKey:
         return public_key(self.curve, point)
 
     def sign(self, octets: bytes) -> bytes:
-        """64 octets."""
+        """Return the signature: 64 octets."""
 
         if self._ed25519 is not None:
             return self._ed25519.sign(octets)
@@ -142,7 +142,7 @@ class PrivateKey:
 
 
 def public_key(curve: Curve, octets: bytes) -> PublicKey:
-    """CredentialError: another length, or no point of the curve."""
+    """Return a public key. CredentialError: another length, or no point of the curve."""
 
     if len(octets) != curve.octets:
         raise CredentialError(f"a key of {curve.name} has {curve.octets} octets")
@@ -157,7 +157,7 @@ def public_key(curve: Curve, octets: bytes) -> PublicKey:
 
 
 def from_multikey(text: str) -> PublicKey:
-    """CredentialError: another encoding, an unknown prefix, a wrong length, a point off the curve."""
+    """Read a multikey. CredentialError: another encoding, an unknown prefix, a wrong length, a point off the curve."""
     if not text.startswith("z"):
         raise CredentialError("a multikey is base58btc, and begins with z")
     octets = from_base58(text[1:])
@@ -168,7 +168,8 @@ def from_multikey(text: str) -> PublicKey:
 
 
 def from_jwk(jwk: JSON) -> PublicKey:
-    """CredentialError: another curve, a wrong length, a point off the curve; a private key, which nobody may send."""
+    """Read a JWK. CredentialError: another curve, a wrong length, a point off the curve; a private key, which must not
+    be sent."""
     if not isinstance(jwk, dict):
         raise CredentialError("a JWK is an object")
     if "d" in jwk or "k" in jwk:
@@ -203,7 +204,7 @@ def _der(signature: bytes) -> bytes:
 
 
 def _is_point(octets: bytes) -> bool:
-    """Whether Ed25519's octets are a point (RFC 8032 section 5.1.3), which `cryptography` does not ask."""
+    """Return whether Ed25519's octets are a point (RFC 8032 section 5.1.3), which `cryptography` does not check."""
     y = int.from_bytes(octets, "little") & ((1 << 255) - 1)
     u, v = y * y - 1, _D * y * y + 1
     return y < _FIELD and pow(u * v, (_FIELD - 1) // 2, _FIELD) in {0, 1}

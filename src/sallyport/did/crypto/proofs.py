@@ -2,7 +2,6 @@
 sign the canonical JSON: every member counts, whatever a context says of it, and nothing is looked up anywhere.
 """
 
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
 
@@ -20,20 +19,8 @@ SUITES: Final = {"eddsa-jcs-2022": ED25519, "ecdsa-jcs-2019": P256}
 KIND: Final = "DataIntegrityProof"
 
 
-@dataclass(frozen=True, slots=True)
-class Proof:
-    """What a proof says of itself. domain: the verifier it is for, challenge: what that asked for; both may be empty.
-    created_at: microseconds, None where it does not say."""
-
-    method_id: str
-    purpose: str
-    challenge: str
-    domain: str
-    created_at: int | None
-
-
 def suite_of(curve: Curve) -> str | None:
-    """The cryptosuite of a curve; None: secp256k1 has none."""
+    """Return the cryptosuite of a curve, or None: secp256k1 has none."""
     return next((name for name, each in SUITES.items() if each is curve), None)
 
 
@@ -47,7 +34,7 @@ def sign(
     domain: str = "",
     extra: dict[str, JSON] | None = None,
 ) -> dict[str, JSON]:
-    """The document with a proof. at: microseconds. extra: further members of the proof, which it covers too.
+    """Return the document with a proof. at: microseconds. extra: further members of the proof, which it covers too.
     CredentialError: the key's curve has no cryptosuite."""
     suite = suite_of(signer.key.curve)
     if suite is None:
@@ -68,8 +55,9 @@ def sign(
 
 
 def secure(document: dict[str, JSON], signer: Signer, at: int, token: str = "") -> dict[str, JSON]:
-    """A document with its signer's assertion, in which `jws` is the document as a token. token: that one, where there
-    is one already; else one with the document as its payload. secp256k1 has no cryptosuite: the token alone proves."""
+    """Return a document with its signer's assertion, in which `jws` is the document as a token. token: the document as
+    a VC-JWT; without it, a token with the document as its payload is made. secp256k1 has no cryptosuite: the token is
+    the whole proof."""
     token = token or jws.sign(document, signer)
     if suite_of(signer.key.curve) is not None:
         return sign(document, signer, purpose=ASSERTION, at=at, extra={"jws": token})
@@ -83,39 +71,26 @@ def secure(document: dict[str, JSON], signer: Signer, at: int, token: str = "") 
     return {**document, "proof": proof}
 
 
-def read(secured: dict[str, JSON]) -> Proof:
-    """What the proof of a document says, before it is verified. CredentialError: no proof, several, or another kind."""
-    proof = _proof(secured)
-    created = proof.get("created")
-    try:
-        created_at = None if created is None else from_iso(str(created))
-    except (ValueError, OverflowError):
-        raise CredentialError("the proof's time is none") from None
-    names = ("verificationMethod", "proofPurpose", "challenge", "domain")
-    method_id, purpose, challenge, domain = (_text(proof.get(name, "")) for name in names)
-    return Proof(method_id, purpose, challenge, domain, created_at)
-
-
 def verify(
     secured: dict[str, JSON], signer: Document, *, purpose: str, now: int, challenge: str = "", domain: str = ""
 ) -> dict[str, JSON]:
-    """The document without its proof, which the signer's DID has made for this purpose, challenge and domain. now:
-    microseconds.
+    """Return the document without its proof, if the signer's DID has made the proof for this purpose, challenge and
+    domain. now: microseconds.
 
     CredentialError: `issuer`: the key is not that DID's, or not for this; `nonce`, `audience`: another challenge, or
     domain; `signature`; `not_yet_valid`, `expired`.
     """
-    proof, said = _proof(secured), read(secured)
-    if said.purpose != purpose:
+    proof = _proof(secured)
+    if _text(proof, "proofPurpose") != purpose:
         raise CredentialError("the proof is for another purpose", "issuer")
-    key = signer.key(said.method_id, purpose)
-    if said.challenge != challenge:
+    key = signer.key(_text(proof, "verificationMethod"), purpose)
+    if _text(proof, "challenge") != challenge:
         raise CredentialError("the proof answers another challenge", "nonce")
-    if said.domain != domain:
+    if _text(proof, "domain") != domain:
         raise CredentialError("the proof is for another domain", "audience")
-    if said.created_at is not None and said.created_at > now + LEEWAY:
+    if proof.get("created") is not None and _time(proof["created"]) > now + LEEWAY:
         raise CredentialError("not valid yet", "not_yet_valid")
-    if "expires" in proof and _expired(proof["expires"], now):
+    if "expires" in proof and _time(proof["expires"]) <= now:
         raise CredentialError("expired", "expired")
     document = {name: value for name, value in secured.items() if name != "proof"}
     context = _list(proof.get("@context", []))
@@ -123,7 +98,7 @@ def verify(
         raise CredentialError("the proof is of another context", "signature")
     if "@context" in proof:
         document["@context"] = proof["@context"]
-    value = _text(proof.get("proofValue"))
+    value = _text(proof, "proofValue")
     signature = from_base58(value[1:]) if value.startswith("z") else b""
     if SUITES[str(proof["cryptosuite"])] is not key.curve or not key.verify(signature, _digest(document, proof)):
         raise CredentialError("the signature does not hold", "signature")
@@ -138,19 +113,23 @@ def _proof(secured: dict[str, JSON]) -> dict[str, JSON]:
 
 
 def _digest(document: dict[str, JSON], proof: dict[str, JSON]) -> bytes:
-    """What is signed: the hash of the proof's other members, then the document's (eddsa-jcs-2022 section 3.3.4)."""
+    """Return the octets to sign: the hash of the proof's other members, then the document's (eddsa-jcs-2022 section
+    3.3.4)."""
     options = {name: value for name, value in proof.items() if name != "proofValue"}
     return sha256(canonical(options)).digest() + sha256(canonical(document)).digest()
 
 
-def _expired(moment: JSON, now: int) -> bool:
+def _time(moment: JSON) -> int:
+    """Return a time of a proof in microseconds. CredentialError."""
     try:
-        return from_iso(str(moment)) <= now
+        return from_iso(str(moment))
     except (ValueError, OverflowError):
-        raise CredentialError("the proof's time is none") from None
+        raise CredentialError("a time of the proof is no ISO 8601 time") from None
 
 
-def _text(value: JSON) -> str:
+def _text(proof: dict[str, JSON], name: str) -> str:
+    """Return a member of a proof, empty if it is absent. CredentialError: it is no text."""
+    value = proof.get(name, "")
     if not isinstance(value, str):
         raise CredentialError("a member of the proof is no text")
     return value

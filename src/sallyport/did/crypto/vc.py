@@ -1,7 +1,7 @@
 """Credentials and presentations as tokens (W3C Verifiable Credentials Data Model 1.1, section 6.3.1).
 
 A token carries the whole document as `vc` beside the claims made of it, and both must say the same: a verifier that
-looks at one of them and a verifier that looks at the other would otherwise see different credentials.
+reads one of them and a verifier that reads the other would otherwise see different credentials.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ CONTEXT: Final = "https://www.w3.org/2018/credentials/v1"
 CREDENTIAL: Final = "VerifiableCredential"
 PRESENTATION: Final = "VerifiablePresentation"
 LEEWAY: Final = 60 * SECOND
-"""What a wallet's clock may be ahead."""
+"""Most that a wallet's clock may be ahead."""
 LIFETIME: Final = 300 * SECOND
 """Of a presentation made here."""
 MAX_CREDENTIALS: Final = 16
@@ -37,17 +37,8 @@ class Credential:
     document: dict[str, JSON]
 
 
-@dataclass(frozen=True, slots=True)
-class Presentation:
-    """A presentation that its holder has signed for this audience and nonce. credentials: tokens, not verified yet."""
-
-    id: str
-    holder: str
-    credentials: tuple[str, ...]
-
-
 def sign(document: dict[str, JSON], signer: Signer) -> str:
-    """The token of a credential document. Its dates have whole seconds."""
+    """Return the token of a credential document. Its dates have whole seconds."""
     subject = document["credentialSubject"]
     payload: dict[str, JSON] = {"iss": document["issuer"], "jti": document["id"], "vc": document}
     if isinstance(subject, dict) and "id" in subject:
@@ -95,7 +86,7 @@ def present(
     now: int,
     lifetime: int = LIFETIME,
 ) -> str:
-    """The token of a presentation by the DID of the signer's key. audience: the verifier's DID."""
+    """Return the token of a presentation by the DID of the signer's key. audience: the verifier's DID."""
     held: dict[str, JSON] = {
         "@context": [CONTEXT],
         "type": [PRESENTATION],
@@ -116,8 +107,8 @@ def present(
     )
 
 
-def verify_presentation(token: Token, holder: Document, *, audience: str, nonce: str, now: int) -> Presentation:
-    """Check a presentation's token, not the credentials in it. now: microseconds.
+def verify_presentation(token: Token, holder: Document, *, audience: str, nonce: str, now: int) -> list[str]:
+    """Check a presentation's token, and return the tokens of its credentials, not verified yet. now: microseconds.
 
     CredentialError: `signature`; `holder`: key, `iss` and `vp.holder` are not all that DID's; `audience`; `nonce`;
     `not_yet_valid`, `expired`.
@@ -140,11 +131,11 @@ def verify_presentation(token: Token, holder: Document, *, audience: str, nonce:
     tokens = [each for each in credentials if isinstance(each, str)]
     if not 0 < len(tokens) == len(credentials) <= MAX_CREDENTIALS:
         raise CredentialError("a presentation has between one and sixteen tokens of credentials")
-    return Presentation(str(payload.get("jti", "")), holder.did, tuple(tokens))
+    return tokens
 
 
 def _moment(payload: dict[str, JSON], claim: str, stated: JSON) -> int | None:
-    """A time claim in microseconds, which must be the document's where that has one. CredentialError `claims`."""
+    """Return a time claim in microseconds, which must equal the document's if it has one. CredentialError `claims`."""
     value = payload.get(claim)
     if value is None and stated is None:
         return None

@@ -42,7 +42,7 @@ def _curve(value: object) -> object:
 
 
 def _issuer(value: object) -> object:
-    """0, the id of an issuer's DID, or the DID: the interface names it in both ways."""
+    """Return the id of an issuer or its DID as text, empty for 0: the interface uses both."""
     if isinstance(value, bool) or not isinstance(value, int | str | None):
         raise unfit("the id of an issuer, or its DID")
     return "" if value in {"0", None} else str(value or "")

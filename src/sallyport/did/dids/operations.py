@@ -51,7 +51,7 @@ def _declare_changing(dids: Operations, service: Dids) -> None:
     async def delete(body: DeleteDids, caller: Caller) -> Done:
         """Take DIDs off the lists, all or none, and close their open presentation requests. Credentials that a deleted
         issuer has signed can still be verified, and revoked. The credentials of a deleted holder admit no user any
-        more, and where the domain says so the sessions of the users that they admitted end."""
+        more, and the sessions of the users that they admitted end if the domain disconnects on revocation."""
         deleted = await service.delete(body.domainId, [(each.type, each.did) for each in body.dids])
         return Done(message=f"{deleted} DID(s) deleted")
 

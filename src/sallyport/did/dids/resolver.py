@@ -1,8 +1,8 @@
-"""From a DID to its document: at once for did:key and did:jwk, from the store for the service's own did:web, and over
-the network for those of hosts that the operator has named.
+"""Resolution of DIDs: a did:key or did:jwk by itself, the service's own did:web from the store, and a did:web of a host
+that the operator has named over the network.
 
-Nobody who sends a DID chooses where the service connects to: a host that is not named is not asked, and the networks of
-`egress` hold as well. A fetched document is kept for a few minutes; a failure is not.
+The sender of a DID must not choose where the service connects to: only named hosts are asked, within the networks of
+`egress`. A fetched document is cached for a few minutes; a failure is not.
 """
 
 from collections.abc import Callable, Collection
@@ -27,8 +27,8 @@ LARGEST: Final = 64 << 10
 
 
 class Resolver:
-    """hosts: `host` or `host:port` of foreign did:web that may be asked. http: None asks nobody. now: seconds. most:
-    documents that are kept."""
+    """hosts: `host` or `host:port` of foreign did:web that may be asked. http: None asks no host. now: seconds. most:
+    documents in the cache."""
 
     def __init__(
         self,
@@ -45,8 +45,8 @@ class Resolver:
         self._kept = ExpiringMap[str, Document](most, KEPT_S)
 
     async def resolve(self, did: str) -> Document:
-        """CredentialError `malformed`; `unresolved`: another method, an unknown own one, a host that is not asked or
-        gives no document."""
+        """Return the document of a DID. CredentialError `malformed`; `unresolved`: another method, an unknown own DID,
+        a host that is not in `hosts` or has no document."""
         method, _ = split(did)
         if method != "web":
             return resolve(did)

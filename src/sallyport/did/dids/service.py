@@ -101,8 +101,8 @@ class Dids:
 
     async def delete(self, domain_id: int, wanted: Sequence[tuple[Kind, str]]) -> int:
         """Take DIDs off the lists; how many. Their open presentation requests are closed. A deleted holder's
-        credentials admit no user any more, and the users that they admitted are disconnected where the domain says so.
-        NotFound: nothing is changed if one does not exist.
+        credentials admit no user any more, and the users that they admitted are disconnected if the domain disconnects
+        on revocation. NotFound: one does not exist, and nothing is changed.
 
         A stop in the middle leaves all DIDs, with fewer open requests; see `in_slices`.
         """

@@ -135,7 +135,7 @@ def present(line: CommandLine, *, watch: bool, agreed: bool, declined: bool, eve
 
 
 def _polled(line: CommandLine, remote: Remote, *, watch: bool) -> OpenRequest | None:
-    """The oldest request. A watch outlives a restart of the service."""
+    """Return the oldest request. A watch outlives a restart of the service."""
     try:
         return remote.poll()
     except NoAnswer as error:
@@ -152,7 +152,7 @@ def _answer(
         f"{request.purpose or 'a presentation is asked for'}" + (f" [{request.endpoint}]" * bool(request.endpoint))
     )
     line.note(f"verifier: {request.verifier}")
-    if request.pending > 1:  # one of them may be somebody else's who knows the password
+    if request.pending > 1:  # one of them may be of an attacker who knows the password
         line.note(f"{request.pending} requests are open: present only what you have asked for yourself")
     yes = agreed or (not declined and click.confirm("Present?", err=True))
     try:

@@ -49,7 +49,7 @@ class WalletFile(Model):
     key: str = ""
 
     def signer(self) -> Signer | None:
-        """The wallet's own key; None: the service keeps it. CredentialError: the file was tampered with."""
+        """Return the wallet's own key, or None: the service keeps it. CredentialError: the file was changed."""
         if not self.key:
             return None
         curve = CURVES.get(self.curve)
@@ -59,17 +59,17 @@ class WalletFile(Model):
 
 
 def new_key(curve: str) -> tuple[str, str]:
-    """A did:key of that curve, and the private octets in base64url."""
+    """Make a key: its did:key, and the private octets in base64url."""
     key = PrivateKey.new(CURVES[curve])
     return key_did(key.public), to_base64url(key.octets.reveal())
 
 
 def read(path: Path) -> WalletFile:
-    """StartError: there is none, others may read it, or it is none."""
+    """Read a wallet's file. StartError: it does not exist, other users may read it, or it is no wallet's file."""
     try:
         with path.expanduser().open("rb") as file:
             if os.fstat(file.fileno()).st_mode & 0o077:
-                raise StartError(f"{path} can be read by others: chmod 600 it, and think about who has")
+                raise StartError(f"{path} can be read by other users: chmod 600 it; its key may be known to them")
             return WalletFile.model_validate_json(file.read())
     except FileNotFoundError:
         raise StartError(f"{path} is not there: `sallyport wallet init` makes it") from None
@@ -118,17 +118,17 @@ class Remote:
         self._client = client
 
     def credentials(self) -> list[Row]:
-        """What was assigned to the wallet, the accepted included."""
+        """Return the credentials that are assigned to the wallet or accepted by it."""
         body: Row = {"email": self._wallet.email, "walletKey": self._wallet.wallet_key}
         return entries(self._ask("/api/v1/walletService/pollCredentials", body).get("credentials"))
 
     def acknowledge(self, credential_id: int, *, accept: bool) -> str:
-        """Accept a credential, or ignore it; what the service says."""
+        """Accept a credential, or ignore it; the service's message."""
         body: Row = {**self._own(), "userId": self._wallet.wallet_id, "credentialId": credential_id, "accept": accept}
         return str(self._ask("/api/v1/walletService/acknowledgeCredential", body)["message"])
 
     def poll(self) -> OpenRequest | None:
-        """The oldest request that is open."""
+        """Return the oldest open request, or None."""
         try:
             got = self._ask("/api/v1/walletService/pollPresentationRequest", self._keyed())
         except NotFound:
@@ -147,7 +147,7 @@ class Remote:
         )
 
     def present(self, request: OpenRequest) -> str:
-        """Show the first credential that the request asks for; what the service says. NotFound: the wallet has none."""
+        """Show the first credential that the request asks for; the service's message. NotFound: the wallet has none."""
         signer = self._wallet.signer()
         if signer is None:
             made = self._ask("/api/v1/walletService/createPresentation", self._keyed(presentationRequestId=request.id))
@@ -164,11 +164,11 @@ class Remote:
         return self._submit(request, presentation=presentation)
 
     def decline(self, request: OpenRequest) -> str:
-        """Say no; what the service says."""
+        """Decline a request; the service's message."""
         return self._submit(request, decline=True, walletKey=self._wallet.wallet_key)
 
     def _fitting(self, request: OpenRequest) -> str:
-        """The token of a credential that is what the request asks for: definitions are the service's, so they are read
+        """Return the token of a credential that meets the request. A definition comes from the service, so it is read
         strictly."""
         from sallyport.did.presentations.exchange import satisfies  # with libraries that other commands do not need
 
@@ -218,7 +218,7 @@ class Remote:
 
 @contextmanager
 def connected(wallet: WalletFile) -> Iterator[Remote]:
-    """The way to the service that the wallet belongs to."""
+    """Yield a connection to the wallet's service."""
     headers = {"X-Authorization": wallet.token, "Content-Type": "application/json"}
     try:
         with httpx.Client(base_url=wallet.service, headers=headers, timeout=TIMEOUT_S) as client:

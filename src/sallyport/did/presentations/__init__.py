@@ -8,9 +8,9 @@
 request     values
 bodies      requests and answers of the operations
 operations  /api/v1/verifierService/*, /api/v1/walletService/...Presentation...
-definition  what is asked for, made here or read from a request
+definition  the presentation definition, made here or read from a request
 exchange    whether a credential meets a definition (DIF Presentation Exchange 2.1.1)
-evidence    what a submitted presentation proves, in each of its shapes
+evidence    verification of a submitted presentation, in each of its shapes
 asking      the verifier's side: requests for an endpoint
 service     the holder's side: poll, submit, decline
 prompts     requests as the second factor of logins

@@ -95,7 +95,7 @@ class Verifier:
         return target
 
     def _holders(self, tx: Tx, domain_id: int, target: AccessTarget, wanted: Wanted, at: int) -> list[Holder]:
-        """Who is asked, each once."""
+        """Return the holders to ask, each once."""
         if not wanted.of_group:
             wallet_id = wallet_of_holder(tx, domain_id, wanted.holder_did)
             if wallet_id is None:
@@ -131,8 +131,8 @@ def new_request(
     endpoint: str = "",
     challenge_id: str | None = None,
 ) -> NewRequest:
-    """A request for a credential of the issuer: the holder's one that is known, else one with the holder's user name,
-    or with any where that is empty. schema_url: what its credentialSchema says; empty for any."""
+    """Return a request for a credential of the issuer: the holder's one that is known, else one with the holder's user
+    name, or with any if that is empty. schema_url: the credential's schema; empty for any."""
     wanted: dict[str, JSON] = {"$.issuer": issuer_did}
     if holder.credential:
         wanted["$.id"] = holder.credential

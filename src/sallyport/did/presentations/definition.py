@@ -1,4 +1,4 @@
-"""What is asked of a holder: a presentation definition (DIF Presentation Exchange 2.1.1, section 5).
+"""The presentation definition of a request (DIF Presentation Exchange 2.1.1, section 5).
 
 Definitions that this service makes ask for one credential. A VC-JWT is evaluated on its payload, where the credential
 stands under `vc`; a credential document has the same fields at its root. Both forms of each path are given, so that
@@ -103,7 +103,7 @@ class Definition(_Part):
 
     @property
     def text(self) -> str:
-        """As JSON, without what need not be said: some evaluators take `optional: false` for another version."""
+        """The definition as JSON without default values: some evaluators read `optional: false` as another version."""
         return self.model_dump_json(exclude_defaults=True)
 
     @model_validator(mode="after")
@@ -122,7 +122,7 @@ class Definition(_Part):
 
 
 def read(text: str) -> Definition:
-    """A definition in JSON. Invalid: it is none, or one that is not evaluated here."""
+    """Read a definition in JSON. Invalid: it is none, or one that is not evaluated here."""
     try:
         return Definition.model_validate_json(text)
     except ValidationError as error:
@@ -130,13 +130,13 @@ def read(text: str) -> Definition:
 
 
 def both(path: str) -> list[str]:
-    """A path into a credential, for its document and for the payload of its JWT."""
+    """Return a path into a credential for its document, and for the payload of its JWT."""
     return [path, "$.vc" + path.removeprefix("$")]
 
 
 def asking(name: str, purpose: str, wanted: Mapping[str, JsonValue]) -> Definition:
-    """A definition that asks for one credential. wanted: paths into the credential, each with the value that it must
-    have; None: any. Its own paths and filters need no check."""
+    """Return a definition that asks for one credential. wanted: paths into the credential, each with the value that it
+    must have; None: any. Its own paths and filters need no check."""
     fields = [
         RequestedField.model_construct(
             id=path.removeprefix("$."),

@@ -1,4 +1,4 @@
-"""What a submitted presentation proves: that its holder shows this credential, for this request.
+"""Verification of a submitted presentation: its holder shows this credential, for this request.
 
 It comes in one of these shapes, each with the holder's signature over the audience and the nonce of the request:
 
@@ -7,7 +7,7 @@ It comes in one of these shapes, each with the holder's signature over the audie
 - a credential document with the holder's proof, beside the issuer's own where that was left in.
 
 The proof's purpose is authentication. An issuer's proof (assertionMethod) proves that a credential was issued. It does
-not prove that its holder shows the credential: everyone to whom the credential was shown could replay it.
+not prove that its holder shows the credential: every verifier that has seen the credential could replay it.
 """
 
 import json
@@ -25,8 +25,7 @@ MAX_PRESENTATION: Final = 64 << 10
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a presentation must be bound to. holder: the document of the one who was asked. audience: the verifier's
-    DID."""
+    """The values that a presentation must be bound to. holder: its DID document. audience: the verifier's DID."""
 
     holder: Document
     audience: str
@@ -42,13 +41,13 @@ class Shown:
 
     @property
     def credential_id(self) -> str:
-        """What it calls itself. CredentialError: a token that is none."""
+        """The credential's own identifier. CredentialError: the token is malformed."""
         claimed = jws.parse(self.token).payload.get("jti") if self.document is None else self.document.get("id")
         return claimed if isinstance(claimed, str) else ""
 
 
 def read(presentation: str | dict[str, JSON], asked: Asked, now: int) -> Shown:
-    """The credential in a presentation that is the holder's own and answers this request. now: microseconds.
+    """Return the credential in a presentation that is the holder's own and answers this request. now: microseconds.
     CredentialError: it is not."""
     size = len(presentation) if isinstance(presentation, str) else len(json.dumps(presentation))
     if size > MAX_PRESENTATION:
@@ -76,16 +75,14 @@ def read(presentation: str | dict[str, JSON], asked: Asked, now: int) -> Shown:
 
 
 def _of_token(text: str, asked: Asked, now: int) -> Shown:
-    shown = vc.verify_presentation(
-        jws.parse(text), asked.holder, audience=asked.audience, nonce=asked.nonce, now=now
-    ).credentials
+    shown = vc.verify_presentation(jws.parse(text), asked.holder, audience=asked.audience, nonce=asked.nonce, now=now)
     if len(shown) > 1:
         raise CredentialError("one credential is asked for")
     return Shown(shown[0])
 
 
 def _of_holder(proof: JSON) -> dict[str, JSON]:
-    """The one proof that is not an issuer's."""
+    """Return the only proof that is not an issuer's."""
     listed = proof if isinstance(proof, list) else [proof]
     found = [each for each in listed if isinstance(each, dict) and each.get("proofPurpose") != "assertionMethod"]
     if len(found) != 1:
@@ -100,7 +97,7 @@ def _token_in(proof: dict[str, JSON]) -> str | None:
 
 
 def _held(document: dict[str, JSON], asked: Asked) -> Shown:
-    """The credential in a presentation document."""
+    """Return the credential in a presentation document."""
     if document.get("holder", asked.holder.did) != asked.holder.did:
         raise CredentialError("the presentation is of another holder", "holder")
     held = document.get("verifiableCredential")

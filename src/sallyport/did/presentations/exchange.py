@@ -1,4 +1,4 @@
-"""Whether a credential is what a definition asks for (DIF Presentation Exchange 2.1.1, sections 5 and 8).
+"""Evaluation of a definition on a credential (DIF Presentation Exchange 2.1.1, sections 5 and 8).
 
 For each field its paths are tried in order. The first value that a path finds is tested by the filter; where that
 fails the next path is tried. A field that no path satisfies fails the credential unless it is optional. All fields of a

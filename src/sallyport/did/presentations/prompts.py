@@ -21,7 +21,7 @@ class LoginPrompts:
         self._clock = clock
 
     async def enrolled(self, domain_id: int, user: str, issuer_did: str, schema_id: int) -> bool:
-        """Whether a user of the domain holds a valid credential of that issuer. schema_id 0: of any schema."""
+        """Return whether a user of the domain holds a valid credential of that issuer. schema_id 0: of any schema."""
         at = self._clock()
         holder = await self._store.read(lambda tx: holder_of_user(tx, domain_id, user, issuer_did, schema_id, at))
         return holder is not None
@@ -60,7 +60,7 @@ class LoginPrompts:
         return await self._store.write(work)
 
     async def answer(self, request_id: int, *, within_s: float) -> bool | None:
-        """Whether the request was met (True), or declined, withdrawn or out of time (False); None: it is still open
+        """Return whether the request was met (True), or declined, withdrawn or expired (False); None: it is still open
         after that time."""
         with self._requests.waiting(request_id) as answered:
             standing = await self._standing(request_id)

@@ -14,7 +14,8 @@ _OPEN = "wallet_id = :wallet and status = 'open' and expires_at > :at"
 
 
 def add(tx: Tx, new: NewRequest, at: int) -> int:
-    """The new request's id; of a login that has one already, that one's. Some that are long over make room."""
+    """Add a request; its id, or that of the request that its login has already. Deletes some requests that were over
+    long ago."""
     columns = asdict(new)
     request_id = tx.value(
         int,
@@ -39,7 +40,7 @@ def add(tx: Tx, new: NewRequest, at: int) -> int:
 
 
 def get(tx: Tx, request_id: int) -> Request | None:
-    """A request, or None."""
+    """Return a request, or None."""
     return tx.one(Request, f"{_SELECT} where id = :id", id=request_id)
 
 
@@ -50,7 +51,7 @@ def of_tenant(tx: Tx, tenant_id: int, request_id: int) -> Request | None:
 
 
 def first_open(tx: Tx, wallet_id: int, holder_did: str, at: int) -> Request | None:
-    """The oldest request that the holder may still answer."""
+    """Return the oldest request that the holder may still answer, or None."""
     return tx.one(
         Request,
         f"{_SELECT} where {_OPEN} and holder_did = :holder order by id limit 1",
@@ -61,7 +62,7 @@ def first_open(tx: Tx, wallet_id: int, holder_did: str, at: int) -> Request | No
 
 
 def count_open(tx: Tx, wallet_id: int, at: int) -> int:
-    """How many requests a wallet may still answer."""
+    """Return the number of requests that a wallet may still answer."""
     return tx.value(int, f"select count(*) from presentation_requests where {_OPEN}", wallet=wallet_id, at=at) or 0
 
 
@@ -81,10 +82,9 @@ def close(tx: Tx, request_id: int, status: Status, at: int, *, credential_id: in
 
 
 def close_all(tx: Tx, domain_id: int, holder_did: str, issuer_did: str, at: int) -> list[int]:
-    """Withdraw up to SLICE open requests for a holder's credentials of an issuer, one of both empty for any; which
-    those were.
+    """Withdraw up to SLICE open requests for a holder's credentials of an issuer, one of both empty for any; their ids.
 
-    A tenant may have a million requests that are expired: the indexes of holder and issuer lead past these.
+    A tenant may have a million requests that are expired: the indexes of holder and issuer skip these.
     """
     meant = {name: did for name, did in (("holder_did", holder_did), ("issuer_did", issuer_did)) if did}
     if holder_did and issuer_did:  # `+`: a holder has fewer than an issuer

@@ -124,8 +124,8 @@ class Presentations:
         request_id: int,
         presentation: str | dict[str, JSON],
     ) -> None:
-        """Meet a request, once. NotFound. Conflict: it is over. CredentialError: the presentation does not hold, or is
-        of another credential; the request stays open. Forbidden, TooMany."""
+        """Answer a request with a presentation, once. NotFound. Conflict: it is over. CredentialError: the presentation
+        does not hold, or is of another credential; the request stays open. Forbidden, TooMany."""
         wallet = await self._wallet(caller, wallet_id)
         self._tries.check(caller, wallet.id)
         request = await self._store.read(lambda tx: _request(tx, wallet, holder_did, request_id))
@@ -216,9 +216,8 @@ def _fitting(tx: Tx, wallet: Wallet, request: Request, at: int) -> str:
 
 
 def _verified(tx: Tx, request: Request, presentation: str | dict[str, JSON], at: int) -> Credential:
-    """Return the credential that is shown: it was issued here, it holds now, and it is what is asked for. The
-    transaction that answers the request checks its status. Runs in a worker thread, as a presentation may be large.
-    CredentialError."""
+    """Return the credential that is shown: it was issued here, holds now, and meets the request. The transaction that
+    answers the request checks its status. Runs in a worker thread, as a presentation may be large. CredentialError."""
     from sallyport.did.presentations.exchange import satisfies
 
     holder, issuer = dids.document_of(tx, request.holder_did), dids.document_of(tx, request.issuer_did)

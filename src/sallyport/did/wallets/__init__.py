@@ -1,8 +1,8 @@
 """Wallets: where people keep their credentials.
 
 A wallet belongs to one person, so that one row is both the wallet and its user: `walletId` and `userId` are one
-number. It authenticates by a walletKey, which is shown once; `key` says what is kept of it. Its token has the role
-wallet and is good for the operations of this wallet alone.
+number. It authenticates by a walletKey, which is shown once; `key` describes the values that are stored of it. Its
+token has the role wallet and is good for the operations of this wallet alone.
 
 wallet      values
 key         values derived from a walletKey, and sealing for its owner

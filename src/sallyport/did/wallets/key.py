@@ -26,27 +26,28 @@ _PUBLIC, _NONCE = 32, 12
 
 
 def new_wallet_key() -> str:
-    """A walletKey."""
+    """Make a walletKey."""
     return PREFIX + secrets.token_urlsafe(32)
 
 
 def key_hash(wallet_key: str) -> str:
-    """What recognizes it: SHA-256 in hex. It has 256 random bits, so no salt is needed."""
+    """Return the SHA-256 of a walletKey, in hex, by which it is recognized. It has 256 random bits, so no salt is
+    needed."""
     return token_hash(wallet_key)
 
 
 def is_key(wallet_key: str, hashed: str) -> bool:
-    """Whether this is the walletKey of that hash; it takes the same time wherever they differ."""
+    """Return whether this is the walletKey of that hash, in constant time."""
     return hmac.compare_digest(key_hash(wallet_key).encode(), hashed.encode())
 
 
 def public_of(wallet_key: str) -> bytes:
-    """The 32 octets to seal to."""
+    """Return the 32 octets to seal to."""
     return _private(wallet_key).public_key().public_bytes_raw()
 
 
 def seal_to(public: bytes, clear: bytes, identity: str) -> bytes:
-    """Encrypt for whoever has the walletKey of that public key. identity: of the row, such as `dids/7/key`."""
+    """Encrypt for the owner of the walletKey of that public key. identity: of the row, such as `dids/7/key`."""
     occasion, nonce = X25519PrivateKey.generate(), secrets.token_bytes(_NONCE)
     mine = occasion.public_key().public_bytes_raw()
     shared = occasion.exchange(X25519PublicKey.from_public_bytes(public))
@@ -54,7 +55,7 @@ def seal_to(public: bytes, clear: bytes, identity: str) -> bytes:
 
 
 def open_with(wallet_key: str, sealed: bytes, identity: str) -> bytes:
-    """What was sealed for that walletKey and row. SecretError."""
+    """Decrypt octets that were sealed for that walletKey and row. SecretError."""
     private = _private(wallet_key)
     mine, nonce, hidden = sealed[:_PUBLIC], sealed[_PUBLIC : _PUBLIC + _NONCE], sealed[_PUBLIC + _NONCE :]
     try:

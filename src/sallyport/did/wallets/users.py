@@ -22,7 +22,7 @@ from sallyport.store.slices import delete_slice
 
 
 class Assignment(Protocol):
-    """What is assigned to endpoint users; see `endpoints.users.peers`."""
+    """Wallets and credentials for endpoint users; see `endpoints.users.peers`."""
 
     @property
     def domain_id(self) -> int:
@@ -99,7 +99,7 @@ class UserCredentials:
         return tx.value(str, sql, user=user_id) or ""
 
     def holder(self, tx: Tx, domain_id: int, credential_id: str) -> int | None:
-        """Return the first endpoint user to whom the credential of that `urn:uuid:` was assigned, or None."""
+        """Return the first endpoint user that the credential of that `urn:uuid:` was assigned to, or None."""
         sql = (
             "select l.user_id from endpoint_user_credentials l join credentials c on c.id = l.credential_id "
             "where c.domain_id = :d and c.uuid = :uuid order by l.user_id limit 1"
@@ -107,7 +107,7 @@ class UserCredentials:
         return tx.value(int, sql, d=domain_id, uuid=credential_id)
 
     def unlink(self, tx: Tx, user_ids: Sequence[int]) -> int:
-        """Take wallets and credentials from endpoint users that are to be deleted, up to SLICE at a time; how many."""
+        """Take wallets and credentials from endpoint users before their deletion, up to SLICE at a time; how many."""
         condition, ids = "user_id in (select value from json_each(:ids))", json.dumps(list(user_ids))
         return delete_slice(tx, "endpoint_user_wallets", "user_id, wallet_id", condition, ids=ids) or delete_slice(
             tx, "endpoint_user_credentials", "user_id, credential_id", condition, ids=ids
