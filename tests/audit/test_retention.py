@@ -10,6 +10,7 @@ from sallyport.store import audit
 from sallyport.store.model import Tx
 from tests.areas import Areas
 from tests.audit import trail
+from tests.waiting import until
 
 TENANT, DOMAIN = 77, 770
 
@@ -62,11 +63,13 @@ async def test_a_chunk_at_a_time(areas: Areas) -> None:
     with pytest.raises(StoreError):
         await retention.purge()
     assert len(await kept(areas)) == CHUNK + 2
+
+    async def purged() -> bool:
+        return len(await kept(areas)) == 1
+
     async with trio.open_nursery() as nursery:
         nursery.start_soon(retention.run)
         await areas.store.write(lambda tx: tx.execute("drop trigger no_delete"))
-        with trio.fail_after(30):
-            while len(await kept(areas)) > 1:
-                await trio.sleep(0.01)
+        await until(purged)
         nursery.cancel_scope.cancel()
     assert await kept(areas) == [str(DAY)]

@@ -18,6 +18,7 @@ from sallyport.policy.rules.rule import Action as Verdict
 from tests.areas import Areas
 from tests.dynamic.nas import FakeNas, ack, nak, running_nas, silent
 from tests.dynamic.world import Device, device, session, trail
+from tests.waiting import until
 
 LOCAL = "127.0.0.1"
 PASSWORD = b"the password"
@@ -48,9 +49,11 @@ async def left(areas: Areas) -> int:
 
 async def done(areas: Areas) -> None:
     """Wait until all are."""
-    with trio.fail_after(60):
-        while await left(areas):
-            await trio.sleep(0.02)
+
+    async def is_done() -> bool:
+        return await left(areas) == 0
+
+    await until(is_done, seconds=60)
 
 
 def ended(nas: FakeNas) -> list[bytes]:
@@ -123,9 +126,7 @@ async def test_a_session_that_begins_late(areas: Areas) -> None:
         await areas.store.write(lambda tx: areas.revocations.revoke(tx, areas.domain, ["ann"], "a test"))
         await done(areas)
         await session(areas, corp, "late", USER_NAME="ann")
-        with trio.fail_after(60):
-            while len(nas.requests) < 2:
-                await trio.sleep(0.02)
+        await until(lambda: len(nas.requests) == 2, seconds=60)
         assert [nas.values(number)[44] for number in (0, 1)] == [b"early", b"late"]
 
 
@@ -170,9 +171,7 @@ async def test_a_tenant_whose_devices_do_not_answer(areas: Areas) -> None:
         await areas.store.write(lambda tx: areas.revocations.revoke(tx, other, people, "a test"))
         await areas.store.write(lambda tx: areas.revocations.revoke(tx, areas.domain, ["ann"], "a test"))
         async with at_work(areas):
-            with trio.fail_after(20):
-                while not nas.requests:
-                    await trio.sleep(0.02)
+            await until(lambda: bool(nas.requests), seconds=20)
     assert ended(nas) == [b"1"]
     assert await left(areas) >= AT_ONCE
 

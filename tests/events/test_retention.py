@@ -24,6 +24,7 @@ from sallyport.store import counters
 from sallyport.store.connections import SqliteTx, open_connection
 from sallyport.store.model import Done, Store, T, Tx, Value, Work
 from tests.areas import SetClock, running_store
+from tests.waiting import until
 
 DOMAIN = 7
 DAYS = 90
@@ -277,17 +278,15 @@ async def test_a_failing_store_does_not_end_the_task(journal: Log, clock: SetClo
     await journal.events([OLD, NEW])
     journal.store.fails_at = 0
 
-    async def until(count: int) -> None:
-        with trio.fail_after(10):
-            while await journal.count() != count:
-                await trio.sleep(0.01)
+    async def has(count: int) -> bool:
+        return await journal.count() == count
 
     with capture_logs() as told:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(journal.retention().run)
-            await until(1)
+            await until(lambda: has(1))
             clock.now += 200 * DAY
-            await until(0)
+            await until(lambda: has(0))
             nursery.cancel_scope.cancel()
     assert [each["event"] for each in told] == ["event_purge_failed"]
 

@@ -14,8 +14,9 @@ from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.packet import decode_reply
 from tests.areas import SECRET, Areas
 from tests.listen.conftest import NAS, Wire
-from tests.login.second.scripted import NAME, Script, until
+from tests.login.second.scripted import NAME, Script
 from tests.packets import attributes, pap
+from tests.waiting import until
 
 PHONE = {
     "CALLING_STATION_ID": b"02-00-00-00-00-01",

@@ -26,8 +26,9 @@ from tests.listen.second import (
     typed,
     wire,
 )
-from tests.login.second.scripted import NAME, Script, until
+from tests.login.second.scripted import NAME, Script
 from tests.packets import attributes, chap
+from tests.waiting import until
 
 __all__ = ["wire"]
 

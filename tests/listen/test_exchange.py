@@ -19,8 +19,8 @@ from sallyport.radius.packet import (
 )
 from tests.areas import SECRET, Areas
 from tests.listen.conftest import WINDOW_S, Wire
-from tests.login.second.scripted import until
 from tests.packets import access_request, accounting, attributes, chap, pap, status_server
+from tests.waiting import until
 
 STARTED = attributes(ACCT_STATUS_TYPE=(1).to_bytes(4), ACCT_SESSION_ID=b"s1", NAS_IDENTIFIER=b"switch-1")
 

@@ -29,8 +29,9 @@ from tests.listen.second import (
     typed,
     wire,
 )
-from tests.login.second.scripted import Script, until
+from tests.login.second.scripted import Script
 from tests.packets import attributes, pap
+from tests.waiting import until
 
 __all__ = ["clock", "script", "wire"]
 

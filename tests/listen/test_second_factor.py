@@ -26,8 +26,9 @@ from tests.listen.second import (
     told,
     wire,
 )
-from tests.login.second.scripted import Script, until
+from tests.login.second.scripted import Script
 from tests.packets import attributes, chap, pap
+from tests.waiting import until
 
 # --- one login, one prompt, one Accept ----------------------------------------------------------------------------
 

@@ -30,8 +30,9 @@ from tests.listen.second import (
     typed,
     wire,
 )
-from tests.login.second.scripted import Script, fall_back_to, until
+from tests.login.second.scripted import Script, fall_back_to
 from tests.packets import attributes
+from tests.waiting import until
 
 __all__ = ["script", "wire"]
 

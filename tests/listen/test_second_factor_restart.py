@@ -14,8 +14,9 @@ from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJE
 from tests.areas import Areas
 from tests.listen.conftest import Wire
 from tests.listen.second import OTHER, a_login, answer, challenged, events, exchange, prompted, told, typed, wire
-from tests.login.second.scripted import Script, fall_back_to, until
+from tests.login.second.scripted import Script, fall_back_to
 from tests.packets import attributes
+from tests.waiting import until
 
 __all__ = ["wire"]
 

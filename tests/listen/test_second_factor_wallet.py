@@ -14,8 +14,8 @@ from tests.areas import Areas
 from tests.did.holders import World, populated
 from tests.listen.conftest import NAS, Wire
 from tests.listen.second import OTHER, SESSION, a_login, answer, told
-from tests.login.second.scripted import until
 from tests.packets import attributes
+from tests.waiting import until
 
 STRANGER = attributes(CALLING_STATION_ID=b"02-00-00-00-00-99", NAS_PORT_ID=b"port 99")
 

@@ -287,11 +287,24 @@ async def test_rest_has_a_limit(stand: Stand, autojump_clock: MockClock) -> None
     assert await stand.start() is APPROVED
 
 
-async def test_cancel_and_close_never_raise(stand: Stand, autojump_clock: MockClock) -> None:
-    """Nobody can do anything about a prompt that is not taken back, or a connection that is not closed."""
-    for does in (ProviderError("away"), ZeroDivisionError(), trio.sleep_forever):
-        stand.provider.next = does
-        await stand.guarded.cancel("h", deadline_s=1)
+@pytest.mark.parametrize(
+    "behaviour",
+    [
+        pytest.param(ProviderError("away"), id="failure"),
+        pytest.param(ZeroDivisionError(), id="unexpected"),
+        pytest.param(trio.sleep_forever, id="silence"),
+    ],
+)
+async def test_cancel_never_raises(
+    stand: Stand, autojump_clock: MockClock, behaviour: Exception | Callable[[], Awaitable[None]]
+) -> None:
+    """A prompt that cannot be taken back has no consequence."""
+    stand.provider.next = behaviour
+    await stand.guarded.cancel("h", deadline_s=1)
+
+
+async def test_close_never_raises(stand: Stand) -> None:
+    """A connection that cannot be closed has no consequence."""
     stand.provider.next = OSError()
     await stand.guarded.aclose()
 

@@ -86,14 +86,14 @@ async def test_cancel_takes_the_push_back(bench: Bench) -> None:
     await provider.aclose()
 
 
-async def test_links_elsewhere_are_not_followed(bench: Bench) -> None:
+@pytest.mark.parametrize("origin", ["https://evil.example", "http://localhost:{port}", "http://x@127.0.0.1:1", "//["])
+async def test_links_elsewhere_are_not_followed(bench: Bench, origin: str) -> None:
     """A link to poll at another origin is a failure: the token would go there."""
-    for origin in ("https://evil.example", f"http://localhost:{bench.server.web.port}", "http://x@127.0.0.1:1", "//["):
-        bench.server.poll_origin = origin
-        provider = bench.make()
-        with pytest.raises(ProviderError, match="link"):
-            await provider.start(question())
-        await provider.aclose()
+    bench.server.poll_origin = origin.format(port=bench.server.web.port)
+    provider = bench.make()
+    with pytest.raises(ProviderError, match="link"):
+        await provider.start(question())
+    await provider.aclose()
 
 
 @pytest.mark.parametrize("user", ["", ".", "..", "../groups", "a/b?c=d#e", "%2e%2e"])
@@ -112,10 +112,10 @@ async def test_names_that_are_none(bench: Bench) -> None:
     await provider.aclose()
 
 
-async def test_foreign_handles(bench: Bench) -> None:
-    """A handle that is none of ours is a failure."""
+@pytest.mark.parametrize("handle", ["", "{}", "[]", "x", '{"poll": 7}', '{"poll": "https://evil.example/"}'])
+async def test_foreign_handles(bench: Bench, handle: str) -> None:
+    """A handle that the provider has not made is a failure."""
     provider = bench.make()
-    for handle in ("", "{}", "[]", "x", '{"poll": 7}', '{"poll": "https://evil.example/"}'):
-        with pytest.raises(ProviderError):
-            await provider.poll(handle)
+    with pytest.raises(ProviderError):
+        await provider.poll(handle)
     await provider.aclose()

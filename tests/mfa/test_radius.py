@@ -49,12 +49,15 @@ async def test_answers_are_read_in_turns(bench: RadiusBench) -> None:
     assert turns.taken == 1
 
 
-async def test_chap(bench: RadiusBench) -> None:
-    """A CHAP response is passed on as it came."""
+@pytest.mark.parametrize(
+    ("text", "outcome"),
+    [pytest.param(CODE, Outcome.APPROVED, id="right"), pytest.param("000000", Outcome.WRONG_CODE, id="wrong")],
+)
+async def test_chap(bench: RadiusBench, text: str, outcome: Outcome) -> None:
+    """A CHAP response is forwarded as it came."""
     challenge = bytes(range(16))
-    for text, outcome in ((CODE, Outcome.APPROVED), ("000000", Outcome.WRONG_CODE)):
-        code = Code(None, response=chap_response(9, text.encode(), challenge), challenge=challenge)
-        assert (await bench.make().verify(question(), code, "")).outcome is outcome
+    code = Code(None, response=chap_response(9, text.encode(), challenge), challenge=challenge)
+    assert (await bench.make().verify(question(), code, "")).outcome is outcome
 
 
 async def test_lost_packets(bench: RadiusBench) -> None:

@@ -11,7 +11,8 @@ from sallyport.base.errors import Conflict, Invalid, NotFound, SecretError
 from sallyport.mfa.circuit import Attached, Unavailable
 from sallyport.mfa.host import Fields, Host
 from tests.areas import Areas, areas, clock
-from tests.login.second.scripted import NAME, Script, attached, provider, until
+from tests.login.second.scripted import NAME, Script, attached, provider
+from tests.waiting import until
 
 __all__ = ["areas", "clock"]
 

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -66,25 +67,36 @@ def test_a_period_is_of_one_kind(given_windows: list[Window], day: int, length: 
 
 
 def test_working_hours_are_two_periods() -> None:
-    """However many days there are, within them and without; a rule that is not enabled cuts nothing."""
+    """However many days there are: the hours, and the rest."""
     hours = Window(days=DAYS[:5], start="08:00", until="18:00", timezone="Europe/Berlin")
     spans = spans_of([rule(1, hours)], NOW, NOW + 365 * DAY)
     assert {span.period for span in spans} == {0, 1}
     assert 365 < len(spans) < 3000
-    for rules in ([], [rule(1, None)], [rule(1, hours, enabled=False)]):
-        assert spans_of(rules, NOW, NOW + 365 * DAY) == [Span(0, NOW, NOW + 365 * DAY, NOW)]
 
 
-def test_the_clocks_change() -> None:
-    """On a day without 02:30 and on one with two of them the cuts are where the wall's clock shows the time."""
+@pytest.mark.parametrize(
+    "rules",
+    [
+        pytest.param([], id="no rule"),
+        pytest.param([rule(1, None)], id="no time of day"),
+        pytest.param([rule(1, Window(start="08:00", until="18:00"), enabled=False)], id="disabled"),
+    ],
+)
+def test_one_span_without_a_time_of_day(rules: list[Rule]) -> None:
+    """No enabled rule has a time of day, so all logins are alike."""
+    assert spans_of(rules, NOW, NOW + 365 * DAY) == [Span(0, NOW, NOW + 365 * DAY, NOW)]
+
+
+@pytest.mark.parametrize(("month", "day"), [pytest.param(3, 29, id="no 02:30"), pytest.param(10, 25, id="two 02:30")])
+def test_the_clocks_change(month: int, day: int) -> None:
+    """The cuts are where the zone's clock shows the time."""
     window = Window(start="02:30", until="03:30", timezone="Europe/Berlin")
-    for month, day in ((3, 29), (10, 25)):
-        midnight = int(datetime(2026, month, day, tzinfo=UTC).timestamp()) * SECOND
-        spans = spans_of([rule(1, window)], midnight, midnight + DAY)
-        for minute in range(1440):
-            at = midnight + minute * 60 * SECOND
-            span = next(each for each in spans if each.since <= at < each.until)
-            assert holds(window, at) is holds(window, span.at), timedelta(minutes=minute)
+    midnight = int(datetime(2026, month, day, tzinfo=UTC).timestamp()) * SECOND
+    spans = spans_of([rule(1, window)], midnight, midnight + DAY)
+    for minute in range(1440):
+        at = midnight + minute * 60 * SECOND
+        span = next(each for each in spans if each.since <= at < each.until)
+        assert holds(window, at) is holds(window, span.at), timedelta(minutes=minute)
 
 
 def test_many_times_of_day() -> None:

@@ -22,6 +22,7 @@ from sallyport.store.model import Tx
 from sallyport.store.sqlite import SqliteStore
 from tests.areas import running_store
 from tests.peers.authority import Authority
+from tests.waiting import until
 
 WAIT_S = 30.0
 
@@ -63,18 +64,24 @@ async def carried(store: SqliteStore, *targets: Target, in_log: bool = False) ->
     )
     async with trio.open_nursery() as nursery:
         await nursery.start(outlets.run)
-        with trio.fail_after(WAIT_S):
-            while len(metrics.waiting) < 2 * len(targets):
-                await trio.sleep(0.01)
+        await until(lambda: len(metrics.waiting) == 2 * len(targets))
         yield metrics
         nursery.cancel_scope.cancel()
 
 
+def has_lines(path: Path, count: int) -> bool:
+    """Whether a file has so many lines."""
+    return path.exists() and path.read_bytes().count(b"\n") >= count
+
+
+async def positions(store: SqliteStore, total: int) -> bool:
+    """Whether the positions of the outlets add up to a total."""
+    return await store.read(lambda tx: tx.value(int, "select sum(last_id) from outlet_places")) == total
+
+
 async def lines_of(path: Path, count: int) -> list[str]:
     """The users in a file of JSON lines, once there are so many."""
-    with trio.fail_after(WAIT_S):
-        while not path.exists() or path.read_bytes().count(b"\n") < count:
-            await trio.sleep(0.05)
+    await until(lambda: has_lines(path, count))
     return [json.loads(line)["user"] for line in path.read_text().splitlines()]
 
 
@@ -104,11 +111,10 @@ async def test_the_log_is_in_the_order_of_time_too(store: SqliteStore) -> None:
     """Two decisions of one transaction; and each is told once."""
     with capture_logs() as logged:
         async with carried(store, in_log=True):
-            for count, users in ((2, ("late", "early")), (3, ("next",))):
-                await decide(store, *users, backwards=True)
-                with trio.fail_after(WAIT_S):
-                    while len(logged) < count:
-                        await trio.sleep(0.05)
+            await decide(store, "late", "early", backwards=True)
+            await until(lambda: len(logged) == 2)
+            await decide(store, "next")
+            await until(lambda: len(logged) == 3)
     assert [line["user"] for line in logged] == ["early", "late", "next"]
 
 
@@ -126,9 +132,7 @@ async def test_the_audit_trail_is_carried_too(store: SqliteStore, tmp_path: Path
     target = parse_target(f"file://{path}")
 
     async def told(count: int) -> list[tuple[str, str]]:
-        with trio.fail_after(WAIT_S):
-            while not path.exists() or path.read_bytes().count(b"\n") < count:
-                await trio.sleep(0.05)
+        await until(lambda: has_lines(path, count))
         lines = [json.loads(line) for line in path.read_text().splitlines()]
         return sorted((line["type"], line.get("user") or line["target"]) for line in lines)
 
@@ -136,10 +140,7 @@ async def test_the_audit_trail_is_carried_too(store: SqliteStore, tmp_path: Path
         await change(store, "user 1 ann")
         await decide(store, "ann")
         assert await told(2) == [("audit", "user 1 ann"), ("login", "ann")]
-        places = "select sum(last_id) from outlet_places"
-        with trio.fail_after(WAIT_S):
-            while await store.read(lambda tx: tx.value(int, places)) != 3:
-                await trio.sleep(0.01)
+        await until(lambda: positions(store, 3))
     await change(store, *(f"user {number}" for number in range(300)))
     async with carried(store, target):
         assert len(await told(302)) == 302
@@ -152,12 +153,7 @@ async def test_what_came_while_nobody_ran_is_carried(store: SqliteStore, tmp_pat
     async with carried(store, target):
         await decide(store, "ann")
         await lines_of(path, 1)
-        with trio.fail_after(WAIT_S):
-            while (
-                await store.read(lambda tx: tx.value(int, "select last_id from outlet_places where type = 'login'"))
-                != 1
-            ):
-                await trio.sleep(0.01)
+        await until(lambda: positions(store, 1))
     await decide(store, *(f"user{number}" for number in range(500)))
     async with carried(store, target):
         assert await lines_of(path, 501) == ["ann", *(f"user{number}" for number in range(500))]
@@ -171,9 +167,7 @@ async def test_events_wait_while_the_siem_is_away(store: SqliteStore) -> None:
     target = parse_target(f"tcp://127.0.0.1:{port}")
     async with carried(store, target) as metrics:
         await decide(store, "ann", "bob")
-        with trio.fail_after(WAIT_S):
-            while metrics.waiting.get((target.url, "login")) != 2:
-                await trio.sleep(0.01)
+        await until(lambda: metrics.waiting.get((target.url, "login")) == 2)
         (listener,) = await trio.open_tcp_listeners(port, host="127.0.0.1")
         async with listener:
             assert await users_over(listener, 2) == ["ann", "bob"]
@@ -229,8 +223,7 @@ async def test_datagrams_hold_one_message_each(store: SqliteStore) -> None:
             await decide(store, "ann", "bob")
             with trio.fail_after(WAIT_S):
                 messages = [await sock.recv(4096), await sock.recv(4096)]
-                while metrics.sent.cell(url, "login").count != 2:
-                    await trio.sleep(0.01)
+            await until(lambda: metrics.sent.cell(url, "login").count == 2)
     assert [b'user="ann"' in messages[0], b'user="bob"' in messages[1]] == [True, True]
     assert all(message.startswith(b"<86>1 ") for message in messages)
 
@@ -280,8 +273,6 @@ async def test_a_file_elsewhere_is_never_followed(store: SqliteStore, tmp_path: 
     with capture_logs() as logged:
         async with carried(store, parse_target(f"file://{tmp_path / 'logins.jsonl'}")):
             await decide(store, "ann")
-            with trio.fail_after(WAIT_S):
-                while not logged:
-                    await trio.sleep(0.01)
+            await until(lambda: bool(logged))
     assert [line["event"] for line in logged] == ["outlet_unreachable"]
     assert secret.read_text() == ""

@@ -150,13 +150,6 @@ def provider(script: Script) -> type[ConfiguredProvider]:
     return Scripted
 
 
-async def until(condition: Callable[[], bool]) -> None:
-    """Wait for what other tasks bring about."""
-    with trio.fail_after(10):
-        while not condition():
-            await trio.sleep(0.001)
-
-
 async def fall_back_to(areas: Areas, action: Fallback) -> None:
     """The domain's fallbackAction, in enforce mode."""
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE, action)

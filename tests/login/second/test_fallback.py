@@ -9,8 +9,9 @@ from sallyport.mfa.provider import Outcome, ProviderError
 from sallyport.policy.rules.bodies import RuleFields
 from tests.areas import Areas
 from tests.login.conftest import Desk
-from tests.login.second.scripted import Script, attached, fall_back_to, until
+from tests.login.second.scripted import Script, attached, fall_back_to
 from tests.packets import pap
+from tests.waiting import until
 
 BOTH = pytest.mark.parametrize("fallback", Fallback)
 

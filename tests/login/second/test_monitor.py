@@ -10,8 +10,9 @@ from sallyport.mfa.provider import Enrolment, Outcome, ProviderError
 from sallyport.policy.rules.bodies import RuleFields
 from tests.areas import Areas
 from tests.login.conftest import Desk
-from tests.login.second.scripted import Script, attached, provider, until
+from tests.login.second.scripted import Script, attached, provider
 from tests.packets import chap, pap
+from tests.waiting import until
 
 
 @pytest.fixture

@@ -7,8 +7,9 @@ from sallyport.login.login import Decision
 from sallyport.mfa.provider import Enrolment, Outcome
 from tests.areas import Areas
 from tests.login.conftest import Desk
-from tests.login.second.scripted import Script, attached, until
+from tests.login.second.scripted import Script, attached
 from tests.packets import chap, pap
+from tests.waiting import until
 
 
 async def ended(desk: Desk, typed: str | bytes, user: str = "ann") -> tuple[str, str]:

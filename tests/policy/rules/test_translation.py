@@ -43,17 +43,27 @@ def test_media_in_the_inventorys_words() -> None:
     assert WORDS.media(["ethernet", "Wireless-802.11", "18", "VIRTUAL", "Wireless-Other"]) == [
         "Ethernet", "Wireless", "Virtual",
     ]  # fmt: skip
-    for entry in ("Unknown", "WiFi", "77"):
-        with pytest.raises(Invalid, match="invalid media: entry 1"):
-            WORDS.media([entry])
 
 
-def test_a_client_that_looks_like_an_address_is_one() -> None:
-    """A mistyped address would be a name that nobody has, and the rule would never match."""
+@pytest.mark.parametrize("entry", ["Unknown", "WiFi", "77"])
+def test_an_unknown_medium_is_refused(entry: str) -> None:
+    """The refusal names the entry by its number."""
+    with pytest.raises(Invalid, match="invalid media: entry 1"):
+        WORDS.media([entry])
+
+
+def test_clients_are_names_addresses_and_networks() -> None:
+    """A name may contain dots, spaces and one colon."""
     check_clients(["vpn", "192.0.2.1", "192.0.2.7/24", "2001:db8::/32", "switch 3.floor", "a:b"])
-    for entry in ("192.0.2.256", "192.0.2.0/33", "192.0.2", "2001:db8::/129", "2001:db8::g/32", "1:2:3", "vpn/24"):
-        with pytest.raises(Invalid, match="invalid clients: entry 2"):
-            check_clients(["vpn", entry])
+
+
+@pytest.mark.parametrize(
+    "entry", ["192.0.2.256", "192.0.2.0/33", "192.0.2", "2001:db8::/129", "2001:db8::g/32", "1:2:3", "vpn/24"]
+)
+def test_a_client_that_looks_like_an_address_is_one(entry: str) -> None:
+    """A mistyped address would be the name of no client, and the rule would never match."""
+    with pytest.raises(Invalid, match="invalid clients: entry 2"):
+        check_clients(["vpn", entry])
 
 
 @pytest.mark.parametrize("vlan", ["20", "1", "4094", "guests"])

@@ -2,7 +2,6 @@
 
 import os
 import signal
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,13 +10,7 @@ import trio
 from sallyport.base.setting_values import MASTER_KEY
 from sallyport.login.first.winbind.helpers import Helpers, Unanswered
 from tests.login.first.winbind.conftest import KEY, Program, Running, question
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    """Wait for a condition, for a long time."""
-    with trio.fail_after(30):
-        while not holds():
-            await trio.sleep(0.01)
+from tests.waiting import until
 
 
 async def test_one_process_answers_one_after_the_other(running: Running, program: Program) -> None:
