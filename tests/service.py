@@ -250,6 +250,10 @@ class RunningService:
                 break
         return found
 
+    def add_rule(self, domain: str, **fields: object) -> int:
+        """Add a login rule; its id. fields: of AddLoginRule."""
+        return int(self.run("/ad/AddLoginRule", fields, domain=domain)["ruleId"])
+
     def devices(self, domain: str = "default") -> list[dict[str, Any]]:
         """The first 100 devices of a domain, as ListDevices gives them."""
         listed = self.run("/network_device/ListDevices", {"pageSize": 100}, domain=domain)

@@ -2,10 +2,13 @@
 
 import os
 import pwd
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import sallyport
 from sallyport.base.config import load
 from sallyport.base.errors import Refused
 from sallyport.cli.connection import Connection
@@ -14,6 +17,12 @@ from tests.cli import Service, add_domain
 LIST = "/ad/GetAllDomains"
 MODE = "/ad/updateDomainEnforcement"
 WIDE = {"name": "campus", "address": "198.18.0.0/15"}
+
+
+SOURCE = Path(sallyport.__file__).parent
+WORDS = "\n".join(path.read_text() for path in [*SOURCE.rglob("*cli.py"), *SOURCE.rglob("cli/**/*.py")])
+PATHS = sorted(set(re.findall(r'"(/(?:ad|api/v1|network_device)/\w[^"]*)"', WORDS)))
+COMMANDS = sorted(set(re.findall(r'\.(?:call|row|rows)\(\s*"([a-z_]+\.[a-z_.-]+)"', WORDS)))
 
 
 def ask(service: Service, **asked: Any) -> Any:
@@ -77,6 +86,20 @@ def test_a_request_is_refused(service: Service, asked: dict[str, Any], message: 
         ask(service, **asked)
     assert "hunter2" not in str(refused.value)
     assert tenants(service) == before
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_every_operation_of_the_command_line_exists(service: Service, path: str) -> None:
+    """A path that the command line has is declared; it does not run without a tenant."""
+    with pytest.raises(Refused, match="a domain, or orgId and tenantId, is required"):
+        ask(service, path=path)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_of_the_command_line_exists(service: Service, command: str) -> None:
+    """A name that the command line calls is a command; it does not run with an unknown argument."""
+    with pytest.raises(Refused, match=r"invalid body|missing"):
+        ask(service, command=command, arguments={"no such argument": 1})
 
 
 def test_no_token_acts_as_the_installation(service: Service) -> None:

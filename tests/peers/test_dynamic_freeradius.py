@@ -77,9 +77,15 @@ class Nas:
         found: list[dict[str, Any]] = self.service.sessions()
         return next(int(each["sessionId"]) for each in found if each["acctSessionId"] == name)
 
-    def ask(self, kind: str, **fields: Any) -> dict[str, Any]:
-        """What came of a request about one session."""
-        (result,) = self.service.call(f"session.{kind}", **fields)["results"]
+    def disconnect(self, session: int) -> dict[str, Any]:
+        """The result of a DisconnectSession."""
+        (result,) = self.service.disconnect(session)
+        return result
+
+    def change(self, session: int, attributes: list[dict[str, str]]) -> dict[str, Any]:
+        """The result of a ChangeSession."""
+        body = {"sessionId": session, "replyAttributes": attributes}
+        (result,) = self.service.run("/network_device/ChangeSession", body, domain="default")["results"]
         return dict(result)
 
     def told(self) -> str:
@@ -109,7 +115,7 @@ def nas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nas]:
 def test_a_disconnect(nas: Nas) -> None:
     """FreeRADIUS says yes, having read the session's names and its own."""
     session = nas.session("one", 'User-Name = "bob"', 'Calling-Station-Id = "02-00-00-00-00-01"')
-    result = nas.ask("disconnect", session=session)
+    result = nas.disconnect(session)
     assert (result["outcome"], result["errorCause"]) == ("ack", None), nas.told()[-3000:]
     request = nas.told().rpartition("Received Disconnect-Request")[2].partition("Sent")[0]
     for line in (
@@ -121,7 +127,7 @@ def test_a_disconnect(nas: Nas) -> None:
 
 def test_a_no(nas: Nas) -> None:
     """Its Error-Cause is told by name."""
-    result = nas.ask("disconnect", session=nas.session("gone", 'User-Name = "bob"'))
+    result = nas.disconnect(nas.session("gone", 'User-Name = "bob"'))
     assert (result["outcome"], result["errorCause"]) == ("nak", 503)
     assert result["errorText"] == "Session-Context-Not-Found"
 
@@ -134,7 +140,7 @@ def test_a_change(nas: Nas) -> None:
         {"name": "Cisco-AVPair", "value": "subscriber:command=reauthenticate"},
     ]
     session = nas.session("two", "NAS-Port = 7", "Framed-IP-Address = 10.5.0.7")
-    assert nas.ask("change", session=session, replyAttributes=attributes)["outcome"] == "ack", nas.told()[-3000:]
+    assert nas.change(session, attributes)["outcome"] == "ack", nas.told()[-3000:]
     request = nas.told().rpartition("Received CoA-Request")[2].partition("Sent")[0]
     for line in (
         'Filter-Id = "guests"', "Session-Timeout = 600", 'Cisco-AVPair = "subscriber:command=reauthenticate"',

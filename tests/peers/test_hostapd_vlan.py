@@ -56,7 +56,7 @@ def service(machine: Machine, made: Path, tmp_path: Path) -> Iterator[RunningSer
         for name in ("ann", "host/pc1.corp.example"):
             service.call("user.add", domain="default", name=name, password=PASSWORD.encode().hex())
         for kind, vlan in (("user", "20"), ("machine", "30")):
-            service.call("rule.add", domain="default", name=kind, action="allow", kinds=[kind], vlan=vlan)
+            service.add_rule("default", name=kind, action="allow", kinds=[kind], vlan=vlan)
         yield service
         service.stop()
     finally:

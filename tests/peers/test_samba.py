@@ -217,8 +217,8 @@ def test_a_password_is_bound_with(office: Office) -> None:
 
 def test_groups_count_by_each_method(office: Office) -> None:
     """A rule for a group of the directory holds for its members, whichever way they log in."""
-    office.service.call("rule.add", domain=DOMAIN, name="no staff", action="block", groups=["staff"])
-    office.service.call("rule.add", domain=DOMAIN, name="others", action="allow")
+    office.service.add_rule(DOMAIN, name="no staff", action="block", groups=["staff"])
+    office.service.add_rule(DOMAIN, name="others", action="allow")
     office.service.set_mode(DOMAIN, "enforce")
     try:
         for packet in (mschap2("ann", PASSWORD), pap("ann", PASSWORD)):

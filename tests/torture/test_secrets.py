@@ -329,4 +329,4 @@ def test_something_was_fed(fed: Fed) -> None:
     assert {200, 400} <= set(statuses)
     assert not [answer for answer in fed.answers if " 500 " in answer]
     lines = [json.loads(line) for line in fed.service.log().splitlines() if line.startswith("{")]
-    assert {"login", "a domain's MFA provider was set"} <= {line["event"] for line in lines}
+    assert {"login", "mfa_provider_set"} <= {line["event"] for line in lines}

@@ -11,7 +11,6 @@ from sallyport.base.errors import Invalid
 from sallyport.base.wire import JSON, Row
 
 COLUMNS = ("policyId", "policyName", "templateName", "rules", "instanceIds")
-PATH = "/api/v1/instances"
 NUMBER = click.IntRange(min=1)
 # Fields by their options: those of the interface, then libpwquality's under its own names.
 FIELDS = {
@@ -72,7 +71,7 @@ def policy() -> None:
 def add(line: CommandLine, /, *, name: str, org: int, tenant: int, **given: str | None) -> None:
     """Add a policy and print its policyId. An absent option demands nothing."""
     body = {"policyName": name, **_fields(given)}
-    line.print(str(line.run(f"{PATH}/addPasswordPolicy", {**_scope(org, tenant), **body})["policyId"]))
+    line.print(str(line.run("/api/v1/instances/addPasswordPolicy", {**_scope(org, tenant), **body})["policyId"]))
 
 
 @policy.command()
@@ -86,7 +85,7 @@ def update(
 ) -> None:
     """Change a policy. An absent option keeps its value, an empty one clears it, as in --minlen ''."""
     body = {"policyId": policy_id, **_fields({"policyName": name, **given})}
-    line.run(f"{PATH}/updatePasswordPolicy", [{**_scope(org, tenant), **body}])
+    line.run("/api/v1/instances/updatePasswordPolicy", [{**_scope(org, tenant), **body}])
     line.note(f"policy {policy_id} is changed")
 
 
@@ -96,7 +95,7 @@ def update(
 @click.pass_obj
 def list_(line: CommandLine, *, org: int, tenant: int, form: Form | None) -> None:
     """List the policies of a tenant."""
-    rows = line.listed(f"{PATH}/listAllPasswordPolicy", "passwordPolicies", _scope(org, tenant))
+    rows = line.listed("/api/v1/instances/listAllPasswordPolicy", "passwordPolicies", _scope(org, tenant))
     line.print_rows(rows if form == "json" else map(_shown, rows), COLUMNS, form)
 
 
@@ -107,7 +106,7 @@ def list_(line: CommandLine, *, org: int, tenant: int, form: Form | None) -> Non
 def remove(line: CommandLine, *, policy_ids: tuple[int, ...], org: int, tenant: int) -> None:
     """Remove policies and their assignments, all or none."""
     body = [{**_scope(org, tenant), "policyId": each} for each in policy_ids]
-    line.run(f"{PATH}/deletePasswordPolicy", body)
+    line.run("/api/v1/instances/deletePasswordPolicy", body)
     line.note(f"{len(set(policy_ids))} policies removed")
 
 
@@ -159,7 +158,7 @@ def validate(
     body: Row = {"machineId": instance_id, "userName": user, "password": {"hex": octets.hex()}}
     failed: list[Row] = []
     try:
-        line.run(f"{PATH}/validatePolicy", {**_scope(org, tenant), **body})
+        line.run("/api/v1/instances/validatePolicy", {**_scope(org, tenant), **body})
     except Invalid as error:
         failed = [{"rule": each.field, "message": each.message} for each in error.fields]
         if not failed:
@@ -173,7 +172,7 @@ def validate(
 
 def _assign(line: CommandLine, policy_id: int, instance_ids: tuple[int, ...], action: str, scope: Row) -> None:
     entries = [{**scope, "policyId": policy_id, "instanceId": each, "action": action} for each in instance_ids]
-    line.run(f"{PATH}/assignPolicyToMachine", entries)
+    line.run("/api/v1/instances/assignPolicyToMachine", entries)
 
 
 def _scope(org: int, tenant: int) -> Row:
