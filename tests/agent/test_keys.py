@@ -10,8 +10,7 @@ from sallyport.agent import file
 from sallyport.agent.keys import EXCHANGE, RENEW, KeyRing
 from sallyport.base.clock import SECOND, iso
 from sallyport.base.errors import ConfigError, ServiceAway, ServiceRefused
-from sallyport.base.ids import token_hash
-from sallyport.base.secret import Secret
+from sallyport.base.secret import Secret, token_hash
 
 DAY = 86_400 * SECOND
 NOW = 1_767_225_600 * SECOND

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from sallyport.base.agentwire.envelope import believe, open_envelope
 from sallyport.base.agentwire.state import State
-from sallyport.base.ids import new_key, token_hash
+from sallyport.base.secret import new_key, token_hash
 from tests.api.world import Tenant, World
 
 ADD = ("/api/v1/machine/add-machine", "/api/v1/instances/add-instance")

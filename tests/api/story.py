@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 from pyotp import TOTP
 
-from sallyport.base.ids import new_key, token_hash
+from sallyport.base.secret import new_key, token_hash
 from sallyport.radius.packet import ACCOUNTING_REQUEST, ACCOUNTING_RESPONSE, encode_request
 from sallyport.web.docs import TOKEN
 from tests.inventory.sessions.records import octets

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from sallyport.base.agentwire.state import State
-from sallyport.base.ids import new_key, token_hash
+from sallyport.base.secret import new_key, token_hash
 from sallyport.base.sha512crypt import matches
 from tests.api.hosts import (
     ADD,

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from sallyport.base.ids import new_key, token_hash
+from sallyport.base.secret import new_key, token_hash
 from tests.api.world import Tenant, World, problem
 
 CREATE = "/api/v1/agent/createKey"

@@ -21,7 +21,7 @@ import trio
 from sallyport.base.agentwire.envelope import open_envelope
 from sallyport.base.agentwire.fields import REPORT, STATE
 from sallyport.base.agentwire.state import State
-from sallyport.base.ids import new_key, token_hash
+from sallyport.base.secret import new_key, token_hash
 from sallyport.base.wire import decode, loads
 
 from .child import child_process, process_tree, wait_until

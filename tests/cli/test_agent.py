@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sallyport.base.ids import new_key, token_hash
+from sallyport.base.secret import new_key, token_hash
 from sallyport.base.sha512crypt import sha512_crypt
 from tests.cli import Service, add_domain
 

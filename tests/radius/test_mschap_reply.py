@@ -11,7 +11,6 @@ from sallyport.radius.mschap_reply import (
     ENCRYPTION_REQUIRED,
     ErrorCode,
     master_key,
-    push_domain,
     push_error,
     push_mppe_keys,
     push_success,
@@ -108,8 +107,3 @@ def test_a_short_challenge_is_refused() -> None:
     """A client that is given fewer octets than the RFC says could not try again."""
     with pytest.raises(ValueError, match="challenge of 8 octets"):
         push_error(ATTEMPT_2, ErrorCode.PASSWORD_EXPIRED, challenge=CHALLENGE_1)
-
-
-def test_a_domain_is_named() -> None:
-    """MS-CHAP-Domain begins with the attempt's identifier."""
-    assert pulled(push_domain(ATTEMPT_2, b"CORP")) == [(10, b"\x07CORP")]

@@ -6,7 +6,7 @@ import trio.testing
 
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import Conflict, Invalid, NotFound, StoreError, Unauthenticated
-from sallyport.base.ids import token_hash
+from sallyport.base.secret import token_hash
 from sallyport.store.model import T, Work
 from sallyport.store.sqlite import SqliteStore
 from sallyport.tenancy.service import Tenancy

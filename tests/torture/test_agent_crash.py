@@ -4,7 +4,7 @@ from pathlib import Path
 
 import httpx
 
-from sallyport.base.ids import new_key, token_hash
+from sallyport.base.secret import new_key, token_hash
 from sallyport.base.sha512crypt import sha512_crypt
 from tests.service import RunningService, running_service
 

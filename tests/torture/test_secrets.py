@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from pyotp import TOTP
 
-from sallyport.base.ids import new_key, token_hash
+from sallyport.base.secret import new_key, token_hash
 from sallyport.base.sha512crypt import sha512_crypt
 from sallyport.did.dids import repo
 from sallyport.store.vault import Vault, load_master_keys

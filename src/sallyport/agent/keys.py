@@ -15,8 +15,7 @@ from sallyport.agent import file
 from sallyport.agent.service import ServiceClient
 from sallyport.base.clock import from_iso, now_us
 from sallyport.base.errors import ConfigError, ServiceAway, ServiceRefused
-from sallyport.base.ids import new_key, token_hash
-from sallyport.base.secret import Secret
+from sallyport.base.secret import Secret, new_key, token_hash
 
 EXCHANGE: Final = "/api/v1/agent/exchangeKey"
 RENEW: Final = "/api/v1/agent/renewKey"

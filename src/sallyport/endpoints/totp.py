@@ -20,7 +20,7 @@ from pyotp import HOTP
 from sallyport.base.bounded import BoundedMap
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import Invalid, NotFound
-from sallyport.base.ids import token_hash
+from sallyport.base.secret import token_hash
 from sallyport.endpoints import repo
 from sallyport.endpoints.repo import Pending, SealedSeed
 from sallyport.endpoints.service import MAX_CACHED, EndpointUsers

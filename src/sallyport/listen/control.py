@@ -21,7 +21,7 @@ import structlog
 import trio
 
 from sallyport.base.errors import FieldError, Invalid, Refused, SallyportError, StartError
-from sallyport.base.ids import new_error_id
+from sallyport.base.secret import new_error_id
 
 MAX_MESSAGE = 16 << 20
 SILENCE_S = 60.0

@@ -13,7 +13,6 @@ from sallyport.radius.attributes import push_vendor_attribute
 from sallyport.radius.mschap import (
     MICROSOFT,
     MS_CHAP2_SUCCESS,
-    MS_CHAP_DOMAIN,
     MS_CHAP_ERROR,
     MS_CHAP_MPPE_KEYS,
     MS_MPPE_ENCRYPTION_POLICY,
@@ -97,11 +96,6 @@ def push_error(
     if second and message:
         text += f" M={message}"
     return push_vendor_attribute(MICROSOFT, MS_CHAP_ERROR, bytes((attempt.identifier,)) + text.encode())
-
-
-def push_domain(attempt: MsChap1 | MsChap2, domain: bytes) -> bytes:
-    """MS-CHAP-Domain: the domain that the user was found in (RFC 2548 section 2.1.2). ValueError over 246 octets."""
-    return push_vendor_attribute(MICROSOFT, MS_CHAP_DOMAIN, bytes((attempt.identifier,)) + domain)
 
 
 def push_chap_keys(hash_hash: bytes, hiding: Hiding) -> bytes:

@@ -10,7 +10,7 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from sallyport.base.bounded import BoundedMap
 from sallyport.base.fair import FairLimiter
-from sallyport.base.ids import KEY_PREFIX
+from sallyport.base.secret import KEY_PREFIX
 from sallyport.store.model import Store, Tx
 from sallyport.web.scope import Authenticator, Caller
 

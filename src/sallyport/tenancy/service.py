@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from sallyport.base.clock import SECOND, Clock, iso
 from sallyport.base.errors import INVALID_TOKEN, Conflict, NotFound, Unauthenticated, invalid_field
-from sallyport.base.ids import TOKEN_PREFIX, new_token, token_hash
+from sallyport.base.secret import TOKEN_PREFIX, new_token, token_hash
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx
 from sallyport.tenancy import repo

@@ -18,8 +18,8 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
 from sallyport.base.errors import Invalid, Refused, StoreError
-from sallyport.base.ids import new_error_id
 from sallyport.base.model import Model
+from sallyport.base.secret import new_error_id
 
 RADIUS_PREFIXES = ("/network_device/", "/ad/")
 NO_DETAILS: Mapping[str, object] = MappingProxyType({})

@@ -217,7 +217,6 @@ Many = Annotated[list[ItemT], BeforeValidator(_many), Field(json_schema_extra=_m
 OrgId = Annotated[Whole, Field(description="Number of the token's organization.")]
 TenantId = Annotated[Whole, Field(description="Number of the token's tenant.")]
 DomainId = Annotated[Whole, Field(description="Id of the domain, as GetAllDomains gives it.")]
-DomainIds = Annotated[Many[Whole], Field(description="Ids of domains, as GetAllDomains gives them.")]
 
 
 class Body(Model):

@@ -8,7 +8,7 @@ import trio
 
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import Conflict, Forbidden, Invalid, NotFound, TooMany, Unauthenticated
-from sallyport.base.ids import new_key, token_hash
+from sallyport.base.secret import new_key, token_hash
 from sallyport.endpoints.instances.instance import NewInstance
 from sallyport.store.search import Stretch
 from sallyport.store.slices import SLICE

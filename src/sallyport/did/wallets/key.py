@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from sallyport.base.errors import SecretError
-from sallyport.base.ids import token_hash
+from sallyport.base.secret import token_hash
 
 PREFIX = "wk_"
 LONGEST = 128

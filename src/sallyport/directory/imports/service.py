@@ -18,7 +18,7 @@ import trio
 from sallyport.base.actor import Actor, acting_as
 from sallyport.base.clock import SECOND, Clock
 from sallyport.base.errors import Conflict, Contradiction, Invalid, NotFound, SallyportError, StoreError
-from sallyport.base.ids import new_error_id
+from sallyport.base.secret import new_error_id
 from sallyport.base.wire import JSON
 from sallyport.directory import repo as directories
 from sallyport.directory.directory import CLOUD, Directory

@@ -13,8 +13,8 @@ import trio
 from sallyport.base.addresses import Network
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import Conflict, Forbidden, StoreError
-from sallyport.base.ids import new_shared_secret
 from sallyport.base.periodic import every
+from sallyport.base.secret import new_shared_secret
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON
 from sallyport.inventory.clients import issued, repo

@@ -15,7 +15,7 @@ from sallyport.base.errors import (
     Unauthenticated,
     invalid_field,
 )
-from sallyport.base.ids import new_key, token_hash
+from sallyport.base.secret import new_key, token_hash
 from sallyport.base.wire import JSON
 from sallyport.store import audit, counters
 from sallyport.store.model import Store, Tx
