@@ -31,7 +31,7 @@ def running_secure_service(directory: Path, made: Path) -> Iterator[SecureServic
     try:
         service.start()
         service.add_client("proxy", "192.0.2.200", tlsName=PROXY)
-        service.call("user.add", name="ann", domain="default", password=b"hello".hex())
+        service.add_user("ann", b"hello")
         yield service
         service.stop()
     finally:

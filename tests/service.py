@@ -268,6 +268,36 @@ class RunningService:
         """Ask the device of a session to end it; the results of DisconnectSession."""
         return list(self.run("/network_device/DisconnectSession", {"sessionId": session}, domain=domain)["results"])
 
+    def add_user(self, name: str, password: str | bytes, domain: str = "default", **fields: object) -> int:
+        """Add an endpoint user; its id. fields: of addEpmUserInfo."""
+        octets = password.encode() if isinstance(password, str) else password
+        body = {"userName": name, "password": {"hex": octets.hex()}, **fields}
+        return int(self.run("/api/v1/endpointUsers/addEpmUserInfo", body, domain=domain)["userId"])
+
+    def remove_user(self, name: str, domain: str = "default") -> None:
+        """Delete an endpoint user."""
+        body = {"key": "delete", "epmUsers": [{"userName": name}]}
+        self.run("/api/v1/endpointUsers/deleteEpmUser", body, domain=domain)
+
+    def enrol_totp(self, name: str, domain: str = "default") -> str:
+        """Make a seed for a user, which waits for its first code; the seed."""
+        return str(self.run("/api/v1/endpointUsers/enrolTotp", {"userName": name}, domain=domain)["seed"])
+
+    def confirm_totp(self, name: str, code: str, domain: str = "default") -> None:
+        """Confirm a seed with its first code."""
+        self.run("/api/v1/endpointUsers/confirmTotp", {"userName": name, "code": code}, domain=domain)
+
+    def users(self, domain: str = "default") -> list[dict[str, Any]]:
+        """The endpoint users of a domain."""
+        body = {"pageSize": 1000}
+        found: list[dict[str, Any]] = self.run("/api/v1/endpointUsers/listAllEpmUsers", body, domain=domain)["epmUsers"]
+        return found
+
+    def instances(self, domain: str = "default") -> list[dict[str, Any]]:
+        """The instances of a domain."""
+        found: list[dict[str, Any]] = self.run("/api/v1/instances/list", {"pageSize": 1000}, domain=domain)["instances"]
+        return found
+
     def set_mode(self, domain: str, mode: str, **fields: object) -> None:
         """Switch a domain. fields: of updateDomainEnforcement."""
         self.run("/ad/updateDomainEnforcement", {"enforcementMode": mode, **fields}, domain=domain)

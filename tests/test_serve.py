@@ -15,7 +15,7 @@ SCOPE = {"orgId": 1, "tenantId": 1, "domainId": 1}
 def enforce(service: RunningService, hook: Hook, fallback: str) -> None:
     """Ann, whose second factor is asked by the hook."""
     service.add_client("here", "127.0.0.1", SECRET)
-    service.call("user.add", name="ann", domain="default", password=b"hello".hex())
+    service.add_user("ann", b"hello")
     service.post("/ad/SetMFAProvider", {**SCOPE, "provider": "webhook", **hook.fields})
     mode = {"enforcementMode": "enforce", "fallbackAction": fallback}
     service.post("/ad/updateDomainEnforcement", {**SCOPE, **mode})

@@ -27,10 +27,7 @@ from sallyport.certs import commands as cert_commands
 from sallyport.certs.directory import Directory as CertificateDirectory
 from sallyport.directory import commands as directory_commands
 from sallyport.domains import commands as domain_commands
-from sallyport.endpoints.agents import commands as agent_commands
-from sallyport.endpoints.groups import commands as group_commands
-from sallyport.endpoints.instances import commands as instance_commands
-from sallyport.endpoints.users import commands as user_commands
+from sallyport.endpoints import commands as endpoint_commands
 from sallyport.events import commands as event_commands
 from sallyport.inventory.clients import commands as client_commands
 from sallyport.inventory.devices import commands as device_commands
@@ -153,16 +150,7 @@ def commands(app: App) -> Commands:
                 app.clients, app.tenancy, lambda tenant_id, name: app.domains.named(tenant_id, name).id
             ),
             device_commands.commands(app.devices, app.domains.anywhere, app.dictionary.name, now_us),
-            instance_commands.commands(app.instances, find_domain),
-            agent_commands.commands(app.agents, find_domain),
-            group_commands.commands(app.groups, find_domain),
-            user_commands.commands(
-                app.users,
-                app.accounts,
-                app.seeds,
-                find_domain,
-                app.enrolment_link,
-            ),
+            endpoint_commands.commands(app.store, app.instances, app.accounts, app.seeds, find_domain),
             directory_commands.commands(app.directory.directories, find_domain),
             event_commands.commands(app.events, app.domains.anywhere),
             store_commands.commands(app.copies, app.rotation),

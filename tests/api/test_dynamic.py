@@ -122,7 +122,7 @@ def test_a_port_that_is_closed_to_requests(tenant: Tenant, nas: ThreadNas) -> No
 def test_a_deleted_user(world: World, tenant: Tenant, nas: ThreadNas) -> None:
     """Is disconnected by itself in a domain that says so, and the service tells that it was itself."""
     world.service.call("domain.set", domain=str(tenant.domain), disconnect_on_revoke=True)
-    world.service.call("user.remove", domain=str(tenant.domain), name="ann")
+    world.service.remove_user("ann", str(tenant.domain))
     wanted = {"domainId": tenant.domain, "action": "session.disconnect"}
     for _ in range(600):
         entries = tenant.ask("/api/v1/audit/list", **wanted)["entries"]

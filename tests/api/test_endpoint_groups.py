@@ -28,9 +28,9 @@ def listed(tenant: Tenant, **fields: Any) -> dict[str, int]:
 
 
 def row(tenant: Tenant, name: str) -> dict[str, Any]:
-    """All that the command line tells of a group."""
-    rows = tenant.world.service.call("group.list", domain=str(tenant.domain))
-    found: dict[str, Any] = next(each for each in rows if each["name"] == name)
+    """A group in the list."""
+    rows = tenant.ask(LIST, domainId=tenant.domain)["groups"]
+    found: dict[str, Any] = next(each for each in rows if each["groupName"] == name)
     return found
 
 
@@ -41,7 +41,7 @@ def test_a_new_group(tenant: Tenant) -> None:
     group = answer.pop("instanceId")
     assert isinstance(group, int) and answer == {"Code": "200", "Message": "group added"}
     kept = row(tenant, "g")
-    assert [kept[name] for name in ("id", "status", "ou", "cn", "dc")] == [group, "Active", "o", "c", "d"]
+    assert [kept[name] for name in ("groupId", "status", "ou", "cn", "dc")] == [group, "Active", "o", "c", "d"]
     assert [each["instanceId"] for each in tenant.ask(DETAIL, domainId=tenant.domain, groupId=group)["instances"]] == [
         machine
     ]
@@ -72,7 +72,12 @@ def test_the_list(tenant: Tenant) -> None:
     ids = [add_group(tenant, name) for name in ("Staff", "guests", "stage")]
     answer = tenant.ask(LIST, domainId=tenant.domain)
     assert answer["totalCount"] == 3
-    assert answer["groups"][0] == {"groupId": ids[0], "groupName": "Staff", "usersCount": 0}
+    times = {name: answer["groups"][0].pop(name) for name in ("created", "updated")}
+    assert answer["groups"][0] == {
+        "groupId": ids[0], "groupName": "Staff", "usersCount": 0, "status": "Active", "authFlow": "", "ou": "",
+        "cn": "", "dc": "", "credentialPolicy": None,
+    }  # fmt: skip
+    assert times["created"] == times["updated"]
     assert list(listed(tenant, filter="STA")) == ["Staff", "stage"]
     assert list(listed(tenant, pageId=2, pageSize=2)) == ["stage"]
     assert listed(tenant, filter="nobody") == {}
@@ -151,9 +156,9 @@ def test_the_authentication_flow(tenant: Tenant) -> None:
     fields = {"domainId": tenant.domain, "groupId": group}
     answer = tenant.ask(AUTH_FLOW, authFlow="ssh, DID", **fields)
     assert answer == {"instanceId": group, "code": "200", "message": "authentication flow set"}
-    assert row(tenant, "g")["auth_flow"] == "SSH,DID"
+    assert row(tenant, "g")["authFlow"] == "SSH,DID"
     tenant.ask(AUTH_FLOW, authFlow="", **fields)
-    assert row(tenant, "g")["auth_flow"] == ""
+    assert row(tenant, "g")["authFlow"] == ""
     assert tenant.refused(AUTH_FLOW, authFlow="hunter2", **fields) == (400, "invalid authFlow")
     assert tenant.refused(AUTH_FLOW, **fields) == (400, "missing authFlow")
     assert tenant.refused(AUTH_FLOW, domainId=tenant.domain, groupId=10**9, authFlow="SSH") == NO_GROUP
@@ -197,14 +202,14 @@ def test_the_credential_policy(world: World, tenant: Tenant) -> None:
     policy = tenant.ask(LIST_PASSWORD_POLICY)["passwordPolicies"][0]["policyId"]
     said = {"ttlUser": "8h", "priviligedUser": "yes", "policyId": str(policy), "homeDir": "/home/staff"}
     answer = tenant.ask(SET_POLICY, method="PUT", **said, **fields)
-    kept = row(tenant, "g")["credential_policy"]
+    kept = row(tenant, "g")["credentialPolicy"]
     assert answer == {"code": 200, "message": f"credential policy {kept['credPolicyId']} is set"}
     assert kept == {"credPolicyId": kept["credPolicyId"], **said, "policyId": policy}
     for path in ("/home/staff/", "C:\\Users\\A B"):
         tenant.ask(SET_POLICY, method="PUT", homeDir=path, **fields)
-        assert row(tenant, "g")["credential_policy"]["homeDir"] == path.rstrip("/")
+        assert row(tenant, "g")["credentialPolicy"]["homeDir"] == path.rstrip("/")
     tenant.ask(SET_POLICY, method="PUT", ttlUser=3600, homeDir="", policyId="", **fields)
-    after = row(tenant, "g")["credential_policy"]
+    after = row(tenant, "g")["credentialPolicy"]
     assert after == {**kept, "ttlUser": "3600", "homeDir": "", "policyId": None}
     other = world.tenant()
     other.ask(ADD_PASSWORD_POLICY, policyName="p")
@@ -217,7 +222,7 @@ def test_the_credential_policy(world: World, tenant: Tenant) -> None:
     for policy_id in (str(kept["credPolicyId"]), ""):
         answer = tenant.ask(DELETE_POLICY, method="DELETE", credPolicyId=policy_id, **fields)
         assert answer == {"code": 200, "message": "credential policy deleted"}
-        assert row(tenant, "g")["credential_policy"] is None
+        assert row(tenant, "g")["credentialPolicy"] is None
 
 
 @pytest.mark.parametrize(
@@ -238,7 +243,7 @@ def test_what_is_no_credential_policy(tenant: Tenant, name: str, values: list[An
         assert "hunter2" not in answer.text
     assert tenant.refused(SET_POLICY, method="PUT", **fields)[0] == 400
     assert tenant.refused(SET_POLICY, method="PUT", **{**fields, "groupId": 10**9}, ttlUser="1") == NO_GROUP
-    assert row(tenant, "g")["credential_policy"] is None
+    assert row(tenant, "g")["credentialPolicy"] is None
 
 
 def test_groups_are_in_the_audit_trail(tenant: Tenant) -> None:

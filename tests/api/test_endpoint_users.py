@@ -194,9 +194,12 @@ def test_the_list(tenant: Tenant) -> None:
     bob = new(tenant, userName="bob", instanceIds=machines)
     answer = tenant.ask(LIST, domainId=tenant.domain)
     assert answer["totalCount"] == 2
+    times = {name: answer["epmUsers"][1].pop(name) for name in ("created", "updated")}
+    assert times["created"] <= times["updated"]
     assert answer["epmUsers"][1] == {
         "credType": "Password", "userId": bob, "userName": "bob", "source": "Local", "userType": "Local User",
         "instanceIds": machines, "assign": True, "credentialId": "", "hostNames": ["web", "mail"],
+        "groups": [], "hasPassword": False, "hasTotp": False, "privilegedUser": "false", "did": "",
     }  # fmt: skip
     assert (answer["epmUsers"][0]["assign"], answer["epmUsers"][0]["hostNames"]) == (False, [])
     second = tenant.ask(LIST, domainId=tenant.domain, pageId=2, pageSize=1)

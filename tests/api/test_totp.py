@@ -56,8 +56,8 @@ def page(world: World, link: str, digits: str | None = None) -> httpx.Response:
 
 def confirmed(tenant: Tenant, name: str = "ann") -> bool:
     """What the list of users says."""
-    rows = tenant.world.service.call("user.list", domain=str(tenant.domain))
-    return bool(next(row["totp"] for row in rows if row["name"] == name))
+    rows = tenant.world.service.users(str(tenant.domain))
+    return bool(next(row["hasTotp"] for row in rows if row["userName"] == name))
 
 
 def test_the_answer_of_an_enrolment(world: World, tenant: Tenant) -> None:
@@ -81,7 +81,7 @@ def test_a_seed_is_confirmed_once(tenant: Tenant) -> None:
     """By id or by name, in two groups too; a wrong code is 400 and does not end it; again there is nothing to do."""
     made = enrol(tenant, userName="ANN")
     who = {"domainId": tenant.domain, "userId": made["userId"]}
-    assert tenant.refused(CONFIRM, **who, code=wrong(made["seed"])) == (400, "wrong code")
+    assert tenant.refused(CONFIRM, **who, code=wrong(made["seed"])) == (400, "wrong code; 4 more can be tried")
     assert tenant.refused(CONFIRM, **who, code="12345") == (400, "a code is six digits")
     right = code(made["seed"])
     assert tenant.ask(CONFIRM, **who, code=f"{right[:3]} {right[3:]}") == {
@@ -257,8 +257,8 @@ def test_nothing_of_it_is_told_elsewhere(world: World, tenant: Tenant) -> None:
 def test_a_restart_and_another_base_of_links(tmp_path: Path) -> None:
     """A link is good after a restart, and begins as the setting says; a confirmed seed is there too."""
     with running_service(tmp_path, {"SALLYPORT_PUBLIC_URL": "https://door.example.org/sally/"}) as service:
-        service.call("user.add", name="ann", domain="default", password=b"hello".hex())
-        made = service.call("user.totp", name="ann", domain="default")
+        service.add_user("ann", b"hello")
+        made = service.run("/api/v1/endpointUsers/enrolTotp", {"userName": "ann"}, domain="default")
         prefix = "https://door.example.org/sally/enrol/"
         assert made["link"].startswith(prefix)
         service.kill()
@@ -268,7 +268,7 @@ def test_a_restart_and_another_base_of_links(tmp_path: Path) -> None:
         assert answer.status_code == 200
         service.kill()
         service.start()
-        assert service.call("user.list", domain="default")[0]["totp"] is True
+        assert service.users()[0]["hasTotp"] is True
 
 
 def test_a_restore_brings_back_what_was(world: World, tenant: Tenant, tmp_path: Path) -> None:

@@ -91,9 +91,7 @@ class Tenant:
 
     def user(self, name: str, password: str = PASSWORD, domain: int = 0) -> None:
         """A user of the domain."""
-        self.world.service.call(
-            "user.add", name=name, domain=str(domain or self.domain), password=password.encode().hex()
-        )
+        self.world.service.add_user(name, password, str(domain or self.domain))
 
     def devices(self, *, domain: int = 0, **fields: Any) -> list[dict[str, Any]]:
         """The devices of the domain that match, at most 100, whose number is the total."""

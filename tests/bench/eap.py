@@ -194,7 +194,7 @@ def _sallyport(directory: Path, certificates: Path) -> Iterator[Running]:
         service.ok("cert", "init", "--host", "radius.example.com")
         shutil.copytree(service.data_dir / "certs", certificates)
         service.add_client("bench", "127.0.0.1", SECRET)
-        service.call("user.add", name=USER, domain="default", password=PASSWORD.encode().hex())
+        service.add_user(USER, PASSWORD)
         yield Running("Sallyport", service.ports.auth, service.process_id, None)
 
 

@@ -148,7 +148,7 @@ def _sallyport(name: str, directory: Path, url: str, users: int) -> Iterator[Run
         service.add_client("bench", "127.0.0.1", SECRET)
 
         def add(number: int) -> None:
-            service.call("user.add", name=f"user{number}", domain="default", password=f"pass{number}".encode().hex())
+            service.add_user(f"user{number}", f"pass{number}")
 
         with ThreadPoolExecutor(16) as pool:  # the writes of many share a transaction
             list(pool.map(add, range(users)))

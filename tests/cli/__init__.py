@@ -37,8 +37,7 @@ def add_domain(service: RunningService, name: str, **more: Any) -> str:
 
 def add_user(service: RunningService, domain: str, name: str, password: str | bytes = b"hello") -> None:
     """A user of a domain."""
-    octets = password.encode() if isinstance(password, str) else password
-    service.call("user.add", name=name, domain=domain, password=octets.hex())
+    service.add_user(name, password, domain)
 
 
 def add_client(service: RunningService, name: str, address: str, *domains: str, **more: object) -> None:

@@ -51,7 +51,7 @@ def test_the_list_and_one_of_it(host: Host) -> None:
     assert shown["report"]["outcome"] == "errors"
     assert shown["report"]["told"]["actions"][0]["error"] == "busy"
     refused = host.service.cli("agent", "show", "nobody", "--domain", host.domain)
-    assert (refused.returncode, refused.stderr) == (1, "sallyport: instance not found\n")
+    assert (refused.returncode, refused.stderr) == (1, "sallyport: no instance nobody\n")
 
 
 def test_what_was_found_is_taken_over(host: Host) -> None:
@@ -59,7 +59,7 @@ def test_what_was_found_is_taken_over(host: Host) -> None:
     eve = {"name": "eve", "uid": 1000, "gid": 1000, "shell": "/bin/sh"}
     discovery = {"at": 1, "accounts": [eve], "groups": [{"name": "ops", "gid": 7}]}
     host.send("report", id="report-1", at=1, version=1, discovery=discovery)
-    assert [(row["name"], row["uid"]) for row in host.rows("found", "web")] == [("eve", 1000)]
+    assert [(row["name"], row["told"]["uid"]) for row in host.rows("found", "web")] == [("eve", 1000)]
     assert [row["name"] for row in host.rows("found", "web", "--groups")] == ["ops"]
     host.service.ok("agent", "take-over", "web", "eve", "--domain", host.domain)
     shown = json.loads(host.service.ok("agent", "show", "web", "--domain", host.domain))

@@ -48,7 +48,8 @@ def test_the_key_alone(service: Service) -> None:
 def test_for_an_instance(service: Service) -> None:
     """By its name; one that is not there is refused, and so is a domain of another tenant."""
     domain = add_domain(service, "bound")
-    there = service.call("instance.add", domain=domain, instanceName="web1")
+    body = {"instanceName": "web1"}
+    there = int(service.run("/api/v1/instances/addInstance", body, domain=domain)["instanceId"])
     service.ok(*CREATE, *TENANT, "--domain", "bound", "--instance", "web1")
     assert [each["instanceId"] for each in listed(service, "bound")] == [there]
     assert service.cli(*CREATE, *TENANT, "--domain", "bound", "--instance", "web2").returncode == 1

@@ -36,7 +36,7 @@ def test_a_restore_holds_at_once(service: Service) -> None:
     add_user(service, "default", "ann")
     service.ok("db", "backup", "before.db")
     add_domain(service, "later")
-    service.call("user.remove", name="ann", domain="default")
+    service.remove_user("ann")
     with RadiusClient(service.ports.auth, SECRET) as client:
         assert client.login("ann", "hello") == ACCESS_REJECT
         restored = service.cli("db", "restore", "before.db", "--yes")
@@ -129,10 +129,10 @@ def test_a_restore_voids_codes_and_enrolments(service: Service) -> None:
     """A code that was spent after the backup does not count again, and an enrolment does not wait again."""
     add_user(service, "default", "tess")
     add_user(service, "default", "theo")
-    seed = service.call("user.totp", name="tess", domain="default")["seed"]
+    seed = service.enrol_totp("tess")
     now = time.time()
-    service.call("user.totp.confirm", name="tess", domain="default", code=TOTP(seed).at(now - 30))
-    service.call("user.totp", name="theo", domain="default")
+    service.confirm_totp("tess", TOTP(seed).at(now - 30))
+    service.enrol_totp("theo")
     service.ok("db", "backup", "codes.db")
     service.ok("db", "restore", "codes.db", "--yes")
     steps = "select motp_step from endpoint_users where name = 'tess'"

@@ -46,7 +46,12 @@ def test_an_instance_comes_and_goes(service: Service, domain: str) -> None:
     again = service.cli("instance", "add", "WEB", "--domain", domain)
     assert (again.returncode, again.stdout) == (1, "")
     (row,) = json.loads(service.ok("instance", "list", "--domain", domain, "--search", "0.0.1", "--json"))
-    assert (row["id"], row["instanceName"], row["osName"], row["status"]) == (int(made), "web", "Linux", "Inactive")
+    assert (row["instanceId"], row["instanceName"], row["osName"], row["status"]) == (
+        int(made),
+        "web",
+        "Linux",
+        "Inactive",
+    )
     assert "web" in service.ok("instance", "list", "--domain", domain)
     assert "web" not in service.ok("instance", "list", "--domain", domain, "--search", "nowhere")
     service.ok("instance", "remove", "Web", "--domain", domain)
@@ -63,12 +68,12 @@ def test_users_of_an_instance(service: Service, domain: str) -> None:
         add_user(service, domain, name)
 
     def total() -> object:
-        return service.call("instance.list", domain=domain)[0]["totalUsers"]
+        return service.instances(domain)[0]["totalUsers"]
 
     for _ in range(2):
         service.ok("instance", "assign", "WEB", "--domain", domain, "--user", "ann", "--user", "Ben")
         assert total() == 2
-    for arguments, told in ((("web", "--user", "eve"), "user not found"), (("x", "--user", "ann"), "instance not")):
+    for arguments, told in ((("web", "--user", "eve"), "no user eve"), (("x", "--user", "ann"), "no instance x")):
         refused = service.cli("instance", "assign", *arguments, "--user", "ben", "--remove", "--domain", domain)
         assert refused.returncode == 1 and told in refused.stderr
     assert total() == 2
@@ -83,13 +88,13 @@ def test_a_group_comes_and_goes(service: Service, domain: str) -> None:
     add_user(service, domain, "ann")
     service.ok("group", "assign", "Staff", "--domain", domain, "--user", "ann", "--instance", "web")
     refused = service.cli("group", "assign", "staff", "--domain", domain, "--user", "ann", "--user", "eve", "--remove")
-    assert (refused.returncode, refused.stderr) == (1, "sallyport: user not found\n")
+    assert (refused.returncode, refused.stderr) == (1, "sallyport: no user eve\n")
     service.ok("group", "status", "staff", "Disabled", "--domain", domain)
     (row,) = json.loads(service.ok("group", "list", "--domain", domain, "--json"))
-    assert (row["id"], row["users"], row["status"], row["ou"]) == (int(made), 1, "Disabled", "People")
-    assert row["credential_policy"] is None
-    (user,) = service.call("user.list", domain=domain)
-    assert (user["groups"], user["instances"]) == (["staff"], [])
+    assert (row["groupId"], row["usersCount"], row["status"], row["ou"]) == (int(made), 1, "Disabled", "People")
+    assert row["credentialPolicy"] is None
+    (user,) = service.users(domain)
+    assert (user["groups"], user["instanceIds"]) == (["staff"], [])
     service.ok("group", "assign", "staff", "--domain", domain, "--user", "ANN", "--remove")
     assert "staff" in service.ok("group", "list", "--domain", domain, "--search", "TAF")
     service.ok("group", "remove", "staff", "--domain", domain)
@@ -118,10 +123,10 @@ def test_a_dry_run_changes_nothing(service: Service, domain: str) -> None:
     path = file(service, "Instance_Name,os_id,PUBLICIP\nOld,2,\nnew,,192.0.2.2\n")
     expected = [(2, "changed", "name, os_id"), (3, "new", "")]
     assert plan(service, "instance", path, domain, "--dry-run") == expected
-    assert len(service.call("instance.list", domain=domain)) == 1
+    assert len(service.instances(domain)) == 1
     done = service.cli("instance", "import", path, "--domain", domain)
     assert done.returncode == 0 and "1 changed, 1 new" in done.stderr
-    rows = {row["instanceName"]: row for row in service.call("instance.list", domain=domain)}
+    rows = {row["instanceName"]: row for row in service.instances(domain)}
     assert (rows["Old"]["osId"], rows["Old"]["publicIp"], rows["new"]["publicIp"]) == (2, "192.0.2.1", "192.0.2.2")
 
 
@@ -138,9 +143,9 @@ def test_refused_lines_are_named(service: Service, domain: str) -> None:
     refused = service.cli("instance", "import", path, "--domain", domain)
     assert refused.returncode == 1 and "3 of 4" in refused.stderr
     assert "hunter2" not in refused.stdout + refused.stderr
-    assert service.call("instance.list", domain=domain) == []
+    assert service.instances(domain) == []
     service.ok("instance", "import", path, "--domain", domain, "--skip-refused")
-    assert [row["instanceName"] for row in service.call("instance.list", domain=domain)] == ["good"]
+    assert [row["instanceName"] for row in service.instances(domain)] == ["good"]
 
 
 @pytest.mark.parametrize(
@@ -178,8 +183,8 @@ def test_users_come_in_and_log_in(service: Service, domain: str) -> None:
         path = file(service, "userName,password\nbob,'=1+1\n")
         assert plan(service, "user", path, domain) == [(2, "changed", "password")]
         assert (gate.login("bob", "first"), gate.login("bob", "'=1+1")) == (ACCESS_REJECT, ACCESS_ACCEPT)
-    (listed, _) = service.call("user.list", domain=domain)
-    assert (listed["instances"], listed["groups"], listed["privileged"]) == (["web"], ["staff"], "yes")
+    (listed, _) = json.loads(service.ok("user", "export", "--domain", domain, "--json"))
+    assert (listed["instances"], listed["groups"], listed["privilegedUser"]) == (["web"], ["staff"], "yes")
 
 
 def instances_file(service: Service, names: Sequence[str]) -> str:
@@ -201,7 +206,8 @@ def test_an_export_of_users_holds_no_secret(service: Service, domain: str) -> No
         other = add_domain(service, f"{domain} {name}")
         service.ok("instance", "import", instances_file(service, instances), "--domain", other)
         service.ok("user", "import", file(service, exported, name), "--domain", other)
-        assert service.call("user.list", domain=other)[0]["instances"] == instances
+        (listed,) = json.loads(service.ok("user", "export", "--domain", other, "--json"))
+        assert listed["instances"] == instances
         assert service.ok("user", "export", "--domain", other, *form) == exported
     (told,) = table(service.ok("user", "export", "--domain", domain))
     assert (told["userName"], told["userType"], told["sshKey"]) == ("bob", "Admin", keys)

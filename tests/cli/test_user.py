@@ -77,7 +77,7 @@ def test_another_password_holds_at_once(service: Service, gate: RadiusClient) ->
         assert status in (1, 2) and told in error and "hunter2" not in error
     assert gate.login("changer", b"long gr\xfcn") == ACCESS_ACCEPT
     found = json.loads(service.ok("user", "list", "--domain", "people", "--search", "HANGE", "--json"))
-    assert [row["name"] for row in found] == ["changer"]
+    assert [row["userName"] for row in found] == ["changer"]
 
 
 def test_list_shows_names_and_no_passwords(service: Service, gate: RadiusClient) -> None:
@@ -87,7 +87,7 @@ def test_list_shows_names_and_no_passwords(service: Service, gate: RadiusClient)
         service.ok("user", "list", "--domain", "people"),
         service.ok("user", "list", "--domain", "people", "--json"),
     )
-    assert "listed" in {row["name"] for row in json.loads(text)}
+    assert "listed" in {row["userName"] for row in json.loads(text)}
     assert "listed" in table
     assert json.loads(service.ok("user", "list", "--domain", "default", "--json")) == []
     for told in (table, text, service.log()):
@@ -109,7 +109,7 @@ def test_list_shows_names_and_no_passwords(service: Service, gate: RadiusClient)
 )
 def test_refusals(service: Service, gate: RadiusClient, arguments: tuple[str, ...], given: bytes, status: int) -> None:
     """A taken name, an unknown domain or an impossible password is told without repeating the password."""
-    if not any(row["name"] == "taken" for row in service.call("user.list", domain="people")):
+    if not any(row["userName"] == "taken" for row in service.users("people")):
         add_user(service, "people", "taken")
     refused = service.cli("user", "add", *arguments, input=given)
     assert (refused.returncode, refused.stdout) == (status, "")
@@ -151,4 +151,6 @@ def typed_at_a_terminal(service: RunningService, answer: str, *args: str) -> byt
 def test_without_a_service(stopped: RunningService) -> None:
     """A user that was added to the store is in the list there."""
     stopped.ok("user", "add", "early", "--domain", "default", "--password", "-", input="hello")
-    assert [row["name"] for row in json.loads(stopped.ok("user", "list", "--domain", "default", "--json"))] == ["early"]
+    assert [row["userName"] for row in json.loads(stopped.ok("user", "list", "--domain", "default", "--json"))] == [
+        "early"
+    ]

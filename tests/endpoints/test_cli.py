@@ -36,7 +36,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 def has_totp(service: Service, name: str) -> bool:
     """What the list tells, which is the same in both forms."""
     rows = json.loads(service.ok("user", "list", *ARGS, "--json"))
-    told = next(row["totp"] for row in rows if row["name"] == name)
+    told = next(row["hasTotp"] for row in rows if row["userName"] == name)
     line = next(line for line in service.ok("user", "list", *ARGS).splitlines() if re.search(rf"\b{name}\b", line))
     assert ("yes" in line.split()) is told
     return bool(told)
@@ -46,7 +46,7 @@ def test_in_a_script(service: Service) -> None:
     """--json prints what was made and asks nothing; --code confirms; --remove takes it away, again without an error."""
     add_user(service, "people", "ann")
     made = json.loads(service.ok("user", "totp", "ann", *ARGS, "--json"))
-    assert set(made) == {"id", "name", "otpauth", "seed", "link", "expires"}
+    assert set(made) == {"code", "status", "message", "userId", "otpauth", "seed", "qrCode", "link", "expiresAt"}
     assert httpx.get(made["link"], trust_env=False).status_code == 200
     assert not has_totp(service, "ann")
     refused = service.cli("user", "totp", "ann", *ARGS, "--code", "12x456")

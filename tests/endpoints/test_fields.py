@@ -111,6 +111,6 @@ def test_active_statuses() -> None:
 @given(text=st.text(max_size=300))
 def test_any_text_is_stored_or_refused(text: str) -> None:
     """Only the refusal is raised, and a stored value is accepted unchanged."""
-    for check in (fields.user_name, fields.password, fields.user_type, fields.ssh_keys, fields.seed, fields.did):
+    for check in (fields.user_name, fields.user_type, fields.ssh_keys, fields.seed, fields.did):
         once = stored(check, text)
         assert once is None or stored(check, once) == once

@@ -4,7 +4,7 @@ import pytest
 import trio
 
 from sallyport.base.errors import Conflict, Invalid, NotFound
-from sallyport.endpoints.groups.group import NewGroup
+from sallyport.endpoints.groups.group import CredentialPolicy, Group, NewGroup
 from sallyport.endpoints.groups.service import Groups
 from sallyport.endpoints.instances.instance import NewInstance
 from sallyport.endpoints.membership import MAX_PAIRS, Action
@@ -13,6 +13,22 @@ from sallyport.store.search import Stretch
 from tests.areas import Areas
 from tests.endpoints import trail
 from tests.endpoints.test_service import SlowStore
+
+
+async def listed(areas: Areas, name: str) -> tuple[Group, CredentialPolicy | None]:
+    """A group in the list, by a part of its name, with its credential policy."""
+    (found,), _ = await areas.groups.page(Stretch(areas.domain, 0, 10), name)
+    return found
+
+
+async def named(areas: Areas, name: str) -> Group:
+    """A group by a part of its name."""
+    return (await listed(areas, name))[0]
+
+
+async def policy_of(areas: Areas, name: str) -> CredentialPolicy | None:
+    """The credential policy of a group."""
+    return (await listed(areas, name))[1]
 
 
 async def groups_of(areas: Areas, name: str) -> frozenset[str]:
@@ -79,14 +95,14 @@ async def test_groups_are_searched_and_counted(areas: Areas) -> None:
     await areas.groups.assign_users(areas.domain, ids[1], users, Action.ADD)
     await areas.groups.edit(areas.domain, ids[2], {"name": "Crew"})
     whole, total = await areas.groups.page(Stretch(areas.domain, 0, 10))
-    assert [(group.name, group.users_count) for group in whole] == [("Team-0", 0), ("Team-1", 2), ("Crew", 0)]
+    assert [(group.name, group.users_count) for group, _ in whole] == [("Team-0", 0), ("Team-1", 2), ("Crew", 0)]
     assert total == 3
     found = [
         (await areas.groups.page(Stretch(areas.domain, 0, 10), text))[1] for text in ("team", "am-1", "crew", "-2")
     ]
     assert found == [2, 1, 1, 0]
     await areas.users.remove(areas.domain, "ann")
-    assert (await areas.groups.named(areas.domain, "team-1")).users_count == 1
+    assert (await named(areas, "team-1")).users_count == 1
 
 
 async def test_names_are_unique_in_a_domain(areas: Areas) -> None:
@@ -98,7 +114,7 @@ async def test_names_are_unique_in_a_domain(areas: Areas) -> None:
     with pytest.raises(Conflict):
         await areas.groups.edit(areas.domain, second, {"name": "One"})
     await areas.groups.edit(areas.domain, first, {"name": "ONE"})
-    assert (await areas.groups.named(areas.domain, "one")).name == "ONE"
+    assert (await named(areas, "one")).name == "ONE"
 
 
 async def test_an_edit_replaces_the_instances(areas: Areas) -> None:
@@ -115,7 +131,7 @@ async def test_an_edit_replaces_the_instances(areas: Areas) -> None:
     assert await members() == machines[1:]
     with pytest.raises(NotFound):
         await areas.groups.edit(areas.domain, group, {"ou": "y"}, [machines[0], 10**9])
-    assert (await members(), (await areas.groups.named(areas.domain, "g")).ou) == (machines[1:], "x")
+    assert (await members(), (await named(areas, "g")).ou) == (machines[1:], "x")
     await areas.groups.edit(areas.domain, group, {}, [])
     assert await members() == []
     totals = await areas.store.read(lambda tx: tx.value(int, "select sum(total_groups) from endpoint_instances"))
@@ -143,15 +159,17 @@ async def test_a_credential_policy_changes_in_part(areas: Areas) -> None:
     said: dict[str, str | int | None] = {"ttl_user": "8h", "policy_id": password_policy}
     kept = await areas.groups.set_credential_policy(areas.domain, group, said)
     assert await areas.groups.set_credential_policy(areas.domain, group, {"home_dir": "/home"}) == kept
-    policy = (await areas.groups.credential_policies([group]))[group]
+    policy = await policy_of(areas, "g")
+    assert policy is not None
     assert (policy.id, policy.ttl_user, policy.policy_id, policy.home_dir) == (kept, "8h", password_policy, "/home")
     await areas.policies.delete(areas.tenant, [password_policy])
-    assert (await areas.groups.credential_policies([group]))[group].policy_id is None
+    policy = await policy_of(areas, "g")
+    assert policy is not None and policy.policy_id is None
     with pytest.raises(NotFound):
         await areas.groups.delete_credential_policy(areas.domain, group, kept + 1)
     for policy_id in (kept, None, None):
         await areas.groups.delete_credential_policy(areas.domain, group, policy_id)
-    assert await areas.groups.credential_policies([group]) == {}
+    assert await policy_of(areas, "g") is None
     with pytest.raises(NotFound):
         await areas.groups.delete_credential_policy(areas.domain, group, kept)
 

@@ -4,6 +4,7 @@ import pytest
 
 from sallyport.base.errors import Conflict, Invalid, NotFound
 from sallyport.endpoints.groups.group import NewGroup
+from sallyport.endpoints.imports import import_instances
 from sallyport.endpoints.instances.instance import Instance, InstanceQuery, NewInstance
 from sallyport.endpoints.membership import MAX_PAIRS, Action
 from tests.areas import Areas
@@ -124,7 +125,7 @@ async def test_an_import_says_what_it_does(areas: Areas) -> None:
     await areas.instances.add(areas.domain, NewInstance("same", 2))
     rows = [{"instanceName": "OLD", "osId": "2"}, {"instanceName": "same"}, {"instanceName": "new", "authType": "ssh"}]
     for apply in (False, True):
-        planned = await areas.instances.import_rows(areas.domain, rows, apply=apply)
+        planned = await import_instances(areas.store, areas.instances, areas.domain, rows, apply=apply)
         assert [(each.outcome.value, list(each.changes)) for each in planned] == [
             ("changed", ["name", "os_id"]), ("unchanged", []), ("new", []),
         ]  # fmt: skip
@@ -136,12 +137,12 @@ async def test_an_import_says_what_it_does(areas: Areas) -> None:
 async def test_an_import_is_done_as_a_whole(areas: Areas) -> None:
     """A row that is refused is told with its reason, without its values; applied all the same, nothing is done."""
     rows = [{"instanceName": "good"}, {"instanceName": "bad", "publicIp": "hunter2"}, {"osId": 1}]
-    planned = await areas.instances.import_rows(areas.domain, rows, apply=False)
+    planned = await import_instances(areas.store, areas.instances, areas.domain, rows, apply=False)
     assert [(each.outcome.value, each.reason) for each in planned] == [
         ("new", ""),
         ("refused", "invalid publicIp; publicIp: an IP address"),
         ("refused", "missing instanceName; instanceName: Field required"),
     ]
     with pytest.raises(Conflict):
-        await areas.instances.import_rows(areas.domain, rows, apply=True)
+        await import_instances(areas.store, areas.instances, areas.domain, rows, apply=True)
     assert await found(areas) == ([], 0)

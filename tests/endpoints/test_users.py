@@ -7,11 +7,11 @@ import pytest
 
 from sallyport.base.errors import Conflict, Invalid, NotFound
 from sallyport.endpoints.groups.group import NewGroup
+from sallyport.endpoints.imports import import_users
 from sallyport.endpoints.instances.instance import NewInstance
 from sallyport.endpoints.membership import MAX_PAIRS, Action
 from sallyport.endpoints.service import EndpointUsers
 from sallyport.endpoints.users.account import Removal, UserChange, UserQuery, WalletAssignment
-from sallyport.endpoints.users.importing import import_rows
 from sallyport.endpoints.users.service import Users, WalletChange
 from sallyport.passwords.policy import Assignment
 from sallyport.store.model import Tx
@@ -131,7 +131,7 @@ async def test_a_password_meets_the_policies_of_its_groups(areas: Areas) -> None
         await areas.accounts.update(areas.domain, ann, UserChange(password=b"hunter4"))
     await areas.accounts.update(areas.domain, ann, UserChange(password=b"a long password"))
     rows = [{"userName": name, "password": "hunter2", "groups": "g"} for name in ("ann", "new")]
-    planned = await import_rows(areas.accounts, areas.domain, rows, apply=False)
+    planned = await import_users(areas.store, areas.accounts, areas.domain, rows, apply=False)
     assert {each.outcome.value for each in planned} == {"refused"}
     await areas.policies.delete(areas.tenant, [policy])
     await areas.accounts.update(areas.domain, ann, UserChange(password=b"hunter4"))
@@ -303,11 +303,11 @@ async def test_an_import_says_what_it_does(areas: Areas) -> None:
         {"userName": "new", "password": "x", "sshKey": f"{ED25519} a, {ED25519} b", "motp": SEED},
     ]
     for apply in (False, True):
-        planned = await import_rows(areas.accounts, areas.domain, rows, apply=apply)
+        planned = await import_users(areas.store, areas.accounts, areas.domain, rows, apply=apply)
         assert [(each.outcome.value, list(each.changes)) for each in planned] == [
             ("changed", ["name", "instances", "groups"]), ("new", []),
         ]  # fmt: skip
-    again = await import_rows(areas.accounts, areas.domain, rows, apply=False)
+    again = await import_users(areas.store, areas.accounts, areas.domain, rows, apply=False)
     assert [each.outcome.value for each in again] == ["unchanged", "unchanged"]
     (first, second), total = await areas.accounts.page(UserQuery(areas.domain))
     assert total == 2
@@ -326,7 +326,7 @@ async def test_an_import_names_what_is_refused(areas: Areas) -> None:
         {"userName": "d", "password": "hunter2", "instances": "strict"},
         {"password": "hunter2"},
     ]
-    planned = await import_rows(areas.accounts, areas.domain, rows, apply=False)
+    planned = await import_users(areas.store, areas.accounts, areas.domain, rows, apply=False)
     assert {each.outcome.value for each in planned} == {"refused"}
     reasons = [each.reason for each in planned]
     assert [reason.partition(";")[0] for reason in reasons] == [
@@ -335,5 +335,5 @@ async def test_an_import_names_what_is_refused(areas: Areas) -> None:
     ]  # fmt: skip
     assert "hunter2" not in str(reasons)
     with pytest.raises(Conflict):
-        await import_rows(areas.accounts, areas.domain, [{"userName": "fine"}, *rows], apply=True)
+        await import_users(areas.store, areas.accounts, areas.domain, [{"userName": "fine"}, *rows], apply=True)
     assert await listed(areas) == ([], 0)

@@ -12,6 +12,7 @@ from sallyport.mfa.provider import Outcome
 from sallyport.policy.rules.bodies import RuleFields
 from sallyport.radius.attributes import SESSION_TIMEOUT, pull_attributes
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
+from sallyport.store.search import Stretch
 from tests.areas import Areas, clock
 from tests.listen.conftest import Wire, areas
 from tests.listen.second import (
@@ -53,13 +54,13 @@ async def ann(areas: Areas) -> int:
 
 async def group_is_disabled(areas: Areas) -> None:
     """The group grants nothing any more."""
-    group = await areas.groups.named(areas.domain, "Staff")
+    ((group, _),) = (await areas.groups.page(Stretch(areas.domain, 0, 1), "Staff"))[0]
     await areas.groups.edit(areas.domain, group.id, {"status": "Disabled"})
 
 
 async def leaves(areas: Areas) -> None:
     """Ann is taken out of her only group."""
-    group = await areas.groups.named(areas.domain, "Staff")
+    ((group, _),) = (await areas.groups.page(Stretch(areas.domain, 0, 1), "Staff"))[0]
     await areas.groups.assign_users(areas.domain, group.id, [await ann(areas)], Action.REMOVE)
 
 

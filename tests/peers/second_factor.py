@@ -25,7 +25,7 @@ def populate(service: RunningService, *users: str, address: str = "127.0.0.1", s
     """A client, users of the first domain, which enforces."""
     service.add_client("devices", address, secret)
     for user in users:
-        service.call("user.add", name=user, domain="default", password=PASSWORD.encode().hex())
+        service.add_user(user, PASSWORD)
     service.set_mode("default", "enforce")
 
 
@@ -36,8 +36,8 @@ def provide(service: RunningService, provider: str, **fields: object) -> None:
 
 def enrol(service: RunningService, user: str) -> pyotp.TOTP:
     """Enrol a user for one-time passwords with the code of now: the next one that counts is `next_code`."""
-    seed = pyotp.TOTP(service.call("user.totp", name=user, domain="default")["seed"])
-    assert service.call("user.totp.confirm", name=user, domain="default", code=seed.now())["right"]
+    seed = pyotp.TOTP(service.enrol_totp(user))
+    service.confirm_totp(user, seed.now())
     return seed
 
 

@@ -96,7 +96,7 @@ def behind(machine: Machine, directory: Path) -> Iterator[RunningService]:
     service.start()
     try:
         service.add_client("switch", "127.0.0.1", SECRET, "default", coaPort=DYNAMIC)
-        service.call("user.add", domain="default", name="ann", password=PASSWORD.encode().hex())
+        service.add_user("ann", PASSWORD)
         fields = {"radius": {"servers": [{"host": "127.0.0.1", "port": HOME, "secret": HOME_SECRET}]}}
         service.run("/ad/SetFirstFactor", {"firstFactor": "radius", **fields}, domain="default")
         service.call("domain.set", domain="default", disconnect_on_revoke=True)
@@ -147,7 +147,7 @@ def test_a_station_is_disconnected(service: RunningService, station: Path) -> No
 def test_a_deleted_user_is_disconnected(service: RunningService, station: Path) -> None:
     """By itself, and it is in the audit trail."""
     (session,) = live(service)
-    service.call("user.remove", domain="default", name="ann")
+    service.remove_user("ann")
     eventually(lambda: session["sessionId"] not in [each["sessionId"] for each in live(service)], station, limit_s=60)
     told = "select actor_kind, changes from audit_trail where action = 'session.disconnect'"
     eventually(lambda: len(service.rows(told)) == 1, station)

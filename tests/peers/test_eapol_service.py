@@ -24,7 +24,7 @@ class Site:
         service.ok("cert", "init", "--host", "radius.example.com")
         service.ok("cert", "issue", "ann")
         service.add_client("nas", "127.0.0.1", SECRET)
-        service.call("user.add", name="ann", domain="default", password=PASSWORD.encode().hex())
+        service.add_user("ann", PASSWORD)
         self.certificates = service.data_dir / "certs"
 
     def eapol(self, directory: Path, lines: Sequence[str], *options: str) -> str:
@@ -83,7 +83,7 @@ def test_certificates(site: Site, tmp_path: Path, version: str) -> None:
 def test_a_certificate_that_is_taken_back(site: Site, tmp_path: Path) -> None:
     """`cert revoke` holds for the next login, without a restart."""
     site.service.ok("cert", "issue", "bob")
-    site.service.call("user.add", name="bob", domain="default", password=PASSWORD.encode().hex())
+    site.service.add_user("bob", PASSWORD)
     file = site.certificates / "clients" / "bob.pem"
     lines = ["eap=TLS", 'identity="bob"', f'client_cert="{file}"', f'private_key="{file.with_suffix(".key")}"']
     assert SUCCESS in site.eapol(tmp_path, lines)

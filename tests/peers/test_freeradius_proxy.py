@@ -150,7 +150,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
     """A service whose one client is the proxy."""
     with running_service(tmp_path_factory.mktemp("service")) as service:
         service.add_client("proxy", PROXY, HOME_SECRET)
-        service.call("user.add", name="bob", domain="default", password=PASSWORD.encode().hex())
+        service.add_user("bob", PASSWORD)
         yield service
 
 

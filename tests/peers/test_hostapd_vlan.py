@@ -54,7 +54,7 @@ def service(machine: Machine, made: Path, tmp_path: Path) -> Iterator[RunningSer
     try:
         service.add_client("switch", "127.0.0.1", SECRET, "default", coaPort=DYNAMIC)
         for name in ("ann", "host/pc1.corp.example"):
-            service.call("user.add", domain="default", name=name, password=PASSWORD.encode().hex())
+            service.add_user(name, PASSWORD)
         for kind, vlan in (("user", "20"), ("machine", "30")):
             service.add_rule("default", name=kind, action="allow", kinds=[kind], vlan=vlan)
         yield service

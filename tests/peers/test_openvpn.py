@@ -134,7 +134,7 @@ def vpn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vpn]:
     ):
         service.add_client("vpn", "127.0.0.1", SECRET)
         for user in ("ann", "bob", "pia"):
-            service.call("user.add", name=user, domain="default", password=PASSWORD.encode().hex())
+            service.add_user(user, PASSWORD)
         vpn = Vpn(machine, service)
         machine.start(vpn.output, find("openvpn"), "--config", str(directory / "server.conf"))
         eventually(lambda: UP in vpn.output.read_text(), vpn.output, limit_s=LIMIT_S)

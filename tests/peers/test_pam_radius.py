@@ -56,7 +56,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
     }
     with running_service(tmp_path_factory.mktemp("service"), binds) as service:
         service.add_client("linux", "127.0.0.1", SECRET)
-        service.call("user.add", name="bob", domain="default", password=PASSWORD.encode().hex())
+        service.add_user("bob", PASSWORD)
         yield service
 
 

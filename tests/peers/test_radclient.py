@@ -32,9 +32,9 @@ def populate(service: RunningService, address: str) -> None:
     """A RADIUS client and users."""
     service.add_client("radclient", address, SECRET, requireMessageAuthenticator="no", limitProxyState="no")
     service.add_domain("corp", realms=["corp.example"])
-    service.call("user.add", name="carl", domain="corp", password=b"hello".hex())
+    service.add_user("carl", b"hello", "corp")
     for name, password in USERS.items():
-        service.call("user.add", name=name, domain="default", password=password.encode().hex())
+        service.add_user(name, password)
 
 
 class Device:

@@ -172,7 +172,7 @@ def test_a_proxy_behind_us(made: Path, tmp_path: Path) -> None:
     with running_service(tmp_path / "home") as home, running_service(tmp_path / "front") as front:
         for service in (home, front):
             service.add_client("proxy", "127.0.0.1", SECRET)
-        home.call("user.add", name="ann", domain="default", password=b"hello".hex())
+        home.add_user("ann", b"hello")
         front.ok(
             "domain", "first-factor", "default", "radius", "--radius-server", f"127.0.0.1:{tls}", "--radius-tls",
             str(certificates.client(PROXY)), "--radius-tls-ca", str(certificates.ca), "--radius-tls-name", HOST,

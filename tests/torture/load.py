@@ -49,7 +49,7 @@ def populate(service: RunningService) -> None:
     """One RADIUS client, which is a range and so never has to sign, and some users."""
     service.add_client("loopback", NETWORK, SECRET)
     for number in range(USERS):
-        service.call("user.add", name=f"user{number}", domain="default", password=_password(number).hex())
+        service.add_user(f"user{number}", _password(number))
 
 
 def _password(number: int) -> bytes:

@@ -45,7 +45,7 @@ def service(tmp_path: Path) -> Iterator[RunningService]:
     with running_service(tmp_path, settings) as service:
         for name, address, required in (("a", SIGNING, "yes"), ("b", UNSIGNED, "no"), ("c", ODD, "yes")):
             service.add_client(name, address, SECRET, requireMessageAuthenticator=required)
-        service.call("user.add", name="ann", domain="default", password=b"hello".hex())
+        service.add_user("ann", b"hello")
         yield service
 
 

@@ -39,7 +39,7 @@ def service(tmp_path: Path, hook: Hook) -> Iterator[RunningService]:
         for address in (FLOODER, QUIET, f"{SPOOFED}/31"):
             service.add_client(address, address, SECRET)
         for name in ("ann", "bob", *(f"user{number}" for number in range(2 * PLACES))):
-            service.call("user.add", name=name, domain="default", password=PASSWORD.encode().hex())
+            service.add_user(name, PASSWORD)
         service.set_mode("default", "enforce")
         provide(service, "webhook", timeoutSeconds=60, **hook.fields)
         rule = {"name": "no second factor", "action": "allow", "users": ["ann"]}

@@ -57,7 +57,7 @@ def user(service: RunningService) -> str:
 def new_user(service: RunningService) -> str:
     """Another user."""
     name = f"user{next(_numbers)}"
-    service.call("user.add", name=name, domain="default", password=PASSWORD.encode().hex())
+    service.add_user(name, PASSWORD)
     return name
 
 

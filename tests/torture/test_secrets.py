@@ -121,9 +121,9 @@ def feed_users(fed: Fed) -> None:
     service.ok("user", "add", "ann", "--domain", "default", "--password", "-", input=SECRETS["password"] + "\n")
     body = {"domainId": 1, "users": [{"username": "ben", "password": SECRETS["new password"]}]}
     fed.send("/api/v1/endpointUsers/addEpmUserInfo", body)
-    seed = str(service.call("user.totp", name="ann", domain="default")["seed"])
+    seed = str(service.enrol_totp("ann"))
     fed.made["seed"] = seed
-    service.call("user.totp.confirm", name="ann", domain="default", code=TOTP(seed).now())
+    service.confirm_totp("ann", TOTP(seed).now())
     fed.made["token"] = service.ok("token", "create", "--org", "1", "--tenant", "1", "--name", "t")
     with service.radius(SECRETS["shared secret"]) as device:
         for password in ("password", "wrong password"):

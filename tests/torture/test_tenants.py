@@ -38,7 +38,7 @@ def probe(service: RunningService, attack: Attack) -> Probe:
     """The probe of another tenant, with a domain, a RADIUS client and a user."""
     service.ok("domain", "add", "quiet", "--org", "2", "--tenant", "1")
     service.add_client("quiet", SOURCE, SECRET, "quiet", org=2)
-    service.call("user.add", name="ann", domain="quiet", password=PASSWORD.encode().hex())
+    service.add_user("ann", PASSWORD, "quiet")
     return Probe(service, SECRET, source=SOURCE, user="ann", password=PASSWORD)
 
 

@@ -47,6 +47,8 @@ LIST_DEVICES = "/network_device/ListDevices"
 HTTP_S = 60.0  # the first look at /docs makes it
 START = 1  # of Acct-Status-Type (RFC 2866 section 5.1)
 
+USERS_API = "/api/v1/endpointUsers"
+
 
 class Story:
     """One run of the demo against a running service. It blocks: give it a thread of its own."""
@@ -93,10 +95,11 @@ class Story:
         added = line.run("/ad/AddDomain", {"orgId": ORG, "tenantId": TENANT, "domainName": DOMAIN, "realms": [REALM]})
         self._domain_id = added["domainId"]
         for name, password in USERS.items():
-            line.call("user.add", name=name, domain=DOMAIN, password=password.hex())
+            body: Row = {"userName": name, "password": {"hex": password.hex()}}
+            line.run(f"{USERS_API}/addEpmUserInfo", body, domain=DOMAIN)
         self._post("/ad/SetMFAProvider", {**self._body(), "provider": "totp"})
-        self._seed = str(line.row("user.totp", name="alice", domain=DOMAIN)["seed"])
-        line.row("user.totp.confirm", name="alice", domain=DOMAIN, code=TOTP(self._seed).now())
+        self._seed = str(line.run(f"{USERS_API}/enrolTotp", {"userName": "alice"}, domain=DOMAIN)["seed"])
+        line.run(f"{USERS_API}/confirmTotp", {"userName": "alice", "code": TOTP(self._seed).now()}, domain=DOMAIN)
         wanted = [(sender.name, sender.source) for sender in SENDERS] + [("this-machine", "127.0.0.1")]
         bodies: list[Row] = [{"orgId": ORG, "tenantId": TENANT, "name": name, "address": each} for name, each in wanted]
         secrets = [str(line.run("/network_device/AddClient", body, domains=[DOMAIN])["secret"]) for body in bodies]

@@ -1,7 +1,9 @@
-"""Files of instances and users for the command line: CSV with a line of names, or a JSON array of objects.
+"""What the commands of endpoints share: options, the ids of names, and files of instances and users.
+
+A file is a CSV with a line of names, or a JSON array of objects.
 
 Names of columns are taken in any case, with or without underscores. A cell that a spreadsheet would run as a formula is
-written with an apostrophe before it, which is taken away again, but for secrets: no export has written them.
+written with an apostrophe before it, which the import removes again, except from secrets, which no export has written.
 """
 
 import csv
@@ -12,13 +14,16 @@ from pathlib import Path
 
 import click
 
-from sallyport.base.command import CommandLine
+from sallyport.base.command import CommandLine, named
 from sallyport.base.errors import StartError
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON, Row
 
+INSTANCES = ("/api/v1/instances/list", "instances")
+GROUPS = ("/api/v1/instanceGroup/listEndpointGroup", "groups")
+USERS = ("/api/v1/endpointUsers/listAllEpmUsers", "epmUsers")
 BATCH = 500
-"""Rows in a transaction: others' wait for it."""
+"""Rows in a transaction, which other writes wait for."""
 PLAN = ("line", "action", "name", "what")
 _SECRETS = {"password", "motp"}
 _NOTHING: tuple[JSON, ...] = ("", None, [])
@@ -26,7 +31,7 @@ _FORMULA = tuple("=+-@\t\r\n")
 
 
 def read(path: Path, columns: Sequence[str]) -> list[Row]:
-    """The rows of a file, each with its `line`; what is empty is left out. StartError: it cannot be read."""
+    """Return the rows of a file, each with its `line`, without empty values. StartError: it cannot be read."""
     known = {_key(column): column for column in columns}
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -64,7 +69,7 @@ def _objects(text: str, known: dict[str, str]) -> Iterator[tuple[int, Row]]:
 
 
 def _names(said: Sequence[str], known: dict[str, str], line: int) -> list[str]:
-    """The columns' own names. ValueError: a column that nobody knows, or one twice."""
+    """Return the columns' own names. ValueError: an unknown column, or one twice."""
     for place, name in enumerate(said):
         if _key(name) not in known:
             raise ValueError(f"line {line}: unknown column {name}; there are {', '.join(known.values())}")
@@ -87,7 +92,8 @@ def import_rows(
     skip_refused: bool,
     as_json: bool,
 ) -> None:
-    """Show what an import does, and do it unless something is refused: BATCH rows at once, each time all or none."""
+    """Show the plan of an import, and execute it unless a row is refused: BATCH rows at a time, each time all or
+    none."""
     fresh, steps = _each_once(rows)
     steps += _run(line, command, domain, fresh, apply=False)
     refused = sum(step["action"] == "refused" for step in steps)
@@ -108,13 +114,13 @@ def import_rows(
 
 
 def _each_once(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
-    """The rows whose name comes first, and the refusals of the others."""
+    """Return the first row of each name, and the refusals of the others."""
     fresh, refused, seen = list[Row](), list[Row](), set[str]()
     for row in rows:
         name = str(row.get("userName", row.get("instanceName", "")))
         if name and fold(name) in seen:
-            told: Row = {"action": "refused", "name": name, "changes": []}
-            refused.append({"line": row["line"], **told, "reason": "the name is used twice: the first counts"})
+            plan: Row = {"action": "refused", "name": name, "changes": []}
+            refused.append({"line": row["line"], **plan, "reason": "the name is used twice: the first counts"})
         else:
             fresh.append(row)
         seen.add(fold(name))
@@ -129,6 +135,23 @@ def _run(line: CommandLine, command: str, domain: str, rows: Sequence[Row], *, a
         done = line.rows(command, domain=domain, rows=sent, apply=apply)
         steps += [{"line": row["line"], **step} for row, step in zip(part, done, strict=True)]
     return steps
+
+
+def instance_id(line: CommandLine, domain: str, name: str) -> JSON:
+    """Return the id of an instance. NotFound."""
+    rows = line.listed(*INSTANCES, {"filter": name}, domain=domain)
+    return named(rows, "instanceName", name, "instance")["instanceId"]
+
+
+def group_id(line: CommandLine, domain: str, name: str) -> JSON:
+    """Return the id of a group. NotFound."""
+    return named(line.listed(*GROUPS, {"filter": name}, domain=domain), "groupName", name, "group")["groupId"]
+
+
+def user_id(line: CommandLine, domain: str, name: str) -> JSON:
+    """Return the id of a user. NotFound."""
+    rows = line.listed(*USERS, {"filter": {"filterBy": "userName", "value": name}}, domain=domain)
+    return named(rows, "userName", name, "user")["userId"]
 
 
 domain = click.option("--domain", required=True, help="The domain's name or domainId.")

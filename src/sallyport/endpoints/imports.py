@@ -1,30 +1,50 @@
-"""An import, row by row: what each would do to what is there, and the doing of it, all or none.
+"""The import of instances and users from rows of a file: the plan for each row, and its execution, all or none.
 
-A row is recognised by its name in the domain. What it does not say stays, and what it assigns comes beside what is
-assigned.
+A row is matched by its name in the domain. An absent value keeps the old one; assignments are added to the present
+ones.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
 
 from sallyport.base.command import Arguments
-from sallyport.base.errors import Conflict, FieldError, Refused
+from sallyport.base.errors import Conflict, FieldError, NotFound, Refused
 from sallyport.base.validation import refusal
 from sallyport.base.wire import JSON, Row
+from sallyport.endpoints import membership
+from sallyport.endpoints.groups import repo as groups_repo
+from sallyport.endpoints.instances import repo as instances_repo
+from sallyport.endpoints.instances.bodies import ImportedInstance
+from sallyport.endpoints.instances.service import Instances
+from sallyport.endpoints.membership import (
+    GROUPS,
+    GROUPS_OF_INSTANCE,
+    INSTANCES,
+    NOT_FOUND,
+    USERS_OF_GROUP,
+    USERS_OF_INSTANCE,
+    Action,
+    Demands,
+)
+from sallyport.endpoints.users import repo as accounts
+from sallyport.endpoints.users.account import DISCOVERED, Account
+from sallyport.endpoints.users.bodies import ImportedUser
+from sallyport.endpoints.users.service import Users, differences
+from sallyport.store.audit import changed
 from sallyport.store.model import Store, Tx
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 MAX_ROWS = 1000
-"""Of one command: their transaction keeps others' waiting."""
+"""Rows of one command: other writes wait for its transaction."""
 
 
 class Outcome(StrEnum):
-    """What becomes of a row."""
+    """The outcome of a row."""
 
     NEW = "new"
     CHANGED = "changed"
@@ -34,7 +54,8 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What a row would do. changes: the names of what differs. do: does it, in a transaction; None: nothing to do."""
+    """The plan for a row. changes: the names of the fields that differ. do: executes it in a transaction; None:
+    nothing."""
 
     outcome: Outcome
     name: str
@@ -43,7 +64,7 @@ class Planned:
     reason: str = ""
 
     def row(self) -> Row:
-        """For a person."""
+        """Return the plan as the command line shows it."""
         return {
             "action": self.outcome.value,
             "name": self.name,
@@ -53,11 +74,11 @@ class Planned:
 
 
 Plan = Callable[[Tx, Mapping[str, object]], Planned]
-"""Judges a row. Refused: it cannot be imported."""
+"""Plans a row. Refused: it cannot be imported."""
 
 
 class ImportRows(Arguments):
-    """Rows for a domain. apply: carry the plan out, where nothing is refused."""
+    """Rows for a domain. apply: execute the plan if no row is refused."""
 
     domain: str
     rows: list[dict[str, object]] = Field(max_length=MAX_ROWS)
@@ -65,11 +86,11 @@ class ImportRows(Arguments):
 
 
 async def carry_out(store: Store, plan: Plan, rows: Sequence[Mapping[str, object]], *, apply: bool) -> list[Planned]:
-    """What becomes of each row, in their order; with `apply` it is done when this returns. Conflict: one is refused,
-    and nothing was done."""
+    """Return the plan for each row, in order; with `apply` it is executed when this returns. Conflict: a row is
+    refused, and nothing is changed."""
 
     def work(tx: Tx) -> list[Planned]:
-        planned = [_judged(tx, plan, row) for row in rows]
+        planned = [_planned(tx, plan, row) for row in rows]
         refused = [each for each in planned if each.outcome is Outcome.REFUSED]
         if apply and refused:
             raise Conflict(f"{refused[0].name}: {refused[0].reason}")
@@ -82,17 +103,128 @@ async def carry_out(store: Store, plan: Plan, rows: Sequence[Mapping[str, object
 
 
 def parsed(model: type[ModelT], row: Mapping[str, object]) -> ModelT:
-    """A row as its model has it. Invalid, naming columns without values."""
+    """Return a row as its model. Invalid names the columns, without values."""
     try:
         return model.model_validate(dict(row))
     except ValidationError as error:
         raise refusal(error) from None
 
 
-def _judged(tx: Tx, plan: Plan, row: Mapping[str, object]) -> Planned:
+def _planned(tx: Tx, plan: Plan, row: Mapping[str, object]) -> Planned:
     try:
         return plan(tx, row)
     except Refused as error:
         fields: Sequence[FieldError] = getattr(error, "fields", ())
         reason = "; ".join([str(error), *(f"{each.field}: {each.message}" for each in fields)])
         return Planned(Outcome.REFUSED, str(row.get("userName", row.get("instanceName", ""))), reason=reason)
+
+
+async def import_instances(
+    store: Store, instances: Instances, domain_id: int, rows: Sequence[Mapping[str, object]], *, apply: bool
+) -> list[Planned]:
+    """Plan the import of instances, and with `apply` execute it, all or none. Conflict: a row is refused."""
+
+    def plan(tx: Tx, row: Mapping[str, object]) -> Planned:
+        wanted = parsed(ImportedInstance, row)
+        old = instances_repo.named(tx, domain_id, wanted.instanceName)
+        new = wanted.onto(None if old is None else old.fields)
+        if old is None:
+            return Planned(Outcome.NEW, new.name, do=lambda tx: instances.add_in(tx, domain_id, new))
+        changes = changed(asdict(old.fields), asdict(new))
+        if not changes:
+            return Planned(Outcome.UNCHANGED, new.name)
+        return Planned(Outcome.CHANGED, new.name, list(changes), lambda tx: instances.update_in(tx, old, new))
+
+    return await carry_out(store, plan, rows, apply=apply)
+
+
+@dataclass(frozen=True, slots=True)
+class _Assignments:
+    """The instances and groups of a row, by ids."""
+
+    instances: Sequence[int]
+    groups: Sequence[int]
+
+    def demands(self, tx: Tx) -> Demands:
+        """Return the demands on a password: of the instances, of the groups' instances, and of the groups."""
+        machines = [*self.instances, *(each for group in self.groups for each in _instances_of(tx, group))]
+        return Demands(machines, membership.policies_of(tx, self.groups))
+
+    def new_to(self, tx: Tx, user_id: int) -> dict[str, list[int]]:
+        """Return those that the user is not assigned to yet."""
+        held = {
+            "instances": {*self.instances} - {*membership.holders_of(tx, USERS_OF_INSTANCE, user_id)},
+            "groups": {*self.groups} - {*membership.holders_of(tx, USERS_OF_GROUP, user_id)},
+        }
+        return {kind: sorted(ids) for kind, ids in held.items() if ids}
+
+
+def _instances_of(tx: Tx, group_id: int) -> list[int]:
+    return membership.holders_of(tx, GROUPS_OF_INSTANCE, group_id)
+
+
+async def import_users(
+    store: Store, users: Users, domain_id: int, rows: Sequence[Mapping[str, object]], *, apply: bool
+) -> list[Planned]:
+    """Plan the import of users, and with `apply` execute it, all or none. Conflict: a row is refused."""
+    importer = _UserImport(users, domain_id)
+    with users.changing(domain_id, importer.names):
+        return await carry_out(store, importer.plan, rows, apply=apply)
+
+
+class _UserImport:
+    """The import of users. names: of the users of the planned rows."""
+
+    def __init__(self, users: Users, domain_id: int) -> None:
+        self._users = users
+        self._domain_id = domain_id
+        self.names: list[str] = []
+
+    def plan(self, tx: Tx, row: Mapping[str, object]) -> Planned:
+        """Plan a row. Invalid, NotFound: no such instance or group."""
+        wanted = parsed(ImportedUser, row)
+        self.names.append(wanted.userName)
+        assigned = self._find(tx, wanted)
+        old = accounts.named(tx, self._domain_id, wanted.userName)
+        return self._new(tx, wanted, assigned) if old is None else self._changed(tx, old, wanted, assigned)
+
+    def _new(self, tx: Tx, wanted: ImportedUser, assigned: _Assignments) -> Planned:
+        self._users.check_password(tx, assigned.demands(tx), wanted.userName, wanted.change)
+
+        def do(tx: Tx) -> None:
+            user_id = self._users.add_in(tx, self._domain_id, wanted.change)
+            self._assign(tx, user_id, wanted.userName, assigned)
+
+        return Planned(Outcome.NEW, wanted.userName, do=do)
+
+    def _changed(self, tx: Tx, old: Account, wanted: ImportedUser, assigned: _Assignments) -> Planned:
+        new = self._users.without_same_secrets(tx, old, wanted.change)
+        present, more = membership.demands_on(tx, old.id), assigned.demands(tx)
+        demands = Demands([*present.instance_ids, *more.instance_ids], [*present.policy_ids, *more.policy_ids])
+        self._users.check_password(tx, demands, wanted.userName, new)
+        changes = [*differences(old, new), *assigned.new_to(tx, old.id)]
+        if old.source == DISCOVERED:
+            changes.append("source")
+
+        def do(tx: Tx) -> None:
+            self._users.update_in(tx, old, wanted.change)
+            self._assign(tx, old.id, wanted.userName, assigned)
+
+        return Planned(Outcome.CHANGED, old.name, changes, do) if changes else Planned(Outcome.UNCHANGED, old.name)
+
+    def _assign(self, tx: Tx, user_id: int, name: str, assigned: _Assignments) -> None:
+        fresh = assigned.new_to(tx, user_id)
+        membership.change(tx, USERS_OF_INSTANCE, Action.ADD, assigned.instances, [user_id])
+        membership.change(tx, USERS_OF_GROUP, Action.ADD, assigned.groups, [user_id])
+        if fresh:
+            changes: dict[str, JSON] = {kind: list[JSON](ids) for kind, ids in fresh.items()}
+            self._users.note(tx, "user.assign", self._domain_id, f"user {user_id} {name}", changes)
+
+    def _find(self, tx: Tx, wanted: ImportedUser) -> _Assignments:
+        machines = [instances_repo.named(tx, self._domain_id, name) for name in wanted.instances if name]
+        joined = [groups_repo.named(tx, self._domain_id, name) for name in wanted.groups if name]
+        if None in machines:
+            raise NotFound(NOT_FOUND[INSTANCES])
+        if None in joined:
+            raise NotFound(NOT_FOUND[GROUPS])
+        return _Assignments([each.id for each in machines if each], [each.id for each in joined if each])

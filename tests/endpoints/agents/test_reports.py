@@ -16,9 +16,9 @@ from sallyport.endpoints.agents.orders import LONGEST_US
 from sallyport.endpoints.agents.repo import KEPT_ORDERS, MOST_OPEN
 from sallyport.endpoints.agents.reports_repo import MOST_OF_KIND
 from sallyport.endpoints.groups.group import NewGroup
+from sallyport.endpoints.imports import import_users
 from sallyport.endpoints.membership import Action
 from sallyport.endpoints.users.account import UserChange, UserQuery
-from sallyport.endpoints.users.importing import import_rows
 from tests.areas import Areas, SetClock
 from tests.endpoints import trail
 from tests.endpoints.agents.hosts import Host, user
@@ -149,7 +149,7 @@ async def test_who_was_given_something_stays(areas: Areas, host: Host) -> None:
     """A user to whom an admin has given a password or a seed, or whom a file names, is a user like any other."""
     await host.report(discovery=discovery(*map(account, ("eve", "bob", "joe", "ann"))))
     await areas.accounts.update(areas.domain, "eve", UserChange(password=b"a password"))
-    (planned,) = await import_rows(areas.accounts, areas.domain, [{"userName": "bob"}], apply=True)
+    (planned,) = await import_users(areas.store, areas.accounts, areas.domain, [{"userName": "bob"}], apply=True)
     assert (planned.outcome, planned.changes) == ("changed", ["source"])
     made, _ = await areas.seeds.enrol(areas.domain, "joe")
     assert (await areas.seeds.confirm(areas.domain, "joe", TOTP(made.seed).at(areas.clock.now // SECOND))).right

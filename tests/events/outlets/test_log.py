@@ -24,7 +24,7 @@ def logins(service: RunningService, count: int) -> list[dict[str, object]]:
 def log_in(service: RunningService) -> None:
     """Ann, from a station, with a right and a wrong password."""
     service.add_client("here", "127.0.0.1", SECRET)
-    service.call("user.add", name="ann", domain="default", password=b"hello".hex())
+    service.add_user("ann", b"hello")
     with service.radius(SECRET) as client:
         for password in ("hello", "wrong"):
             client.login("ann", password, CALLING_STATION_ID=b"AA-BB-CC-00-11-22")

@@ -152,14 +152,15 @@ def check_devices(examination: Examination) -> Iterator[Finding]:
 
 
 def check_agents(examination: Examination) -> Iterator[Finding]:
-    """Every machine that has an agent is heard of."""
+    """Every agent sends messages."""
     for domain in examination.domains:
-        silent = examination.line.row("agent.silent", domain=str(domain["domainId"]))
+        body: Row = {"status": "Inactive", "pageSize": LISTED + 1}
+        silent = examination.line.run("/api/v1/agent/listAgents", body, domain=str(domain["domainId"]))
         agents = entries(silent["agents"])
         for each in agents[:LISTED]:
-            yield warning(f"{domain['domainName']}: {each['name']} is silent since {each['seen']}")
+            yield warning(f"{domain['domainName']}: {each['instanceName']} is silent since {each['lastSeen']}")
         if len(agents) > LISTED:
-            yield warning(f"{domain['domainName']}: and {int(str(silent['total'])) - LISTED} more")
+            yield warning(f"{domain['domainName']}: and {int(str(silent['totalCount'])) - LISTED} more")
         if not agents:
             yield ok(f"{domain['domainName']}: none is silent")
 

@@ -1,9 +1,9 @@
-"""`sallyport agent ...` for who looks after endpoint agents: what they say, what they are told, how they behave."""
+"""`sallyport agent ...`: endpoint agents, their reports, orders and settings."""
 
 import click
 
-from sallyport.base.command import CommandLine, Form, pages
-from sallyport.base.wire import JSON
+from sallyport.base.command import CommandLine, Form, entries
+from sallyport.base.wire import JSON, Row
 from sallyport.endpoints import files
 
 COLUMNS = ("instanceId", "instanceName", "hostName", "status", "lastSeen", "agentVersion", "upToDate")
@@ -11,6 +11,7 @@ DRIFT = ("instanceId", "kind", "name", "detail", "putBack", "first", "last", "en
 FOUND = {"account": ("name", "uid", "shell", "groups", "sudo", "managed", "found"), "group": ("name", "gid", "members")}
 SETTINGS = ("setting", "value")
 PASSWORDS = ("state", "since", "password")
+PATH = "/api/v1/agent"
 _instance = click.argument("instance")
 
 
@@ -20,7 +21,7 @@ _instance = click.argument("instance")
 @click.pass_obj
 def list_(line: CommandLine, *, domain: str, form: Form | None) -> None:
     """List the endpoint agents of a domain."""
-    line.print_rows(pages(line, "agent.list", domain=domain), COLUMNS, form)
+    line.print_rows(line.listed(f"{PATH}/listAgents", "agents", domain=domain), COLUMNS, form)
 
 
 @click.command("show")
@@ -28,20 +29,23 @@ def list_(line: CommandLine, *, domain: str, form: Form | None) -> None:
 @files.domain
 @click.pass_obj
 def show(line: CommandLine, *, instance: str, domain: str) -> None:
-    """Show how it stands with a machine: what is wanted, the newest report, the orders; as JSON."""
-    line.print_json(line.call("agent.show", domain=domain, instance=instance))
+    """Show the situation of a machine: its accounts, the newest report, the orders; as JSON."""
+    body = {"instanceId": files.instance_id(line, domain, instance)}
+    line.print_json(line.run(f"{PATH}/agentStatus", body, domain=domain))
 
 
 @click.command("drift")
 @files.domain
 @click.option("--instance", help="Only of this instance.")
-@click.option("--all", "everything", is_flag=True, help="Also what is over.")
+@click.option("--all", "everything", is_flag=True, help="Also ended drift.")
 @files.json_form
 @click.pass_obj
 def drift(line: CommandLine, *, domain: str, instance: str | None, everything: bool, form: Form | None) -> None:
-    """List what someone else has changed on machines."""
-    found = pages(line, "agent.drift", domain=domain, instance=instance, everything=everything)
-    line.print_rows(found, DRIFT, form)
+    """List the changes on machines that no agent made."""
+    body: Row = {"lasting": not everything}
+    if instance is not None:
+        body["instanceId"] = files.instance_id(line, domain, instance)
+    line.print_rows(line.listed(f"{PATH}/listDrift", "drift", body, domain=domain), DRIFT, form)
 
 
 @click.command("found")
@@ -53,19 +57,25 @@ def drift(line: CommandLine, *, domain: str, instance: str | None, everything: b
 def found(line: CommandLine, *, instance: str, domain: str, groups: bool, form: Form | None) -> None:
     """List the local accounts of a machine, or its groups, as its agent discovered them."""
     kind = "group" if groups else "account"
-    line.print_rows(pages(line, "agent.found", domain=domain, instance=instance, kind=kind), FOUND[kind], form)
+    body: Row = {"instanceId": files.instance_id(line, domain, instance), "kind": kind}
+    rows = line.listed(f"{PATH}/listDiscovered", "discovered", body, domain=domain)
+    line.print_rows(rows if form == "json" else map(_flat, rows), FOUND[kind], form)
 
 
 @click.command("take-over")
 @_instance
 @click.argument("account", nargs=-1, required=True)
 @files.domain
-@click.option("--undo", is_flag=True, help="Give them back: the agent manages them no more.")
+@click.option("--undo", is_flag=True, help="Give them back: the agent no longer manages them.")
 @click.pass_obj
 def take_over(line: CommandLine, *, instance: str, account: tuple[str, ...], domain: str, undo: bool) -> None:
     """Let a machine's agent manage accounts that it has discovered."""
-    action = "remove" if undo else "add"
-    line.call("agent.takeover", domain=domain, instance=instance, accounts=list(account), action=action)
+    body: Row = {
+        "instanceId": files.instance_id(line, domain, instance),
+        "userNames": list[JSON](account),
+        "action": "remove" if undo else "add",
+    }
+    line.run(f"{PATH}/takeOver", body, domain=domain)
     line.note(f"{len(account)} account(s) {'given back' if undo else 'taken over'}")
 
 
@@ -73,12 +83,18 @@ def take_over(line: CommandLine, *, instance: str, account: tuple[str, ...], dom
 @click.argument("kind", type=click.Choice(["sync", "discover", "rotate"]))
 @_instance
 @files.domain
-@click.option("--user", "users", multiple=True, help="Whom to rotate; everybody unless given. May be repeated.")
+@click.option("--user", "users", multiple=True, help="Account whose password to rotate; else all. May be repeated.")
 @click.option("--wait", type=click.IntRange(0, 60), default=20, show_default=True, help="Seconds to wait for it.")
 @click.pass_obj
 def order(line: CommandLine, *, kind: str, instance: str, domain: str, users: tuple[str, ...], wait: int) -> None:
-    """Tell a machine's agent to act now, and wait for what becomes of it; exit status 1 where it failed."""
-    given = line.row("agent.order", kind=kind, domain=domain, instance=instance, accounts=list(users), wait=wait)
+    """Order a machine's agent to act now, and wait for the outcome; exit status 1 if it failed."""
+    body: Row = {
+        "instanceId": files.instance_id(line, domain, instance),
+        "kind": kind,
+        "userNames": list[JSON](users),
+        "waitSeconds": wait,
+    }
+    (given,) = entries(line.run(f"{PATH}/order", body, domain=domain)["orders"])
     line.note(f"order {given['orderId']}: {given['outcome']} {given['error']}".rstrip())
     if given["outcome"] == "failed":
         raise click.exceptions.Exit(1)
@@ -86,17 +102,27 @@ def order(line: CommandLine, *, kind: str, instance: str, domain: str, users: tu
 
 @click.command("settings")
 @files.domain
-@click.option("--instance", help="Of this instance alone.")
-@click.option("--put-back/--leave", "put_back", default=None, help="Take back rights that someone else gave.")
-@click.option("--remove-unknown-keys/--keep-unknown-keys", "remove_keys", default=None, help="SSH keys not ours.")
-@click.option("--removal", type=click.Choice(["delete", "lock"]), help="Of accounts that are wanted no more.")
+@click.option("--instance", help="Only of this instance.")
+@click.option(
+    "--put-back/--leave",
+    "put_back",
+    default=None,
+    help="Take away rights that others gave.",
+)
+@click.option(
+    "--remove-unknown-keys/--keep-unknown-keys",
+    "remove_keys",
+    default=None,
+    help="SSH keys of others.",
+)
+@click.option("--removal", type=click.Choice(["delete", "lock"]), help="Removed accounts are deleted or locked.")
 @click.option(
     "--sudo-without-password/--sudo-with-password",
     "sudo_free",
     default=None,
-    help="Whether sudo asks privileged users for their password; who logs in by key alone has none to give.",
+    help="Whether sudo asks privileged users for their password; users with a key alone have none.",
 )
-@click.option("--rotate-days", type=click.IntRange(0, 3650), help="Rotate passwords so often; 0: never.")
+@click.option("--rotate-days", type=click.IntRange(0, 3650), help="Days between rotations of passwords; 0: never.")
 @files.json_form
 @click.pass_obj
 def settings(
@@ -111,7 +137,7 @@ def settings(
     rotate_days: int | None,
     form: Form | None,
 ) -> None:
-    """Show how the agents of a domain behave, or that of one machine, after changing what is given."""
+    """Change the given settings of a domain's agents, or of one machine's agent, and show all of them."""
     given: dict[str, JSON] = {
         "putBackPrivileges": put_back,
         "removeUnknownKeys": remove_keys,
@@ -119,8 +145,11 @@ def settings(
         "sudoWithoutPassword": sudo_free,
         "rotateDays": rotate_days,
     }
-    said: JSON = {name: value for name, value in given.items() if value is not None}
-    shown = line.row("agent.settings", domain=domain, instance=instance, said=said)
+    scope: Row = {"instanceId": 0 if instance is None else files.instance_id(line, domain, instance)}
+    changes = {name: value for name, value in given.items() if value is not None}
+    if changes:
+        line.run(f"{PATH}/setSettings", {**scope, **changes}, domain=domain)
+    shown = line.run(f"{PATH}/getSettings", scope, domain=domain)
     line.print_rows(({"setting": name, "value": value} for name, value in shown.items()), SETTINGS, form)
 
 
@@ -128,9 +157,9 @@ def settings(
 @files.domain
 @click.pass_obj
 def rotate_state_key(line: CommandLine, *, domain: str) -> None:
-    """Sign what the agents of a domain are told by a new key; they learn it from the next state."""
-    line.call("agent.rotate_state_key", domain=domain)
-    line.note("states are signed by a new key; `agent list` shows as up to date who has heard of it")
+    """Replace the key that signs a domain's states; agents learn the new one from the next state."""
+    line.run(f"{PATH}/rotateStateKey", domain=domain)
+    line.note("states are signed by a new key; `agent list` shows the agents that know it as up to date")
 
 
 @click.command("password")
@@ -140,5 +169,13 @@ def rotate_state_key(line: CommandLine, *, domain: str) -> None:
 @files.json_form
 @click.pass_obj
 def password(line: CommandLine, *, instance: str, account: str, domain: str, form: Form | None) -> None:
-    """Show the passwords that may be in force for an account on a machine; the audit trail notes it."""
-    line.print_rows(line.rows("agent.password", domain=domain, instance=instance, account=account), PASSWORDS, form)
+    """Show the passwords that may be in force for an account on a machine; the audit trail records it."""
+    body: Row = {"instanceId": files.instance_id(line, domain, instance), "userName": account}
+    found = entries(line.run(f"{PATH}/getPassword", body, domain=domain)["passwords"])
+    line.print_rows(found, PASSWORDS, form)
+
+
+def _flat(found: Row) -> Row:
+    """Return a discovered account or group as a row of a table."""
+    told = found["told"]
+    return {**(told if isinstance(told, dict) else {}), "found": found["found"]}

@@ -18,9 +18,8 @@ from sallyport.endpoints.agents.reports import Reports, is_persons
 from sallyport.endpoints.agents.reports_repo import StoredReport
 from sallyport.endpoints.agents.rotation import Rotations
 from sallyport.endpoints.agents.states import States
-from sallyport.endpoints.instances import repo as instances_repo
 from sallyport.endpoints.instances.service import Instances
-from sallyport.endpoints.membership import INSTANCES, NOT_FOUND, USERS_OF_INSTANCE, Action
+from sallyport.endpoints.membership import INSTANCES, USERS_OF_INSTANCE, Action
 from sallyport.endpoints.service import EndpointUsers
 from sallyport.endpoints.user import NO_USER
 from sallyport.endpoints.users import repo as accounts
@@ -99,13 +98,6 @@ class Agents:
     async def page(self, stretch: Stretch, status: str = "") -> tuple[list[Agent], int]:
         """Return one page of a domain's agents, ordered by instance, and how many. status: empty for any."""
         return await self._store.search(partial(repo.page, stretch=stretch, status=status))
-
-    async def named(self, domain_id: int, name: str) -> int:
-        """Return the id of an instance by its name. NotFound."""
-        found = await self._store.read(lambda tx: instances_repo.named(tx, domain_id, name))
-        if found is None:
-            raise NotFound(NOT_FOUND[INSTANCES])
-        return found.id
 
     async def agent(self, domain_id: int, instance_id: int) -> Agent:
         """Return the agent of a domain's instance. NotFound."""

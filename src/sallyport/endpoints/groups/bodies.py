@@ -45,6 +45,9 @@ def _policy(value: object) -> object:
 
 _GROUP_ID = "Id of the group, as listEndpointGroup gives it."
 _MESSAGE = "Result in words."
+_TIME_TO_LIVE = "Longest session of a user: seconds, or a span such as 8h, 30m, 1d or PT8H; empty: no limit."
+_PRIVILEGED = "true, yes or 1 gives the group's users root's rights; false, no, 0 or empty gives none."
+_HOME = "Absolute path of the home directory of users on the group's instances; empty: the default."
 GroupId = Annotated[Id, Field(description=_GROUP_ID)]
 GroupName = Annotated[Name, Field(description="Name of the group, unique within the domain.")]
 Status = Annotated[
@@ -65,12 +68,30 @@ class ListGroups(OfDomain, Paged):
     filter: Search = Field(default="", description="Part of a group's name. Empty: all groups.")
 
 
+class CredentialPolicyEntry(Model):
+    """The credential policy of a group."""
+
+    credPolicyId: int = Field(description="Id of the credential policy.")
+    ttlUser: str = Field(description=_TIME_TO_LIVE)
+    priviligedUser: str = Field(description=_PRIVILEGED)
+    policyId: int | None = Field(description="Id of the password policy of the group's users; null without one.")
+    homeDir: str = Field(description=_HOME)
+
+
 class GroupEntry(Model):
     """A group in the list."""
 
     groupId: int = Field(description="Id of the group.")
     groupName: str = Field(description="Name of the group.")
     usersCount: int = Field(description="Number of users in the group.")
+    status: str = Field(description="Status of the group, as it was set.")
+    authFlow: Methods
+    ou: OrganizationalUnit
+    cn: CommonName
+    dc: DomainComponent
+    credentialPolicy: CredentialPolicyEntry | None = Field(description="Credential policy; null without one.")
+    created: str = Field(description="Time when the group was added, ISO 8601 UTC.")
+    updated: str = Field(description="Time of the last change, ISO 8601 UTC.")
 
 
 class GroupList(Model):
@@ -185,16 +206,10 @@ class SetCredentialPolicy(OfDomain):
     """Body of updateCredentialPolicyToEndpointGroup. An absent field keeps its value, an empty one is cleared."""
 
     groupId: GroupId
-    ttlUser: TimeToLive | None = Field(
-        default=None, description="Longest session of a user: seconds, or a span such as 8h, 30m, 1d or PT8H."
-    )
-    priviligedUser: FlagText | None = Field(
-        default=None, description="true, yes or 1 gives the group's users root's rights; false, no or 0 gives none."
-    )
+    ttlUser: TimeToLive | None = Field(default=None, description=_TIME_TO_LIVE)
+    priviligedUser: FlagText | None = Field(default=None, description=_PRIVILEGED)
     policyId: PolicyId | None = Field(default=None, description="Id of the password policy of the group's users.")
-    homeDir: Directory | None = Field(
-        default=None, description="Absolute path of the home directory of users on the group's instances."
-    )
+    homeDir: Directory | None = Field(default=None, description=_HOME)
 
     @model_validator(mode="after")
     def _has_a_field(self) -> "SetCredentialPolicy":

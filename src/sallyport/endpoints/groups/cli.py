@@ -2,11 +2,12 @@
 
 import click
 
-from sallyport.base.command import CommandLine, Form, pages
+from sallyport.base.command import CommandLine, Form
 from sallyport.base.wire import JSON
 from sallyport.endpoints import files
 
-COLUMNS = ("id", "name", "status", "users", "auth_flow")
+COLUMNS = ("groupId", "groupName", "status", "usersCount", "authFlow")
+PATH = "/api/v1/instanceGroup"
 
 
 @click.group()
@@ -23,7 +24,8 @@ def group() -> None:
 @click.pass_obj
 def add(line: CommandLine, *, name: str, domain: str, ou: str, cn: str, dc: str) -> None:
     """Add a group, which is active; prints its groupId."""
-    line.print(str(line.call("group.add", name=name, domain=domain, ou=ou, cn=cn, dc=dc)))
+    body = {"groupName": name, "ou": ou, "cn": cn, "dc": dc}
+    line.print(str(line.run(f"{PATH}/addInstanceGroup", body, domain=domain)["instanceId"]))
     line.note(f"group {name} is added to {domain}")
 
 
@@ -34,7 +36,7 @@ def add(line: CommandLine, *, name: str, domain: str, ou: str, cn: str, dc: str)
 @click.pass_obj
 def list_(line: CommandLine, *, domain: str, search: str, form: Form | None) -> None:
     """List the groups of a domain; as JSON with their credential policies."""
-    line.print_rows(pages(line, "group.list", domain=domain, search=search), COLUMNS, form)
+    line.print_rows(line.listed(*files.GROUPS, {"filter": search}, domain=domain), COLUMNS, form)
 
 
 @group.command()
@@ -43,7 +45,7 @@ def list_(line: CommandLine, *, domain: str, search: str, form: Form | None) -> 
 @click.pass_obj
 def remove(line: CommandLine, *, name: str, domain: str) -> None:
     """Remove a group; its users and instances stay."""
-    line.call("group.remove", name=name, domain=domain)
+    line.run(f"{PATH}/deleteEndpointGroup", {"id": files.group_id(line, domain, name)}, domain=domain)
     line.note(f"group {name} is removed from {domain}")
 
 
@@ -54,7 +56,8 @@ def remove(line: CommandLine, *, name: str, domain: str) -> None:
 @click.pass_obj
 def status(line: CommandLine, *, name: str, status: str, domain: str) -> None:
     """Set a group's status: Active and Enabled grant, any other grants nothing."""
-    line.call("group.status", name=name, status=status, domain=domain)
+    body: dict[str, JSON] = {"groupId": files.group_id(line, domain, name), "status": status}
+    line.run(f"{PATH}/updateInstanceGroupStatus", body, domain=domain)
     line.note(f"group {name} is {status}")
 
 
@@ -68,15 +71,16 @@ def status(line: CommandLine, *, name: str, status: str, domain: str) -> None:
 def assign(
     line: CommandLine, *, name: str, domain: str, users: tuple[str, ...], instances: tuple[str, ...], removal: bool
 ) -> None:
-    """Put users and instances into a group, or take them out, all or none."""
+    """Put users and instances into a group, or take them out; nothing is changed if a name is unknown."""
     if not users and not instances:
         raise click.UsageError("name a --user or an --instance")
-    line.call(
-        "group.assign",
-        name=name,
-        domain=domain,
-        users=list[JSON](users),
-        instances=list[JSON](instances),
-        action="remove" if removal else "add",
-    )
+    group_id, action = files.group_id(line, domain, name), "remove" if removal else "add"
+    user_ids: list[JSON] = [files.user_id(line, domain, each) for each in users]
+    instance_ids: list[JSON] = [files.instance_id(line, domain, each) for each in instances]
+    if user_ids:
+        body: dict[str, JSON] = {"groupId": group_id, "userIds": user_ids, "action": action}
+        line.run(f"{PATH}/assignUsersToEndpointGroup", body, domain=domain)
+    if instance_ids:
+        body = {"groupId": group_id, "instanceId": instance_ids, "action": action}
+        line.run("/api/v1/instances/assignGroupToMachines", body, domain=domain)
     line.note(f"group {name} is changed")

@@ -48,7 +48,8 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class CredentialPolicy:
-    """The credential policy of a group. id: its credPolicyId; 0 before it is stored."""
+    """The credential policy of a group. id: its credPolicyId; 0 before it is stored. An empty text: no limit, no
+    privileges, the default directory."""
 
     id: int = 0
     ttl_user: str = ""

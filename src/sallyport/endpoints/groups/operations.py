@@ -1,5 +1,6 @@
 """The HTTP operations of endpoint groups: /api/v1/instanceGroup/*, and their credential policy."""
 
+from sallyport.base.clock import iso
 from sallyport.base.wire import Row
 from sallyport.endpoints.bodies import CodeAnswer, StatusAnswer, totals
 from sallyport.endpoints.groups.bodies import (
@@ -19,7 +20,7 @@ from sallyport.endpoints.groups.bodies import (
     SetCredentialPolicy,
     UpdateStatus,
 )
-from sallyport.endpoints.groups.group import NewGroup
+from sallyport.endpoints.groups.group import CredentialPolicy, Group, NewGroup
 from sallyport.endpoints.groups.service import Groups
 from sallyport.endpoints.instances.instance import Instance
 from sallyport.store.search import Stretch
@@ -41,8 +42,7 @@ def _declare_groups(groups: Operations, service: Groups) -> None:
         """List the groups of a domain, ordered by id."""
         page = body.page()
         found, total = await service.page(Stretch(body.domainId, page.offset, page.size), body.filter)
-        entries = [{"groupId": each.id, "groupName": each.name, "usersCount": each.users_count} for each in found]
-        return Plain({"groups": entries, **totals(total)})
+        return Plain({"groups": [_entry(group, policy) for group, policy in found], **totals(total)})
 
     @groups.post("/api/v1/instanceGroup/addInstanceGroup", roles=OPERATORS)
     async def add_group(body: AddGroup, caller: Caller) -> GroupAdded:
@@ -119,6 +119,32 @@ def _declare_settings(groups: Operations, service: Groups) -> None:
         policy_id = int(body.credPolicyId) if body.credPolicyId else None
         await service.delete_credential_policy(body.domainId, body.groupId, policy_id)
         return CodeAnswer(message="credential policy deleted")
+
+
+def _entry(group: Group, policy: CredentialPolicy | None) -> Row:
+    return {
+        "groupId": group.id,
+        "groupName": group.name,
+        "usersCount": group.users_count,
+        "status": group.status,
+        "authFlow": group.auth_flow,
+        "ou": group.ou,
+        "cn": group.cn,
+        "dc": group.dc,
+        "credentialPolicy": _policy_entry(policy) if policy else None,
+        "created": iso(group.created_at),
+        "updated": iso(group.updated_at),
+    }
+
+
+def _policy_entry(policy: CredentialPolicy) -> Row:
+    return {
+        "credPolicyId": policy.id,
+        "ttlUser": policy.ttl_user,
+        "priviligedUser": policy.privileged_user,
+        "policyId": policy.policy_id,
+        "homeDir": policy.home_dir,
+    }
 
 
 def _member(instance: Instance) -> Row:

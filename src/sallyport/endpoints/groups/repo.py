@@ -15,6 +15,7 @@ from sallyport.store.slices import SLICE
 
 COUNTER = "endpoint_groups"
 TAKEN = "the domain has a group of that name"
+_POLICY = f"select {', '.join(CredentialPolicy.__dataclass_fields__)}"
 _SEARCH = SearchIndex("endpoint_groups_search")
 _SELECT = f"select {', '.join(Group.__dataclass_fields__)} from endpoint_groups"
 
@@ -90,12 +91,20 @@ def delete(tx: Tx, domain_id: int, old: Sequence[Group]) -> None:
 
 
 def credential_policy(tx: Tx, group_id: int) -> CredentialPolicy | None:
-    """The credential policy of a group, or None."""
-    sql = (
-        "select id, ttl_user, privileged_user, policy_id, home_dir from endpoint_credential_policies "
-        "where group_id = :group"
+    """Return the credential policy of a group, or None."""
+    return tx.one(
+        CredentialPolicy, f"{_POLICY} from endpoint_credential_policies where group_id = :group", group=group_id
     )
-    return tx.one(CredentialPolicy, sql, group=group_id)
+
+
+def credential_policies(tx: Tx, group_ids: Sequence[int]) -> dict[int, CredentialPolicy]:
+    """Return the credential policies of the groups that have one."""
+    sql = f"{_POLICY}, group_id from endpoint_credential_policies where group_id in {LISTED}"
+    return dict(tx.all(_with_group, sql, ids=listed(group_ids)))
+
+
+def _with_group(*, group_id: int, **columns: int) -> tuple[int, CredentialPolicy]:
+    return group_id, CredentialPolicy(**columns)  # type: ignore[arg-type]
 
 
 def set_credential_policy(tx: Tx, group_id: int, policy: CredentialPolicy) -> int:

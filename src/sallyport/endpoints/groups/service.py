@@ -1,6 +1,6 @@
 """The rules of endpoint groups."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Protocol
 
@@ -18,13 +18,10 @@ from sallyport.endpoints.membership import (
     GROUPS_OF_INSTANCE,
     INSTANCES,
     NOT_FOUND,
-    USERS,
     USERS_OF_GROUP,
     Action,
 )
-from sallyport.endpoints.repo import locate
 from sallyport.endpoints.service import EndpointUsers
-from sallyport.endpoints.user import UserRef
 from sallyport.store import audit
 from sallyport.store.audit import changed, record_all_in, record_in
 from sallyport.store.model import Store, Tx
@@ -33,8 +30,6 @@ from sallyport.store.slices import in_slices
 
 MAX_SHOWN = 1000
 """Instances in a group's detail."""
-_Members = tuple[Group, list[UserRef], list[int]]
-"""A group, and the users and instance ids to put into it or to take out."""
 
 
 class PolicyIds(Protocol):
@@ -53,31 +48,21 @@ class Groups:
         self._users = users
         self._policies = policies
 
-    async def page(self, stretch: Stretch, search: str = "") -> tuple[list[Group], int]:
-        """Return one page of a domain's groups, and how many match."""
-        return await self._store.search(lambda tx: repo.page(tx, stretch, search))
+    async def page(self, stretch: Stretch, search: str = "") -> tuple[list[tuple[Group, CredentialPolicy | None]], int]:
+        """Return one page of a domain's groups, each with its credential policy, and how many match."""
+
+        def work(tx: Tx) -> tuple[list[tuple[Group, CredentialPolicy | None]], int]:
+            found, total = repo.page(tx, stretch, search)
+            policies = repo.credential_policies(tx, [group.id for group in found])
+            return [(group, policies.get(group.id)) for group in found], total
+
+        return await self._store.search(work)
 
     async def detail(self, domain_id: int, group_id: int) -> tuple[Group, list[Instance]]:
         """Return a group and its first instances. NotFound."""
 
         def work(tx: Tx) -> tuple[Group, list[Instance]]:
             return _found(tx, domain_id, group_id), instances_repo.of_group(tx, group_id, MAX_SHOWN)
-
-        return await self._store.read(work)
-
-    async def named(self, domain_id: int, name: str) -> Group:
-        """Return a group by its name. NotFound."""
-        group = await self._store.read(lambda tx: repo.named(tx, domain_id, name))
-        if group is None:
-            raise NotFound(NOT_FOUND[GROUPS])
-        return group
-
-    async def credential_policies(self, group_ids: Sequence[int]) -> dict[int, CredentialPolicy]:
-        """Return the credential policies of the groups that have one."""
-
-        def work(tx: Tx) -> dict[int, CredentialPolicy]:
-            found = {each: repo.credential_policy(tx, each) for each in group_ids}
-            return {each: policy for each, policy in found.items() if policy is not None}
 
         return await self._store.read(work)
 
@@ -187,46 +172,18 @@ class Groups:
     async def assign_users(self, domain_id: int, group_id: int, user_ids: Sequence[int], action: Action) -> None:
         """Put users into a group, or take them out, all or none. NotFound, Invalid: too many."""
         membership.check_size([group_id], user_ids)
-
-        def find(tx: Tx) -> _Members:
-            return _found(tx, domain_id, group_id), membership.users(tx, domain_id, user_ids), []
-
-        await self._assign(domain_id, find, action)
-
-    async def assign_named(
-        self, domain_id: int, name: str, users: Sequence[str], instances: Sequence[str], action: Action
-    ) -> None:
-        """Put users and instances into a group, or take them out, all by name, all or none. NotFound."""
-
-        def find(tx: Tx) -> _Members:
-            group = repo.named(tx, domain_id, name)
-            members = [locate(tx, domain_id, each) for each in users]
-            machines = [instances_repo.named(tx, domain_id, each) for each in instances]
-            for table, found in ((GROUPS, [group]), (USERS, members), (INSTANCES, machines)):
-                if None in found:
-                    raise NotFound(NOT_FOUND[table])
-            assert group is not None  # noqa: S101  it is checked above
-            return group, [each for each in members if each], [each.id for each in machines if each]
-
-        await self._assign(domain_id, find, action)
-
-    async def _assign(self, domain_id: int, find: Callable[[Tx], _Members], action: Action) -> None:
         names: list[str] = []
 
         def work(tx: Tx) -> None:
-            group, members, instance_ids = find(tx)
+            group, members = _found(tx, domain_id, group_id), membership.users(tx, domain_id, user_ids)
             names.extend(user.name for user in members)
-            user_ids = [user.id for user in members]
-            target = f"group {group.id} {group.name}"
-            moved = membership.change(tx, USERS_OF_GROUP, action, [group.id], user_ids)
+            moved = membership.change(tx, USERS_OF_GROUP, action, [group_id], [user.id for user in members])
             if moved and action is Action.REMOVE:
                 self._revoke(tx, group, [user_id for _, user_id in moved])
             if moved:
-                changes: dict[str, JSON] = {"users": list[JSON](user_ids)}
+                changes: dict[str, JSON] = {"users": [user.id for user in members]}
+                target = f"group {group.id} {group.name}"
                 record_in(tx, f"group.users.{action}", domain_id, target, changes, at=self._clock())
-            if membership.change(tx, GROUPS_OF_INSTANCE, action, instance_ids, [group.id]):
-                changes = {"instances": list[JSON](instance_ids)}
-                record_in(tx, f"group.instances.{action}", domain_id, target, changes, at=self._clock())
 
         try:
             await self._store.write(work)

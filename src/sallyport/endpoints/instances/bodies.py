@@ -54,11 +54,7 @@ class InstanceFields(Body):
         default="", validation_alias=AliasChoices("privateIp", "private_ip"), description=PRIVATE_ADDRESS
     )
 
-
-class ImportedInstance(InstanceFields):
-    """A row of a file. An absent value keeps the old one."""
-
-    hostName: Text = Field(default="", description="Host name of the machine.")
+    hostName: Text = Field(default="", description="Host name of the machine; empty if unknown.")
     authType: Methods = ""
 
     def onto(self, old: NewInstance | None) -> NewInstance:
@@ -66,6 +62,10 @@ class ImportedInstance(InstanceFields):
         given = self.model_dump(include=self.model_fields_set & _COLUMNS.keys())
         columns = {_COLUMNS[field]: value for field, value in given.items()}
         return NewInstance(**columns) if old is None else replace(old, **columns)
+
+
+class ImportedInstance(InstanceFields):
+    """A row of a file. An absent value keeps the old one."""
 
 
 class AddInstance(InstanceFields, OfDomain):
@@ -101,6 +101,10 @@ class InstanceEntry(Model):
     status: str = Field(description="Active while the agent of the instance sends messages, else Inactive.")
     instanceId: int = Field(description="Id of the instance.")
     totalGroups: int = Field(description="Number of groups assigned to the instance.")
+    osId: int = Field(description=SYSTEM)
+    authType: Methods
+    created: str = Field(description="Time when the instance was added, ISO 8601 UTC.")
+    updated: str = Field(description="Time of the last change, ISO 8601 UTC.")
 
 
 class InstanceList(Model):

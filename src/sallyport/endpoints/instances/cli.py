@@ -4,13 +4,13 @@ from pathlib import Path
 
 import click
 
-from sallyport.base.command import CommandLine, Form, pages
-from sallyport.base.wire import JSON
+from sallyport.base.command import CommandLine, Form
+from sallyport.base.wire import JSON, Row
 from sallyport.endpoints import files
 from sallyport.endpoints.instances.bodies import FILE_COLUMNS
 
 COLUMNS = (
-    "id",
+    "instanceId",
     "instanceName",
     "osName",
     "publicIp",
@@ -34,7 +34,7 @@ def instance() -> None:
 @click.option("--os", "system", type=int, default=0, help="osId: 1 Linux, 2 Windows, 3 macOS, 4 network device.")
 @click.option("--public-ip", default="", help="An IP address.")
 @click.option("--private-ip", default="", help="An IP address.")
-@click.option("--host-name", default="", help="What the machine calls itself.")
+@click.option("--host-name", default="", help="Host name of the machine.")
 @click.option("--auth-type", default="", help="SSH, DID and Password, separated by commas.")
 @click.pass_obj
 def add(
@@ -49,17 +49,15 @@ def add(
     auth_type: str,
 ) -> None:
     """Add an instance; prints its instanceId."""
-    made = line.call(
-        "instance.add",
-        domain=domain,
-        instanceName=name,
-        osId=system,
-        publicIp=public_ip,
-        privateIp=private_ip,
-        hostName=host_name,
-        authType=auth_type,
-    )
-    line.print(str(made))
+    body: Row = {
+        "instanceName": name,
+        "osId": system,
+        "publicIp": public_ip,
+        "privateIp": private_ip,
+        "hostName": host_name,
+        "authType": auth_type,
+    }
+    line.print(str(line.run("/api/v1/instances/addInstance", body, domain=domain)["instanceId"]))
     line.note(f"instance {name} is added to {domain}")
 
 
@@ -70,19 +68,23 @@ def add(
 @click.pass_obj
 def list_(line: CommandLine, *, domain: str, search: str, form: Form | None) -> None:
     """List the instances of a domain."""
-    line.print_rows(pages(line, "instance.list", domain=domain, search=search), COLUMNS, form)
+    line.print_rows(line.listed(*files.INSTANCES, {"filter": search}, domain=domain), COLUMNS, form)
 
 
 @instance.command()
 @click.argument("name")
 @files.domain
 @click.option("--user", "users", multiple=True, required=True, help="A user's name; may be repeated.")
-@click.option("--remove", "removal", is_flag=True, help="Take away instead.")
+@click.option("--remove", "removal", is_flag=True, help="Remove the assignments instead.")
 @click.pass_obj
 def assign(line: CommandLine, *, name: str, domain: str, users: tuple[str, ...], removal: bool) -> None:
-    """Assign users to an instance, or take them away, all or none; groups are assigned by `group assign`."""
-    action = "remove" if removal else "add"
-    line.call("instance.assign", name=name, domain=domain, users=list[JSON](users), action=action)
+    """Assign users to an instance, or remove the assignments, all or none; `group assign` assigns groups."""
+    body: dict[str, JSON] = {
+        "instanceIds": files.instance_id(line, domain, name),
+        "userIds": [files.user_id(line, domain, each) for each in users],
+        "action": "remove" if removal else "add",
+    }
+    line.run("/api/v1/instances/assignUsersToMachines", body, domain=domain)
     line.note(f"the users of instance {name} are changed")
 
 
@@ -91,7 +93,7 @@ def assign(line: CommandLine, *, name: str, domain: str, users: tuple[str, ...],
 @files.domain
 @click.pass_obj
 def remove(line: CommandLine, *, name: str, domain: str) -> None:
-    """Remove an instance, with what is assigned to it."""
+    """Remove an instance, with its assignments."""
     line.call("instance.remove", name=name, domain=domain)
     line.note(f"instance {name} is removed from {domain}")
 
@@ -117,6 +119,6 @@ def import_(line: CommandLine, *, file: Path, domain: str, dry_run: bool, skip_r
 @click.pass_obj
 def export(line: CommandLine, *, domain: str, form: Form | None) -> None:
     """Export the instances of a domain as CSV, or as JSON."""
-    found = pages(line, "instance.list", domain=domain)
+    found = line.listed(*files.INSTANCES, domain=domain)
     rows = ({column: row[column] for column in FILE_COLUMNS} for row in found)
     line.print_rows(rows, FILE_COLUMNS, form or "csv")

@@ -1,5 +1,6 @@
 """The HTTP operations of instances: /api/v1/instances/*."""
 
+from sallyport.base.clock import iso
 from sallyport.base.wire import JSON
 from sallyport.endpoints.bodies import CodeAnswer, totals
 from sallyport.endpoints.instances.bodies import (
@@ -7,12 +8,11 @@ from sallyport.endpoints.instances.bodies import (
     AssignGroups,
     AssignUsers,
     InstanceAdded,
-    InstanceFields,
     InstanceList,
     ListInstances,
     UpdateAuthType,
 )
-from sallyport.endpoints.instances.instance import Instance, InstanceQuery, NewInstance
+from sallyport.endpoints.instances.instance import Instance, InstanceQuery
 from sallyport.endpoints.instances.service import Instances
 from sallyport.web.operation import Operations, Plain
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
@@ -35,7 +35,7 @@ def operations(service: Instances, gate: Gate) -> Operations:
     @instances.post("/api/v1/instances/addInstance", roles=OPERATORS)
     async def add_instance(body: AddInstance, caller: Caller) -> InstanceAdded:
         """Add an instance, under a name that is free in the domain."""
-        instance_id = await service.add(body.domainId, new_instance(body))
+        instance_id = await service.add(body.domainId, body.onto(None))
         return InstanceAdded(instanceId=str(instance_id), message="instance added")
 
     @instances.put("/api/v1/instances/updateAuthType", roles=OPERATORS)
@@ -59,11 +59,6 @@ def operations(service: Instances, gate: Gate) -> Operations:
     return instances
 
 
-def new_instance(fields: InstanceFields) -> NewInstance:
-    """Return the instance that a body describes."""
-    return NewInstance(fields.instanceName, fields.osId, fields.publicIp, fields.privateIp)
-
-
 def _entry(instance: Instance) -> dict[str, JSON]:
     return {
         "totalUsers": instance.total_users,
@@ -75,4 +70,8 @@ def _entry(instance: Instance) -> dict[str, JSON]:
         "status": instance.status,
         "instanceId": instance.id,
         "totalGroups": instance.total_groups,
+        "osId": instance.os_id,
+        "authType": instance.auth_type,
+        "created": iso(instance.created_at),
+        "updated": iso(instance.updated_at),
     }

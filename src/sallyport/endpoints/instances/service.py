@@ -1,6 +1,6 @@
 """The rules of instances."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import partial
 
@@ -8,9 +8,7 @@ from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import NotFound
 from sallyport.base.wire import JSON
 from sallyport.endpoints import membership
-from sallyport.endpoints.imports import Outcome, Planned, carry_out, parsed
 from sallyport.endpoints.instances import repo
-from sallyport.endpoints.instances.bodies import ImportedInstance
 from sallyport.endpoints.instances.instance import Instance, InstanceQuery, NewInstance
 from sallyport.endpoints.membership import (
     GROUPS,
@@ -22,8 +20,6 @@ from sallyport.endpoints.membership import (
     Action,
     Link,
 )
-from sallyport.endpoints.repo import locate
-from sallyport.endpoints.user import NO_USER
 from sallyport.store.audit import changed, record_in
 from sallyport.store.model import Store, Tx
 from sallyport.store.slices import Slice, in_slices
@@ -43,7 +39,7 @@ class Instances:
         )
 
     async def page(self, query: InstanceQuery) -> tuple[list[Instance], int]:
-        """One page of a domain's instances and how many match. NotFound: no such group."""
+        """Return one page of a domain's instances, and how many match. NotFound: no such group."""
 
         def work(tx: Tx) -> tuple[list[Instance], int]:
             if query.group_id:
@@ -54,7 +50,7 @@ class Instances:
         return await (self._store.read_now if by_key else self._store.search)(work)
 
     async def add(self, domain_id: int, new: NewInstance) -> int:
-        """The new instance's id. Conflict: the name is taken."""
+        """Add an instance; return its id. Conflict: the name is taken."""
         return await self._store.write(lambda tx: self.add_in(tx, domain_id, new))
 
     def add_in(self, tx: Tx, domain_id: int, new: NewInstance) -> int:
@@ -65,30 +61,14 @@ class Instances:
         return instance_id
 
     def update_in(self, tx: Tx, old: Instance, new: NewInstance) -> None:
-        """Change an instance in a transaction; nothing is noted where nothing differs."""
+        """Change an instance in a transaction; without a difference nothing is recorded."""
         changes = changed(asdict(old.fields), asdict(new))
         if changes:
             repo.update(tx, old, new, self._clock())
             record_in(tx, "instance.update", old.domain_id, f"instance {old.id} {new.name}", changes, at=self._clock())
 
-    async def import_rows(self, domain_id: int, rows: Sequence[Mapping[str, object]], *, apply: bool) -> list[Planned]:
-        """Judge rows of a file, and with `apply` do what they say, all or none. Conflict: one is refused."""
-
-        def plan(tx: Tx, row: Mapping[str, object]) -> Planned:
-            wanted = parsed(ImportedInstance, row)
-            old = repo.named(tx, domain_id, wanted.instanceName)
-            new = wanted.onto(None if old is None else old.fields)
-            if old is None:
-                return Planned(Outcome.NEW, new.name, do=lambda tx: self.add_in(tx, domain_id, new))
-            changes = changed(asdict(old.fields), asdict(new))
-            if not changes:
-                return Planned(Outcome.UNCHANGED, new.name)
-            return Planned(Outcome.CHANGED, new.name, list(changes), lambda tx: self.update_in(tx, old, new))
-
-        return await carry_out(self._store, plan, rows, apply=apply)
-
     async def set_auth_type(self, domain_id: int, instance_id: int, auth_type: str) -> None:
-        """How one authenticates there from now on; methods separated by commas. NotFound."""
+        """Set the authentication methods of an instance, separated by commas. NotFound."""
 
         def work(tx: Tx) -> None:
             old = _found(repo.get(tx, domain_id, instance_id))
@@ -99,26 +79,14 @@ class Instances:
     async def assign_users(
         self, domain_id: int, instance_ids: Sequence[int], user_ids: Sequence[int], action: Action
     ) -> None:
-        """Assign users to instances, or take them away, each with each, all or none. NotFound, Invalid: too many."""
+        """Assign each user to each instance, or remove the assignments, all or none. NotFound, Invalid: too many."""
         await self._assign(domain_id, USERS_OF_INSTANCE, USERS, instance_ids, user_ids, action)
 
     async def assign_groups(
         self, domain_id: int, instance_ids: Sequence[int], group_ids: Sequence[int], action: Action
     ) -> None:
-        """Assign groups to instances, or take them away, each with each, all or none. NotFound, Invalid: too many."""
+        """Assign each group to each instance, or remove the assignments, all or none. NotFound, Invalid: too many."""
         await self._assign(domain_id, GROUPS_OF_INSTANCE, GROUPS, instance_ids, group_ids, action)
-
-    async def assign_named(self, domain_id: int, name: str, users: Sequence[str], action: Action) -> None:
-        """Assign users to an instance, or take them away, all by name, all or none. NotFound."""
-
-        def work(tx: Tx) -> None:
-            instance = _found(repo.named(tx, domain_id, name))
-            found = [locate(tx, domain_id, each) for each in users]
-            if None in found:
-                raise NotFound(NO_USER)
-            self._change(tx, domain_id, USERS_OF_INSTANCE, [instance.id], [each.id for each in found if each], action)
-
-        await self._store.write(work)
 
     async def _assign(
         self, domain_id: int, link: Link, table: str, instance_ids: Sequence[int], held: Sequence[int], action: Action
@@ -135,12 +103,12 @@ class Instances:
     def _change(
         self, tx: Tx, domain_id: int, link: Link, instance_ids: Sequence[int], held: Sequence[int], action: Action
     ) -> None:
-        """Assign, or take away, what is known to exist."""
+        """Assign, or remove assignments, of existing ids."""
         if membership.change(tx, link, action, instance_ids, held):
             kind = "users" if link is USERS_OF_INSTANCE else "groups"
-            told: dict[str, JSON] = {kind: list[JSON](held), "instances": list[JSON](instance_ids)}
+            changes: dict[str, JSON] = {kind: list[JSON](held), "instances": list[JSON](instance_ids)}
             target = f"instances {_few(instance_ids)}"
-            record_in(tx, f"instance.{kind}.{action}", domain_id, target, told, at=self._clock())
+            record_in(tx, f"instance.{kind}.{action}", domain_id, target, changes, at=self._clock())
 
     async def remove(self, domain_id: int, which: int | str) -> None:
         """Delete an instance, by id or name, with its assignments. NotFound.
@@ -159,16 +127,12 @@ class Instances:
 
         await in_slices(self._store, find, [_by_id(each) for each in self.slices], end)
 
-    async def find(self, domain_id: int, name: str) -> int:
-        """The id of the domain's instance of that name. NotFound."""
-        return _found(await self._store.read(lambda tx: repo.named(tx, domain_id, name))).id
-
     def in_domain(self, tx: Tx, domain_id: int, instance_id: int) -> bool:
-        """Whether a domain has this instance."""
+        """Return whether a domain has this instance."""
         return repo.get(tx, domain_id, instance_id) is not None
 
     def exists(self, tx: Tx, tenant_id: int, instance_id: int) -> bool:
-        """Whether a tenant has this instance."""
+        """Return whether a tenant has this instance."""
         sql = (
             "select 1 from endpoint_instances i join domains d on d.id = i.domain_id "
             "where i.id = :id and d.tenant_id = :tenant"

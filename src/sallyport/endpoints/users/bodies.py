@@ -17,17 +17,8 @@ from sallyport.web.operation import Done
 from sallyport.web.paging import IsMinimum, Paged, TotalCount
 from sallyport.web.scope import Body, DomainId, Flag, Id, Many, OfDomain, Text
 
-EXPORTED = {
-    "userName": "name",
-    "userType": "type",
-    "credType": "credential",
-    "privilegedUser": "privileged",
-    "sshKey": "ssh_keys",
-    "did": "did",
-    "instances": "instances",
-    "groups": "groups",
-}
-"""The columns of an exported file, by the field of the command line's list; a file never has secrets."""
+EXPORTED = ("userName", "userType", "credType", "privilegedUser", "sshKey", "did", "instances", "groups")
+"""The columns of an exported file, which has no secrets."""
 FILE_COLUMNS = (*EXPORTED, "password", "motp")
 _NEXT_KEY = re.compile(r",\s*(?=(?:ssh|ecdsa|sk)-)")
 _HIDDEN = "******** for an auditor; empty if there is none."
@@ -53,7 +44,7 @@ class UserFields(Body):
             name=self.userName,
             user_type=self.userType,
             credential_type=self.credType,
-            password=self.password.encode() if self.password else None,
+            password=(self.password.get_secret_value() or None) if self.password else None,
             privileged_user=self.privilegedUser,
             ssh_key=self.sshKey,
             motp=self.motp,
@@ -170,6 +161,13 @@ class UserEntry(Model):
     assign: bool = Field(description="Whether the user is assigned to any instance.")
     credentialId: str = Field(description="Id of the user's credential; empty if there is none.")
     hostNames: list[str] = Field(description="Host names of the instances, in the order of instanceIds.")
+    groups: list[str] = Field(description="Names of the groups that the user is in.")
+    hasPassword: bool = Field(description="Whether the user has a password.")
+    hasTotp: bool = Field(description="Whether the user has a confirmed one-time-password seed.")
+    privilegedUser: str = Field(description="Whether the user has root's rights on instances, as it was set.")
+    did: str = Field(description="DID of the user; empty if there is none.")
+    created: str = Field(description="Time when the user was added, ISO 8601 UTC.")
+    updated: str = Field(description="Time of the last change, ISO 8601 UTC.")
 
 
 class UserList(Model):

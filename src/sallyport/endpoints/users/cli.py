@@ -2,17 +2,20 @@
 
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
 from sallyport.base.command import CommandLine, Form, pages
+from sallyport.base.errors import Invalid
 from sallyport.base.wire import JSON, Row
 from sallyport.endpoints import files
 from sallyport.endpoints.users.bodies import EXPORTED, FILE_COLUMNS, in_a_cell
 
-COLUMNS = ("id", "name", "type", "totp", "updated")
+COLUMNS = ("userId", "userName", "userType", "hasTotp", "updated")
+PATH = "/api/v1/endpointUsers"
+TRIES = 5
+"""Wrong codes that end an enrolment."""
 
 
 @click.group()
@@ -32,7 +35,8 @@ _password = click.option(
 @click.pass_obj
 def add(line: CommandLine, *, name: str, domain: str, password: str | None) -> None:
     """Add a user, who can log in at once."""
-    line.call("user.add", name=name, domain=domain, password=_read(line, password).hex())
+    body: Row = {"userName": name, "password": {"hex": _read(line, password).hex()}}
+    line.run(f"{PATH}/addEpmUserInfo", body, domain=domain)
     line.note(f"user {name} is added to {domain}")
 
 
@@ -42,8 +46,9 @@ def add(line: CommandLine, *, name: str, domain: str, password: str | None) -> N
 @_password
 @click.pass_obj
 def password_(line: CommandLine, *, name: str, domain: str, password: str | None) -> None:
-    """Set a user's password, which holds for the next login; it meets the policies of the user's machines."""
-    line.call("user.password", name=name, domain=domain, password=_read(line, password).hex())
+    """Set a user's password, which holds for the next login; it must meet the policies of the user's machines."""
+    body: Row = {"userId": files.user_id(line, domain, name), "password": {"hex": _read(line, password).hex()}}
+    line.run(f"{PATH}/updateEpmUserInfo", body, domain=domain)
     line.note(f"user {name} has another password")
 
 
@@ -66,7 +71,8 @@ def _read(line: CommandLine, password: str | None) -> bytes:
 @click.pass_obj
 def list_(line: CommandLine, *, domain: str, search: str, form: Form | None) -> None:
     """List the users of a domain."""
-    line.print_rows(pages(line, "user.list", domain=domain, search=search), COLUMNS, form)
+    body: Row = {"filter": {"filterBy": "userName", "value": search}}
+    line.print_rows(line.listed(*files.USERS, body, domain=domain), COLUMNS, form)
 
 
 @user.command()
@@ -75,7 +81,7 @@ def list_(line: CommandLine, *, domain: str, search: str, form: Form | None) -> 
 @click.pass_obj
 def remove(line: CommandLine, *, name: str, domain: str) -> None:
     """Remove a user; the next login is refused."""
-    line.call("user.remove", name=name, domain=domain)
+    line.run(f"{PATH}/deleteEpmUser", {"key": "delete", "epmUsers": [{"userName": name}]}, domain=domain)
     line.note(f"user {name} is removed from {domain}")
 
 
@@ -89,8 +95,8 @@ def remove(line: CommandLine, *, name: str, domain: str) -> None:
 def import_(line: CommandLine, *, file: Path, domain: str, dry_run: bool, skip_refused: bool, as_json: bool) -> None:
     """Import users from CSV or JSON, as `user export` writes them; those of the same name are updated.
 
-    The columns password and motp (a one-time-password seed) are taken too. Instances and groups are named, and come
-    beside those that a user is in.
+    The columns password and motp (a one-time-password seed) are accepted too. Instances and groups are given by name,
+    and added to those of the user.
     """
     rows = files.read(file, FILE_COLUMNS)
     files.import_rows(line, "user.import", domain, rows, dry_run=dry_run, skip_refused=skip_refused, as_json=as_json)
@@ -102,11 +108,10 @@ def import_(line: CommandLine, *, file: Path, domain: str, dry_run: bool, skip_r
 @click.pass_obj
 def export(line: CommandLine, *, domain: str, form: Form | None) -> None:
     """Export the users of a domain as CSV, or as JSON: never a password, and never a seed."""
-    found = pages(line, "user.list", domain=domain)
-    rows: Iterator[Row] = ({column: row[name] for column, name in EXPORTED.items()} for row in found)
+    rows = pages(line, "user.export", domain=domain)
     if form is None:
         rows = ({column: _cell(column, value) for column, value in row.items()} for row in rows)
-    line.print_rows(rows, tuple(EXPORTED), form or "csv")
+    line.print_rows(rows, EXPORTED, form or "csv")
 
 
 def _cell(column: str, value: JSON) -> JSON:
@@ -119,7 +124,7 @@ def _cell(column: str, value: JSON) -> JSON:
 @click.argument("name")
 @files.domain
 @click.option("--code", metavar="CODE", help="Confirm the seed that was made before with its first code.")
-@click.option("--remove", "removal", is_flag=True, help="Take the user's seed away.")
+@click.option("--remove", "removal", is_flag=True, help="Remove the user's seed.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON, and ask for no code.")
 @click.pass_obj
 def totp(line: CommandLine, *, name: str, domain: str, code: str | None, removal: bool, as_json: bool) -> None:
@@ -134,14 +139,13 @@ def totp(line: CommandLine, *, name: str, domain: str, code: str | None, removal
         removed = line.call("user.totp.remove", name=name, domain=domain)
         line.note(f"user {name} {'has no one-time-password seed any more' if removed else 'had none'}")
     elif code is not None:
-        if not _confirm(line, name, domain, code)["right"]:
-            raise click.exceptions.Exit(1)
+        _confirm(line, name, domain, code)
     else:
         _enrol(line, name, domain, as_json=as_json)
 
 
 def _enrol(line: CommandLine, name: str, domain: str, *, as_json: bool) -> None:
-    made = line.row("user.totp", name=name, domain=domain)
+    made = line.run(f"{PATH}/enrolTotp", {"userName": name}, domain=domain)
     if as_json:
         line.print_json(made)
         return
@@ -149,16 +153,19 @@ def _enrol(line: CommandLine, name: str, domain: str, *, as_json: bool) -> None:
 
     for text in (qr_blocks(str(made["otpauth"])), str(made["otpauth"]), str(made["link"])):
         line.print(text)
-    line.note(f"the link is for the user, until {made['expires']}; the seed counts after its first right code")
+    line.note(f"the link is for the user, until {made['expiresAt']}; the seed counts after its first right code")
     if sys.stdin.isatty():
         _ask_for_the_first_code(line, name, domain)
 
 
 def _ask_for_the_first_code(line: CommandLine, name: str, domain: str) -> None:
     try:
-        while True:
-            checked = _confirm(line, name, domain, click.prompt("First code", err=True, value_proc=_six_digits))
-            if checked["right"] or not checked["left"]:
+        for _ in range(TRIES):
+            try:
+                _confirm(line, name, domain, click.prompt("First code", err=True, value_proc=_six_digits))
+            except Invalid as error:
+                line.note(str(error))
+            else:
                 return
     except click.Abort:
         line.note("\nthe seed waits; confirm it on the page, or with --code")
@@ -171,13 +178,7 @@ def _six_digits(text: str) -> str:
     return digits
 
 
-def _confirm(line: CommandLine, name: str, domain: str, code: str) -> Row:
-    """right: whether the code was; left: how many more may be tried. SallyportError: nothing waits for a code."""
-    checked = line.row("user.totp.confirm", name=name, domain=domain, code=code)
-    if checked["right"]:
-        line.note(f"user {name} has a one-time-password seed")
-    elif checked["left"]:
-        line.note(f"that code is not right; {checked['left']} more can be tried")
-    else:
-        line.note("that code is not right; the enrolment has ended")
-    return checked
+def _confirm(line: CommandLine, name: str, domain: str, code: str) -> None:
+    """Confirm a seed. Invalid: a wrong code; NotFound: no seed waits for a code."""
+    line.run(f"{PATH}/confirmTotp", {"userName": name, "code": code}, domain=domain)
+    line.note(f"user {name} has a one-time-password seed")

@@ -8,11 +8,12 @@ import re
 from base64 import b32decode
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, SecretBytes
 
 from sallyport.base.validation import unfit
 from sallyport.endpoints.user import MAX_NAME, MAX_PASSWORD, USER_NAME, is_user_name
 from sallyport.endpoints.users.account import LISTED_LOCAL, LOCAL
+from sallyport.web.scope import Octets
 
 MAX_TEXT = 255
 MAX_KEYS = 65_536
@@ -45,16 +46,12 @@ def user_name(value: object) -> str:
     return text
 
 
-def password(value: object) -> str:
+def password(value: SecretBytes) -> SecretBytes:
     """Return at most 128 octets without NUL, as RADIUS carries a password; empty for none."""
-    text = _text(value)
-    if len(text.encode(errors="surrogatepass")) > MAX_PASSWORD or "\0" in text:
+    octets = value.get_secret_value()
+    if len(octets) > MAX_PASSWORD or b"\0" in octets:
         raise unfit(f"at most {MAX_PASSWORD} octets without NUL")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise unfit("text") from None
-    return text
+    return value
 
 
 def user_type(value: object) -> str:
@@ -137,9 +134,9 @@ UserName = Annotated[
     BeforeValidator(user_name),
 ]
 Password = Annotated[
-    str,
-    Field(max_length=MAX_PASSWORD, description="Password of at most 128 octets without NUL; empty: no change."),
-    BeforeValidator(password),
+    Octets,
+    AfterValidator(password),
+    Field(description=f"Password of at most {MAX_PASSWORD} octets without NUL; empty: no change."),
 ]
 UserType = Annotated[
     str, Field(max_length=MAX_TEXT, description="Type of the user, such as Local."), BeforeValidator(user_type)

@@ -129,7 +129,8 @@ def _declare_seeds(users: Operations, seeds: OneTimeSeeds, link_to: LinkTo) -> N
         """Confirm a user's new seed with its first code. The fifth wrong code ends the enrolment."""
         checked = await seeds.confirm(body.domainId, body.user, body.code)
         if not checked.right:
-            raise Invalid.about("wrong code" if checked.tries_left else "wrong code; the enrolment has ended", "code")
+            left = f"{checked.tries_left} more can be tried" if checked.tries_left else "the enrolment has ended"
+            raise Invalid.about(f"wrong code; {left}", "code")
         return Done(message="the seed counts from now on")
 
 
@@ -181,6 +182,13 @@ def _entry(listed: ListedUser) -> dict[str, JSON]:
         "assign": listed.is_assigned,
         "credentialId": listed.credential,
         "hostNames": [instance.host for instance in listed.instances],
+        "groups": list[JSON](listed.groups),
+        "hasPassword": bool(account.has_password),
+        "hasTotp": bool(account.has_totp),
+        "privilegedUser": account.privileged_user,
+        "did": account.did,
+        "created": iso(account.created_at),
+        "updated": iso(account.updated_at),
     }
 
 

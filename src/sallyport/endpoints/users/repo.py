@@ -55,7 +55,7 @@ where u.source = '{DISCOVERED}' and d.user_id in ({{ids}})
 """
 """SQL of the instances of users, one row for each source."""
 MAX_LISTED = 200_000
-"""Instances of all users of one page."""
+"""Instances or groups of all users of one page."""
 
 
 def page(tx: Tx, query: UserQuery) -> tuple[list[Account], int]:
@@ -147,9 +147,7 @@ def instances(tx: Tx, user_ids: Sequence[int]) -> dict[int, list[UserInstance]]:
         "group by w.user_id, i.id, i.name, i.host_name order by w.user_id, i.id limit :most"
     )
     found = tx.all(UserInstance, sql, most=MAX_LISTED + 1, **parameters)
-    if len(found) > MAX_LISTED:
-        reason = f"smaller: the users of this page have more than {MAX_LISTED} instances"
-        raise Invalid("invalid pageSize", (FieldError("pageSize", reason),))
+    _check_listed(len(found), "instances")
     by_user = dict[int, list[UserInstance]]()
     for instance in found:
         by_user.setdefault(instance.user_id, []).append(instance)
@@ -157,18 +155,26 @@ def instances(tx: Tx, user_ids: Sequence[int]) -> dict[int, list[UserInstance]]:
 
 
 def groups(tx: Tx, user_ids: Sequence[int]) -> dict[int, list[str]]:
-    """Return the names of the groups of users, whatever the status of a group, by id in order."""
+    """Return the names of the groups of users, whatever the status of a group, by id in order. Invalid: too many for
+    one page."""
     if not user_ids:
         return {}
     marks, parameters = _marks(user_ids)
     sql = (
         "select l.user_id, g.name from endpoint_group_users l join endpoint_groups g on g.id = l.group_id "
-        f"where l.user_id in ({marks}) order by l.user_id, g.id"
+        f"where l.user_id in ({marks}) order by l.user_id, g.id limit :most"
     )
-    by_user = dict[int, list[str]]()
-    for user_id, name in tx.rows(sql, **parameters):
+    found, by_user = tx.rows(sql, most=MAX_LISTED + 1, **parameters), dict[int, list[str]]()
+    _check_listed(len(found), "groups")
+    for user_id, name in found:
         by_user.setdefault(int(user_id or 0), []).append(str(name))
     return by_user
+
+
+def _check_listed(count: int, kind: str) -> None:
+    if count > MAX_LISTED:
+        reason = f"smaller: the users of this page have more than {MAX_LISTED} {kind}"
+        raise Invalid("invalid pageSize", (FieldError("pageSize", reason),))
 
 
 def get(tx: Tx, domain_id: int, user_id: int) -> Account | None:

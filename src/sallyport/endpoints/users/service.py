@@ -1,7 +1,8 @@
 """The rules of endpoint users as admins manage them. `EndpointUsers` drops each changed user from memory, so that the
 next login sees the change."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import TypeVar
 
@@ -12,7 +13,6 @@ from sallyport.base.errors import FieldError, Invalid, NotFound
 from sallyport.base.wire import JSON
 from sallyport.endpoints import membership
 from sallyport.endpoints import repo as secrets
-from sallyport.endpoints.imports import Plan, Planned, carry_out
 from sallyport.endpoints.membership import GROUPS, INSTANCES, USERS_OF_GROUP, USERS_OF_INSTANCE, Action, Demands
 from sallyport.endpoints.service import EndpointUsers
 from sallyport.endpoints.user import NO_USER, UserKey, name_key
@@ -29,7 +29,7 @@ from sallyport.endpoints.users.account import (
 )
 from sallyport.endpoints.users.peers import Credentials, PasswordPolicies
 from sallyport.store.audit import HIDDEN, changed, record_in
-from sallyport.store.model import Store, Tx, Work
+from sallyport.store.model import Store, Tx
 from sallyport.store.slices import Slice, in_slices
 from sallyport.store.vault import Vault
 
@@ -100,7 +100,8 @@ class Users:
             membership.must_exist(tx, INSTANCES, domain_id, instance_ids)
             return self.add_in(tx, domain_id, change, instance_ids)
 
-        return await self._change(domain_id, work, [change.name or ""])
+        with self.changing(domain_id, [change.name or ""]):
+            return await self._store.write(work)
 
     def add_in(self, tx: Tx, domain_id: int, change: UserChange, instance_ids: Sequence[int] = ()) -> int:
         """`add` in a transaction; the instances exist. Conflict, Invalid."""
@@ -139,10 +140,8 @@ class Users:
         def release(tx: Tx, old: Account) -> int:
             return self._users.renamed(tx, [old.id]) if _renames(change, old) else 0
 
-        try:
+        with self.changing(domain_id, names):
             await in_slices(self._store, find, [release], lambda tx, old: self.update_in(tx, old, change))
-        finally:
-            self._users.drop(domain_id, *names)
 
     def _checked(self, tx: Tx, old: Account, change: UserChange) -> UserChange:
         """Return the change without what is as it was. Conflict, Invalid."""
@@ -205,7 +204,8 @@ class Users:
                 what = _assigned(wanted)
                 self.note(tx, "user.wallet.update", domain_id, f"{len(ids)} user(s)", what)
 
-        await self._change(domain_id, work, names)
+        with self.changing(domain_id, names):
+            await self._store.write(work)
 
     async def remove(self, domain_id: int, removals: Sequence[Removal], *, wholly: bool = False) -> int:
         """Delete users, or take them off an instance where one is named; how many users are deleted.
@@ -236,37 +236,25 @@ class Users:
                 self._users.delete_in(tx, gone, domain_id)
             return len(gone)
 
-        try:
+        with self.changing(domain_id, names):
             return await in_slices(self._store, find, [_of_gone(each) for each in self._users.slices], end)
-        finally:
-            self._users.drop(domain_id, *names)
 
     def _take_off(self, tx: Tx, domain_id: int, instance_id: int, user_ids: list[int]) -> None:
         if membership.change(tx, USERS_OF_INSTANCE, Action.REMOVE, [instance_id], user_ids):
             what: dict[str, JSON] = {"users": list[JSON](user_ids), "instances": [instance_id]}
             self.note(tx, "instance.users.remove", domain_id, f"instances {instance_id}", what)
 
-    async def carry_out(
-        self, domain_id: int, plan: Plan, names: Sequence[str], rows: Sequence[Mapping[str, object]], *, apply: bool
-    ) -> list[Planned]:
-        """Plan the import of rows, and with `apply` carry it out, all or none. names: the users of the rows, filled by
-        `plan`. Conflict: a row is refused."""
+    @contextmanager
+    def changing(self, domain_id: int, names: Iterable[str]) -> Iterator[None]:
+        """Drop users from memory after a change, also after an error. names: may be filled within the block."""
         try:
-            return await carry_out(self._store, plan, rows, apply=apply)
+            yield
         finally:
-            if apply:
-                self._users.drop(domain_id, *names)
+            self._users.drop(domain_id, *names)
 
     def note(self, tx: Tx, action: str, domain_id: int, target: str, changes: Mapping[str, JSON] | None = None) -> None:
         """Note a change in the audit trail, in its own transaction."""
         record_in(tx, action, domain_id, target, changes, at=self._clock())
-
-    async def _change(self, domain_id: int, work: Work[T], names: Sequence[str]) -> T:
-        """Write, and drop those users from memory, also after an error."""
-        try:
-            return await self._store.write(work)
-        finally:
-            self._users.drop(domain_id, *names)
 
     def check_password(self, tx: Tx, demands: Demands, name: str, change: UserChange) -> None:
         """Raise Invalid, with the rules, if a new password does not meet the demands."""

@@ -1,0 +1,81 @@
+"""The commands of instances and users that have no operation: instance.import, instance.remove, user.import,
+user.export, user.totp.remove."""
+
+from collections.abc import Callable
+
+from pydantic import Field
+
+from sallyport.base.command import Arguments, Command, command
+from sallyport.base.wire import JSON, Row
+from sallyport.endpoints.imports import ImportRows, import_instances, import_users
+from sallyport.endpoints.instances.service import Instances
+from sallyport.endpoints.totp import OneTimeSeeds
+from sallyport.endpoints.users.account import DIRECT, ListedUser, UserQuery
+from sallyport.endpoints.users.service import Users
+from sallyport.store.model import Store
+
+FindDomain = Callable[[str], int]
+"""A domain's name or id to its id. NotFound."""
+PAGE = 200
+
+
+class OneName(Arguments):
+    """An instance or a user of a domain."""
+
+    domain: str
+    name: str
+
+
+class ExportUsers(Arguments):
+    """The users of a domain. after: the number of users to skip, since a command reads page by page."""
+
+    domain: str
+    after: int = Field(default=0, ge=0)
+
+
+def commands(
+    store: Store, instances: Instances, users: Users, seeds: OneTimeSeeds, find_domain: FindDomain
+) -> dict[str, Command]:
+    """Return the commands of this area by name."""
+
+    async def remove_instance(wanted: OneName) -> JSON:
+        await instances.remove(find_domain(wanted.domain), wanted.name)
+        return None
+
+    async def importing_instances(wanted: ImportRows) -> JSON:
+        domain_id = find_domain(wanted.domain)
+        planned = await import_instances(store, instances, domain_id, wanted.rows, apply=wanted.apply)
+        return [each.row() for each in planned]
+
+    async def importing_users(wanted: ImportRows) -> JSON:
+        planned = await import_users(store, users, find_domain(wanted.domain), wanted.rows, apply=wanted.apply)
+        return [each.row() for each in planned]
+
+    async def export_users(wanted: ExportUsers) -> JSON:
+        found, _ = await users.page(UserQuery(find_domain(wanted.domain), offset=wanted.after, limit=PAGE))
+        return [_exported(listed) for listed in found]
+
+    async def remove_totp(wanted: OneName) -> JSON:
+        return await seeds.remove(find_domain(wanted.domain), wanted.name)
+
+    return {
+        "instance.import": command(ImportRows, importing_instances),
+        "instance.remove": command(OneName, remove_instance),
+        "user.export": command(ExportUsers, export_users),
+        "user.import": command(ImportRows, importing_users),
+        "user.totp.remove": command(OneName, remove_totp),
+    }
+
+
+def _exported(listed: ListedUser) -> Row:
+    account = listed.account
+    return {
+        "userName": account.name,
+        "userType": account.user_type,
+        "credType": account.credential_type,
+        "privilegedUser": account.privileged_user,
+        "sshKey": list[JSON](account.ssh_key.splitlines()),
+        "did": account.did,
+        "instances": [instance.name for instance in listed.instances if instance.source == DIRECT],
+        "groups": list[JSON](listed.groups),
+    }
