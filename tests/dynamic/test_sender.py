@@ -35,7 +35,7 @@ async def test_a_yes(sender: Sender, autojump_clock: MockClock) -> None:
     """It is sent once, with the time of the clock, and the answer is told."""
     async with running_nas(ack) as nas:
         got = await ask(sender, nas)
-        assert (got.outcome, got.error_cause, got.trouble) == (RequestOutcome.ACK, None, "")
+        assert (got.outcome, got.error_cause, got.problem) == (RequestOutcome.ACK, None, "")
         assert len(nas.requests) == 1
         assert nas.values()[EVENT_TIMESTAMP] == (SetClock().now // 1_000_000).to_bytes(4)
 
@@ -54,7 +54,7 @@ async def test_silence(sender: Sender, autojump_clock: MockClock) -> None:
     async with running_nas(silent) as nas:
         begun = trio.current_time()
         got = await ask(sender, nas)
-        assert (got.outcome, got.trouble) == (RequestOutcome.TIMEOUT, "no answer")
+        assert (got.outcome, got.problem) == (RequestOutcome.TIMEOUT, "no answer")
         assert trio.current_time() - begun == pytest.approx(30, abs=0.5)
         assert 4 <= len(nas.requests) <= 5
         assert len(set(nas.requests)) == 1
@@ -90,7 +90,7 @@ async def test_an_answer_that_does_not_hold(sender: Sender, autojump_clock: Mock
         nas.script = forged
         got = await ask(sender, nas)
         assert got.outcome is RequestOutcome.TIMEOUT
-        assert "check the secret" in got.trouble
+        assert "check the secret" in got.problem
 
 
 async def test_an_answer_that_comes_twice(sender: Sender, autojump_clock: MockClock) -> None:
@@ -107,7 +107,7 @@ async def test_nobody_listens(sender: Sender, autojump_clock: MockClock) -> None
         where = nas.where
     begun = trio.current_time()
     got = await sender.ask(where, Kind.DISCONNECT, SESSION)
-    assert (got.outcome, got.trouble) == (RequestOutcome.TIMEOUT, "nobody listens there")
+    assert (got.outcome, got.problem) == (RequestOutcome.TIMEOUT, "no program listens there")
     assert trio.current_time() - begun == pytest.approx(30, abs=0.5)
 
 
@@ -117,7 +117,7 @@ async def test_a_network_that_may_not_be_reached(sender: Sender, autojump_clock:
     async with running_nas(ack) as nas:
         got = await ask(inside, nas)
         assert got.outcome is RequestOutcome.UNREACHABLE
-        assert "address not allowed" in got.trouble
+        assert "address not allowed" in got.problem
         assert nas.requests == []
     nowhere = Nas("255.255.255.255", 3799, SharedSecret(SECRET))
     assert (await sender.ask(nowhere, Kind.DISCONNECT, SESSION)).outcome is RequestOutcome.UNREACHABLE

@@ -10,7 +10,7 @@ from sallyport.base.errors import Conflict, Invalid, NotFound
 from sallyport.dynamic import repo
 from sallyport.dynamic.repo import Target
 from sallyport.dynamic.sender import RequestOutcome, Sender
-from sallyport.dynamic.service import MOST, Asked, DynamicAuthorization
+from sallyport.dynamic.service import MOST, DynamicAuthorization, Results
 from sallyport.metrics import DynamicMetrics
 from sallyport.policy.rules.rule import Reply
 from sallyport.radius import attributes as names
@@ -27,7 +27,7 @@ AP = {"NAS_IDENTIFIER": b"ap-1"}
 ANN = {"USER_NAME": "ann", "CALLING_STATION_ID": "02-00-00-00-00-01"}
 
 
-def outcomes(asked: Asked) -> list[str]:
+def outcomes(asked: Results) -> list[str]:
     """Of each session."""
     return [each.answer.outcome.value for each in asked.results]
 

@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import StoreError
 from sallyport.events import repo
-from sallyport.events.repo import ACCOUNTING, ACCOUNTING_COUNTER, COUNTER, EVENTS, SESSIONS, EventQuery, Kept
+from sallyport.events.repo import ACCOUNTING, ACCOUNTING_COUNTER, COUNTER, EVENTS, SESSIONS, EventQuery, RetainedTable
 from sallyport.events.retention import CHUNK, DAY, PAUSE_S, Retention
 from sallyport.events.service import Events
 from sallyport.login.journal import ACCOUNTING_COLUMNS
@@ -124,7 +124,7 @@ class Log:
         """A retention at the tests' time."""
         return Retention(self.store, self.metrics, days=days, limit=limit, clock=self.clock, every_s=0.01)
 
-    async def count(self, table: Kept = EVENTS, domain: int = DOMAIN) -> int:
+    async def count(self, table: RetainedTable = EVENTS, domain: int = DOMAIN) -> int:
         """Rows of a domain, which are its kept total as well."""
         sql = f"select count(*) from {table.name} where domain_id = :d"  # noqa: S608
 
@@ -137,11 +137,11 @@ class Log:
 
     async def octets(self) -> int:
         """The space that all rows take, as retention estimates it."""
-        return math.ceil(sum(part.octets for part in await self.store.read(repo.held)))
+        return math.ceil(sum(part.octets for part in await self.store.read(repo.table_usage)))
 
-    async def row_octets(self, table: Kept) -> int:
+    async def row_octets(self, table: RetainedTable) -> int:
         """The estimated space of one row of the domain."""
-        (part,) = [each for each in await self.store.read(repo.held) if each.table is table]
+        (part,) = [each for each in await self.store.read(repo.table_usage) if each.table is table]
         return math.ceil(part.row_octets)
 
     def purged(self, table: str, reason: str) -> float:
@@ -373,14 +373,14 @@ async def test_large_tenants_are_cut_to_the_same_size(journal: Log) -> None:
 
 
 @pytest.mark.parametrize(("table", "tolerance"), [(EVENTS, 0.1), (ACCOUNTING, 0.1)], ids=["events", "accounting"])
-async def test_the_estimate_is_near_the_truth(journal: Log, table: Kept, tolerance: float) -> None:
+async def test_the_estimate_is_near_the_truth(journal: Log, table: RetainedTable, tolerance: float) -> None:
     """What retention thinks that rows and their index take is what the database's pages hold."""
     ages = [number * SECOND for number in reversed(range(20_000))]
     await (journal.events(ages, user="a-name-of-20-letters") if table is EVENTS else journal.accounting(ages))
 
     def work(tx: Tx) -> tuple[float, int]:
         pages = f"select sum(pgsize) from dbstat where name in ('{table.name}', '{table.name}_order')"  # noqa: S608
-        (part,) = repo.held(tx)
+        (part,) = repo.table_usage(tx)
         return part.octets, tx.value(int, pages) or 0
 
     estimate, truth = await journal.store.read(work)
@@ -388,7 +388,7 @@ async def test_the_estimate_is_near_the_truth(journal: Log, table: Kept, toleran
 
 
 @pytest.mark.parametrize("table", [EVENTS, ACCOUNTING], ids=lambda table: table.name)
-async def test_events_cannot_be_changed(journal: Log, table: Kept) -> None:
+async def test_events_cannot_be_changed(journal: Log, table: RetainedTable) -> None:
     """The store refuses to alter what was recorded, whoever tries."""
     await journal.events([NEW])
     await journal.accounting([NEW])
@@ -397,7 +397,7 @@ async def test_events_cannot_be_changed(journal: Log, table: Kept) -> None:
 
 
 @pytest.mark.parametrize("table", [EVENTS, ACCOUNTING], ids=lambda table: table.name)
-async def test_no_purge_walks_through_the_log(journal: Log, table: Kept) -> None:
+async def test_no_purge_walks_through_the_log(journal: Log, table: RetainedTable) -> None:
     """What is due is found by index or by id: no statement that finds or deletes it scans a table or sorts it."""
     await journal.events([OLD, NEW])
     await journal.accounting([OLD, NEW])
@@ -405,7 +405,7 @@ async def test_no_purge_walks_through_the_log(journal: Log, table: Kept) -> None
     with closing(open_connection(journal.path)) as connection:
         connection.set_trace_callback(statements.append)
         tx = SqliteTx(connection)
-        assert {part.rows for part in repo.held(tx)} == {2}
+        assert {part.rows for part in repo.table_usage(tx)} == {2}
         assert repo.domains_with_older(tx, table, journal.clock() - NEW) == [DOMAIN]
         assert repo.delete_older(tx, table, DOMAIN, journal.clock() - NEW, CHUNK) == 1
         assert repo.delete_first(tx, table, DOMAIN, CHUNK) == 1

@@ -4,7 +4,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from sallyport.metrics import render
-from sallyport.metrics.instruments import BUCKETS, MAX_NAMES, OTHER, Durations, Names, Read, ReadCounter, Tally
+from sallyport.metrics.instruments import BUCKETS, MAX_NAMES, OTHER, Durations, Names, ReadCounter, ReadGauge, Tally
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_open_labels_are_bounded(registry: CollectorRegistry, label: str) -> Non
 def test_what_is_read_is_bounded_too(registry: CollectorRegistry) -> None:
     """A gauge of more domains than there are names adds the rest up."""
     many = {(str(number),): 1.0 for number in range(MAX_NAMES + 5)}
-    Read(registry, "things", "Things.", ("domain",), lambda: many)
+    ReadGauge(registry, "things", "Things.", ("domain",), lambda: many)
     assert registry.get_sample_value("things", {"domain": OTHER}) == 5
     assert registry.get_sample_value("things", {"domain": OTHER}) == 5
 

@@ -3,7 +3,7 @@
 from sallyport.base.wire import JSON
 from sallyport.dynamic.bodies import ChangeSession, DisconnectSession, SessionResults
 from sallyport.dynamic.sender import RequestOutcome
-from sallyport.dynamic.service import Asked, DynamicAuthorization, Result
+from sallyport.dynamic.service import DynamicAuthorization, Result, Results
 from sallyport.policy.rules.bodies import replies
 from sallyport.web.operation import Operations, Plain
 from sallyport.web.scope import OPERATORS, Caller, Gate
@@ -35,7 +35,7 @@ def operations(service: DynamicAuthorization, gate: Gate) -> Operations:
     return sessions
 
 
-def _answer(asked: Asked) -> Plain[SessionResults]:
+def _answer(asked: Results) -> Plain[SessionResults]:
     done = sum(each.answer.outcome is RequestOutcome.ACK for each in asked.results)
     more = "; more are live" if asked.more else ""
     return Plain(

@@ -84,13 +84,13 @@ class Revocation:
     reason: str
 
 
-def revoke(tx: Tx, domain_id: int, user_names: Sequence[str], reason: str, at: int) -> None:
+def add_revocations(tx: Tx, domain_id: int, user_names: Sequence[str], reason: str, at: int) -> None:
     """Note that the sessions of these users have to end."""
     same: dict[str, Value] = {"domain_id": domain_id, "reason": reason, "at": at}
     tx.insert("revocations", ("user_name",), [(name,) for name in user_names], same=same)
 
 
-def revoked_in(tx: Tx) -> list[int]:
+def revoked_domains(tx: Tx) -> list[int]:
     """Return the domains with revocations that are not done."""
     return tx.all(_domain_id, "select distinct domain_id from revocations")
 
@@ -111,6 +111,6 @@ def revocations(tx: Tx, domain_id: int, after: int, limit: int) -> list[Revocati
     )
 
 
-def revoked(tx: Tx, revocation_id: int) -> None:
+def delete_revocation(tx: Tx, revocation_id: int) -> None:
     """Delete a revocation that is done."""
     tx.execute("delete from revocations where id = :id", id=revocation_id)

@@ -64,7 +64,7 @@ class Revocations:
     def revoke(self, tx: Tx, domain_id: int, names: Sequence[str], reason: str) -> None:
         """Store that users of a domain have lost their access. reason: in words."""
         if self._domains.table.by_id[domain_id].disconnect_on_revoke:
-            repo.revoke(tx, domain_id, names, reason, self._clock())
+            repo.add_revocations(tx, domain_id, names, reason, self._clock())
 
     async def revoke_certified(self, names: Sequence[tuple[str, int | None]]) -> None:
         """End the sessions of client certificates that were revoked. names: each with the tenant that it was issued
@@ -110,7 +110,7 @@ class Revocations:
         A tenant with many of them, whose devices do not answer, delays no other tenant's.
         """
         is_all = True
-        for domain_id in await self._store.read(repo.revoked_in):
+        for domain_id in await self._store.read(repo.revoked_domains):
             domain = self._domains.table.by_id.get(domain_id)
             tenant_id = 0 if domain is None else domain.tenant_id
             room = AT_ONCE - self._waiting[tenant_id]
@@ -150,7 +150,7 @@ class Revocations:
             for place in self._domains.of_tenant(domain.tenant_id):  # a name without a realm belongs to the place
                 names = [user, *elsewhere] if place.id == domain.id else elsewhere
                 last = max(last, await self._disconnect_at(place.id, names, revocation.reason, after))
-        await self._store.write(partial(repo.revoked, revocation_id=revocation.id))
+        await self._store.write(partial(repo.delete_revocation, revocation_id=revocation.id))
         return last
 
     async def _disconnect_at(self, domain_id: int, names: Sequence[str], reason: str, after: int) -> int:

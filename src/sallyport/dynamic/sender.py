@@ -40,12 +40,12 @@ class RequestOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to a request. error_cause: RFC 5176 section 3.5. trouble: the reason why there is no answer, in words.
+    """The answer to a request. error_cause: RFC 5176 section 3.5. problem: the reason why there is no answer, in words.
     latency_s: from the first transmission to the answer."""
 
     outcome: RequestOutcome
     error_cause: int | None = None
-    trouble: str = ""
+    problem: str = ""
     latency_s: float = 0.0
 
 
@@ -58,7 +58,7 @@ class Nas:
     secret: SharedSecret
 
 
-class _Line:
+class _Queue:
     """The requests to one NAS. callers: requests that run or wait. silent_at: time when one was given up, unless
     another was answered since."""
 
@@ -77,35 +77,35 @@ class Sender:
         self._egress = egress
         self._timers = timers
         self._clock = clock
-        self._lines: dict[tuple[str, int], _Line] = {}
+        self._queues: dict[tuple[str, int], _Queue] = {}
 
     async def ask(self, nas: Nas, kind: Kind, attributes: bytes) -> Answer:
         """Send a request until it is answered or given up. attributes: up to radius.dynamic.ROOM octets."""
         try:
             self._egress.check(nas.address, [nas.address])
         except ProviderError as error:
-            return Answer(RequestOutcome.UNREACHABLE, trouble=str(error))
+            return Answer(RequestOutcome.UNREACHABLE, problem=str(error))
         asked_at = trio.current_time()
-        with self._line(nas) as line:
-            async with line.limiter:
-                if line.silent_at >= asked_at:
-                    return Answer(RequestOutcome.TIMEOUT, trouble="not sent: it did not answer to others")
+        with self._queue(nas) as queue:
+            async with queue.limiter:
+                if queue.silent_at >= asked_at:
+                    return Answer(RequestOutcome.TIMEOUT, problem="not sent: it did not answer to others")
                 packet = encode(kind, randbelow(256), nas.secret, attributes, at=self._clock() // SECOND)
                 answer = await self._exchange(nas, packet)
-                line.silent_at = trio.current_time() if answer.outcome is RequestOutcome.TIMEOUT else -math.inf
+                queue.silent_at = trio.current_time() if answer.outcome is RequestOutcome.TIMEOUT else -math.inf
                 return answer
 
     @contextmanager
-    def _line(self, nas: Nas) -> Iterator[_Line]:
+    def _queue(self, nas: Nas) -> Iterator[_Queue]:
         key = (nas.address, nas.port)
-        line = self._lines.setdefault(key, _Line())
-        line.callers += 1
+        queue = self._queues.setdefault(key, _Queue())
+        queue.callers += 1
         try:
-            yield line
+            yield queue
         finally:
-            line.callers -= 1
-            if not line.callers:
-                del self._lines[key]
+            queue.callers -= 1
+            if not queue.callers:
+                del self._queues[key]
 
     async def _exchange(self, nas: Nas, packet: bytes) -> Answer:
         v6 = ipaddress.ip_address(nas.address).version == 6
@@ -114,11 +114,11 @@ class Sender:
                 await udp.connect((nas.address, nas.port))
                 return await self._converse(udp, packet, nas.secret)
         except OSError as error:
-            return Answer(RequestOutcome.UNREACHABLE, trouble=error.strerror or type(error).__name__)
+            return Answer(RequestOutcome.UNREACHABLE, problem=error.strerror or type(error).__name__)
 
     async def _converse(self, udp: trio.socket.SocketType, packet: bytes, secret: SharedSecret) -> Answer:
         """Send and repeat the packet on a socket until it is answered. OSError: there is no route to the NAS."""
-        begun, trouble = trio.current_time(), "no answer"
+        begun, problem = trio.current_time(), "no answer"
         trying = Retransmission(begun, self._timers)
         while not trying.is_over(now := trio.current_time()):
             if trying.is_due(now):
@@ -128,13 +128,13 @@ class Sender:
                 try:
                     reply = decode(await udp.recv(MAX_LENGTH + 1), packet, secret)
                 except ConnectionRefusedError:  # it may be restarting
-                    trouble = "nobody listens there"
+                    problem = "no program listens there"
                 except PacketError as error:  # perhaps forged: the real one may still come
-                    trouble = f"what came does not hold: {error}; check the secret"
+                    problem = f"the answer is not authentic: {error}; check the secret"
                 else:
                     outcome = RequestOutcome.ACK if reply.acknowledged else RequestOutcome.NAK
                     return Answer(outcome, reply.error_cause, latency_s=trio.current_time() - begun)
-        return Answer(RequestOutcome.TIMEOUT, trouble=trouble)
+        return Answer(RequestOutcome.TIMEOUT, problem=problem)
 
 
 async def _send(udp: trio.socket.SocketType, packet: bytes) -> None:

@@ -49,7 +49,7 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Results:
     """The results of a call. more: sessions beyond MOST are live and were not asked about."""
 
     results: list[Result]
@@ -84,31 +84,31 @@ class DynamicAuthorization:
         self._error_name = error_name
         self._turns: dict[int, trio.CapacityLimiter] = {}
 
-    async def disconnect(self, session_id: int, domain_id: int | None = None) -> Asked:
+    async def disconnect(self, session_id: int, domain_id: int | None = None) -> Results:
         """End one session, of any domain or of this one. NotFound, Conflict: it is over."""
-        return Asked(await self._ask(Kind.DISCONNECT, [await self._find(session_id, domain_id)]))
+        return Results(await self._ask(Kind.DISCONNECT, [await self._find(session_id, domain_id)]))
 
-    async def disconnect_user(self, domain_id: int, user: str) -> Asked:
+    async def disconnect_user(self, domain_id: int, user: str) -> Results:
         """End a user's sessions at a domain's devices, however the devices name the user."""
         names = [user, *qualified(user, self._domains().by_id[domain_id])]
         return await self._disconnect(partial(repo.of_user, domain_id=domain_id, names=names, limit=MOST + 1))
 
-    async def disconnect_station(self, domain_id: int, station: str) -> Asked:
+    async def disconnect_station(self, domain_id: int, station: str) -> Results:
         """End a station's sessions at a domain's devices; a MAC address may be written in any way."""
         key = station_key(station)
         mac = key if _MAC.fullmatch(key) else None
         find = partial(repo.of_station, domain_id=domain_id, station=station.strip(), mac=mac, limit=MOST + 1)
         return await self._disconnect(find)
 
-    async def _disconnect(self, find: Callable[[Tx], list[Target]]) -> Asked:
+    async def _disconnect(self, find: Callable[[Tx], list[Target]]) -> Results:
         targets = await self._store.search(find)
-        return Asked(await self._ask(Kind.DISCONNECT, targets[:MOST]), more=len(targets) > MOST)
+        return Results(await self._ask(Kind.DISCONNECT, targets[:MOST]), more=len(targets) > MOST)
 
     async def disconnect_all(self, targets: Sequence[Target], reason: str) -> None:
         """End sessions for a reason that the audit trail keeps."""
         await self._ask(Kind.DISCONNECT, targets, changes={"reason": [None, reason]})
 
-    async def change(self, session_id: int, attributes: Sequence[Reply], domain_id: int | None = None) -> Asked:
+    async def change(self, session_id: int, attributes: Sequence[Reply], domain_id: int | None = None) -> Results:
         """Give one session, of any domain or of this one, other attributes. NotFound, Conflict: it is over. Invalid:
         names the entry."""
         octets = self._translation.replies("", attributes)
@@ -121,7 +121,7 @@ class DynamicAuthorization:
         if len(identify(target)) + len(octets) > ROOM:
             raise invalid_field("replyAttributes", f"attributes of at most {ROOM} octets in all")
         changes: dict[str, JSON] = {"replyAttributes": [None, [f"{each.name}={each.value}" for each in attributes]]}
-        return Asked(await self._ask(Kind.CHANGE, [target], octets, changes))
+        return Results(await self._ask(Kind.CHANGE, [target], octets, changes))
 
     async def _find(self, session_id: int, domain_id: int | None) -> Target:
         """Return a session whose NAS can still be asked: no other session has its name."""
@@ -140,7 +140,7 @@ class DynamicAuthorization:
         changes: dict[str, JSON] | None = None,
     ) -> list[Result]:
         """Ask about each session and record the results, also if this is cancelled meanwhile."""
-        stopped = Answer(RequestOutcome.TIMEOUT, trouble="the service was stopped")
+        stopped = Answer(RequestOutcome.TIMEOUT, problem="the service was stopped")
         answers = {target.id: stopped for target in targets}
 
         async def ask(target: Target) -> None:
@@ -160,12 +160,12 @@ class DynamicAuthorization:
         tenant_id = self._domains().by_id[target.domain_id].tenant_id
         nas = self._nas(target, tenant_id)
         if nas is None:
-            return Answer(RequestOutcome.UNKNOWN_CLIENT, trouble=NO_CLIENT)
+            return Answer(RequestOutcome.UNKNOWN_CLIENT, problem=NO_CLIENT)
         place, is_over_tls = nas
         async with self._turns.setdefault(tenant_id, trio.CapacityLimiter(AT_ONCE)):
             answer = await self._sender.ask(place, kind, identify(target) + attributes)
         if is_over_tls and answer.outcome in {RequestOutcome.TIMEOUT, RequestOutcome.UNREACHABLE}:
-            return replace(answer, trouble=f"{answer.trouble} ({OVER_TLS})")
+            return replace(answer, problem=f"{answer.problem} ({OVER_TLS})")
         return answer
 
     def _nas(self, target: Target, tenant_id: int) -> tuple[Nas, bool] | None:
@@ -179,7 +179,7 @@ class DynamicAuthorization:
 
     def _error(self, answer: Answer) -> str:
         cause = answer.error_cause
-        return answer.trouble if cause is None else self._error_name(cause) or str(cause)
+        return answer.problem if cause is None else self._error_name(cause) or str(cause)
 
     async def _record(self, kind: Kind, results: Sequence[Result], changes: dict[str, JSON]) -> None:
         """Record results in the metrics, in the log and, in one transaction, in the audit trail. StoreError."""

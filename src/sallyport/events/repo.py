@@ -136,7 +136,7 @@ def last_id(tx: Tx) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class RetainedTable:
     """A table whose rows are deleted when they are too old or take too much space.
 
     counters: the names of its kept totals. total: SQL for the name of the total that a row is in. varying: the columns
@@ -154,21 +154,21 @@ class Kept:
     began: str = "at"
 
 
-EVENTS = Kept(
+EVENTS = RetainedTable(
     "events",
     (COUNTER,),
     f"'{COUNTER}'",
     tuple(n for n, kind in EventRow.__annotations__.items() if kind is str),
     60,
 )
-ACCOUNTING = Kept(
+ACCOUNTING = RetainedTable(
     "accounting_records",
     (ACCOUNTING_COUNTER,),
     f"'{ACCOUNTING_COUNTER}'",
     ("session_id", "user_name", "station", "attributes"),
     55,
 )
-SESSIONS = Kept(
+SESSIONS = RetainedTable(
     "sessions",
     tuple(sessions.COUNTER + state for state in State),
     f"'{sessions.COUNTER}' || state",
@@ -182,11 +182,11 @@ _SAMPLE = 20
 
 
 @dataclass(slots=True)
-class Held:
+class TableUsage:
     """The rows of a domain in a table, estimated. organization, tenant: their numbers; 0 for domain 0, which belongs to
     no tenant. row_octets: the mean of the newest rows. first_at: time of the oldest row."""
 
-    table: Kept
+    table: RetainedTable
     organization: int
     tenant: int
     domain_id: int
@@ -208,12 +208,12 @@ class _Total:
     total: int
 
 
-def held(tx: Tx) -> list[Held]:
+def table_usage(tx: Tx) -> list[TableUsage]:
     """Return what each domain holds in each table, from the kept totals and a few rows of each."""
-    return [part for table in TABLES for part in _held(tx, table)]
+    return [part for table in TABLES for part in _usage(tx, table)]
 
 
-def _held(tx: Tx, table: Kept) -> Iterator[Held]:
+def _usage(tx: Tx, table: RetainedTable) -> Iterator[TableUsage]:
     lengths = " + ".join(f"length({column})" for column in table.varying)
     newest = f"select {lengths} as octets from {table.name} where domain_id = :d order by {table.began} desc"
     names = ", ".join(f"'{name}'" for name in table.counters)
@@ -227,17 +227,17 @@ def _held(tx: Tx, table: Kept) -> Iterator[Held]:
         domain = each.domain_id
         octets = tx.value(float, f"select avg(octets) from ({newest} limit {_SAMPLE}) as newest", d=domain) or 0.0
         first = first_at(tx, table, domain)
-        yield Held(table, each.organization, each.tenant, domain, each.total, table.fixed + octets, first)
+        yield TableUsage(table, each.organization, each.tenant, domain, each.total, table.fixed + octets, first)
 
 
-def first_at(tx: Tx, table: Kept, domain_id: int) -> int:
+def first_at(tx: Tx, table: RetainedTable, domain_id: int) -> int:
     """Return the time of a domain's oldest row; FOREVER if there is none."""
     oldest = f"select {table.began} from {table.name} where domain_id = :d order by {table.began} limit 1"
     at = tx.value(int, oldest, d=domain_id)
     return FOREVER if at is None else at
 
 
-def domains_with_older(tx: Tx, table: Kept, at: int) -> list[int]:
+def domains_with_older(tx: Tx, table: RetainedTable, at: int) -> list[int]:
     """The domains that have rows from before a time; from the index, without walking through it."""
     each = f"select min(domain_id) from {table.name}"
     return tx.all(
@@ -254,28 +254,28 @@ def _id(*, id: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _Gone:
+class _DeletedRow:
     """The kept total that counted a deleted row."""
 
     domain_id: int
     total: str
 
 
-def delete_older(tx: Tx, table: Kept, domain_id: int, at: int, limit: int) -> int:
+def delete_older(tx: Tx, table: RetainedTable, domain_id: int, at: int, limit: int) -> int:
     """Delete a domain's oldest rows from before a time, at most `limit`; how many there were."""
     oldest = f"select id from {table.name} where domain_id = :d and {table.ended} < :at order by {table.ended}, id"
     return _delete(tx, table, f"id in ({oldest} limit :limit)", d=domain_id, at=at, limit=limit)
 
 
-def delete_first(tx: Tx, table: Kept, domain_id: int, limit: int) -> int:
+def delete_first(tx: Tx, table: RetainedTable, domain_id: int, limit: int) -> int:
     """Delete a domain's oldest rows, at most `limit`; return how many there were."""
     oldest = f"select id from {table.name} where domain_id = :d order by {table.began}, id limit :limit"
     return _delete(tx, table, f"id in ({oldest})", d=domain_id, limit=limit)
 
 
-def _delete(tx: Tx, table: Kept, where: str, **parameters: Value) -> int:
+def _delete(tx: Tx, table: RetainedTable, where: str, **parameters: Value) -> int:
     sql = f"delete from {table.name} where {where} returning domain_id, {table.total} as total"
-    gone = Counter(tx.all(_Gone, sql, **parameters))
+    gone = Counter(tx.all(_DeletedRow, sql, **parameters))
     for each, count in gone.items():
         counters.add(tx, each.domain_id, each.total, -count)
     return gone.total()

@@ -25,7 +25,7 @@ import trio
 from sallyport.base.clock import SECOND, Clock, iso, now_us
 from sallyport.base.periodic import every
 from sallyport.events import repo
-from sallyport.events.repo import TABLES, Held, Kept
+from sallyport.events.repo import TABLES, RetainedTable, TableUsage
 from sallyport.metrics import LoginMetrics
 from sallyport.store.model import Store, Tx, Work
 
@@ -79,8 +79,8 @@ class Retention:
 
         The sizes are read once: rows that arrive meanwhile are left to the next purge.
         """
-        tenants = defaultdict[tuple[int, int], list[Held]](list)
-        for part in await self._store.search(repo.held):
+        tenants = defaultdict[tuple[int, int], list[TableUsage]](list)
+        for part in await self._store.search(repo.table_usage):
             tenants[part.organization, part.tenant].append(part)
         sizes = {tenant: sum(part.octets for part in parts) for tenant, parts in tenants.items()}
         excess = sum(sizes.values()) - self._limit
@@ -95,7 +95,7 @@ class Retention:
             sizes[largest] = sum(part.octets for part in parts)
             excess = sum(sizes.values()) - self._limit
 
-    async def _delete_first(self, part: Held, limit: int) -> None:
+    async def _delete_first(self, part: TableUsage, limit: int) -> None:
         """Delete the oldest rows of a domain in a table."""
 
         def chunk(tx: Tx) -> int:
@@ -106,7 +106,7 @@ class Retention:
         count = await self._delete(part.table, "size", chunk)
         part.rows = part.rows - count if count == limit else 0
 
-    def _warn(self, first: Held) -> None:
+    def _warn(self, first: TableUsage) -> None:
         if not self._warned:
             log.warning(
                 "event_limit_exceeded",
@@ -118,7 +118,7 @@ class Retention:
             )
             self._warned = True
 
-    async def _delete(self, table: Kept, reason: str, chunk: Work[int]) -> int:
+    async def _delete(self, table: RetainedTable, reason: str, chunk: Work[int]) -> int:
         """Delete one chunk, pause, and return its number of rows."""
         started = trio.current_time()
         count = await self._store.write(chunk)

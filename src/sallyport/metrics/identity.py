@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-from sallyport.metrics.instruments import MAX_NAMES, Read, Tally
+from sallyport.metrics.instruments import MAX_NAMES, ReadGauge, Tally
 
 _BUCKETS = (0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 150.0, 300.0, 600.0, 1800.0, 3600.0)
 
@@ -29,7 +29,7 @@ class DirectoryMetrics:
             registry=registry,
         )
         self._last: dict[tuple[str, ...], float] = {}
-        Read(
+        ReadGauge(
             registry,
             "sallyport_directory_sync_last_success_timestamp_seconds",
             "Time of the domain's last successful import.",

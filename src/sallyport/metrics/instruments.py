@@ -120,7 +120,7 @@ class Durations(Collector):
         yield family
 
 
-class Read(Collector):
+class ReadGauge(Collector):
     """A gauge whose values are read at a scrape, in another thread than the one that changes them."""
 
     def __init__(self, registry: CollectorRegistry, name: str, help: str, labels: Sequence[str], read: Values) -> None:
@@ -144,7 +144,7 @@ class Read(Collector):
         return GaugeMetricFamily(name, help, labels=labels)
 
 
-class ReadCounter(Read):
+class ReadCounter(ReadGauge):
     """A counter whose values are read at a scrape."""
 
     def _make(self, name: str, help: str, labels: Sequence[str]) -> GaugeMetricFamily | CounterMetricFamily:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 from prometheus_client import CollectorRegistry
 
-from sallyport.metrics.instruments import Read, Tally, Values
+from sallyport.metrics.instruments import ReadGauge, Tally, Values
 
 
 class InventoryMetrics:
@@ -30,7 +30,7 @@ class InventoryMetrics:
 
     def watch(self, read: Values) -> None:
         """Read the number of devices of each domain at a scrape."""
-        Read(
+        ReadGauge(
             self._registry,
             "sallyport_devices",
             "Devices in the inventory.",
@@ -48,7 +48,7 @@ class SessionMetrics:
 
     def watch(self, read: Values) -> None:
         """Read the number of live sessions of each domain at a scrape."""
-        Read(
+        ReadGauge(
             self._registry,
             "sallyport_sessions_live",
             "Live sessions.",
@@ -65,14 +65,14 @@ class DomainMetrics:
 
     def watch(self, modes: Values, names: Values) -> None:
         """Read each domain's mode (1 for the present one) and its name at a scrape."""
-        Read(
+        ReadGauge(
             self._registry,
             "sallyport_enforcement_mode",
             "Mode of a domain: 1 for the present one.",
             ("domain", "mode"),
             modes,
         )
-        Read(self._registry, "sallyport_domain_info", "Name of a domain.", ("domain", "name"), names)
+        ReadGauge(self._registry, "sallyport_domain_info", "Name of a domain.", ("domain", "name"), names)
 
 
 class AgentMetrics:
@@ -88,15 +88,15 @@ class AgentMetrics:
     def watch(self, read: Callable[[], tuple[int, float]], waiting: Callable[[], int]) -> None:
         """Read these at a scrape. read: returns the number of active agents, and the seconds since the most silent one
         was heard. waiting: returns the number of waiting agents."""
-        Read(self._registry, "sallyport_agents", "Active endpoint agents.", (), lambda: {(): float(read()[0])})
-        Read(
+        ReadGauge(self._registry, "sallyport_agents", "Active endpoint agents.", (), lambda: {(): float(read()[0])})
+        ReadGauge(
             self._registry,
             "sallyport_agent_last_seen_seconds",
             "Time since the most silent active agent was heard.",
             (),
             lambda: {(): read()[1]},
         )
-        Read(
+        ReadGauge(
             self._registry,
             "sallyport_agents_waiting",
             "Agents that wait for their next state.",

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 from prometheus_client import CollectorRegistry, Counter
 
-from sallyport.metrics.instruments import Read, Tally, Values
+from sallyport.metrics.instruments import ReadGauge, Tally, Values
 
 FROM_THE_START = {"monitor": ("allow", "deny", "would_deny"), "enforce": ("allow", "deny", "bypass", "error")}
 """Decisions of each mode, shown from 0 on."""
@@ -44,7 +44,7 @@ class LockoutMetrics:
 
     def watch(self, read: Values) -> None:
         """Read the number of locked names at a scrape."""
-        Read(
+        ReadGauge(
             self._registry,
             "sallyport_locked_out",
             "Users and stations that are locked out now.",
@@ -60,7 +60,7 @@ class OutletMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self.sent = Tally(registry, "sallyport_outlet_events", "Events delivered to an outlet.", ("outlet", "type"))
         self.waiting: dict[tuple[str, ...], float] = {}
-        Read(
+        ReadGauge(
             registry,
             "sallyport_outlet_waiting_events",
             "Events that an outlet had not taken when it was last asked.",
@@ -83,7 +83,7 @@ class UpstreamMetrics:
             registry, "sallyport_upstream_discards", "Datagrams of home servers dropped.", ("domain", "reason")
         )
         self.servers: dict[tuple[str, ...], float] = {}  # by (domain, state)
-        Read(
+        ReadGauge(
             registry,
             "sallyport_upstream_servers",
             "Home servers in each state.",

@@ -5,7 +5,7 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry
 
-from sallyport.metrics.instruments import Durations, Read, ReadCounter, Tally, Values
+from sallyport.metrics.instruments import Durations, ReadCounter, ReadGauge, Tally, Values
 
 DISCARDS: Final = (
     "bad_authenticator", "bad_message_authenticator", "duplicate", "internal_error", "malformed", "no_domain",
@@ -51,7 +51,7 @@ class RadiusMetrics:
 
     def watch_listeners(self, in_flight: Values, drops: Values) -> None:
         """Read the number of waiting requests, and of datagrams that the kernel dropped, at a scrape."""
-        Read(
+        ReadGauge(
             self._registry,
             "sallyport_radius_inflight_requests",
             "Requests waiting for their reply.",
@@ -68,7 +68,7 @@ class RadiusMetrics:
 
     def watch_radsec(self, connections: Values) -> None:
         """Read the number of RadSec connections at a scrape."""
-        Read(
+        ReadGauge(
             self._registry,
             "sallyport_radsec_connections",
             "RADIUS servers and devices connected over TLS.",

@@ -28,7 +28,7 @@ def mac_key(text: str) -> str:
     return key if len(key) == DIGITS and all(digit in "0123456789abcdef" for digit in key) else ""
 
 
-def written(key: str) -> str:
+def mac_text(key: str) -> str:
     """Return a MAC address as aa:bb:cc:dd:ee:ff."""
     return ":".join(key[at : at + 2] for at in range(0, DIGITS, 2))
 
@@ -39,7 +39,7 @@ def spellings(key: str) -> list[str]:
     return [key, ":".join(pairs), "-".join(pairs), ".".join(fours), "-".join(fours), f"{key[:6]}-{key[6:]}"]
 
 
-def asking(login: Attempt) -> str:
+def requested_station(login: Attempt) -> str:
     """Return the station that a request asks for, as 12 hex digits; empty if it asks for none.
 
     An unsigned request counts if its password is the address: without the secret of the RADIUS client a sender cannot
@@ -49,7 +49,7 @@ def asking(login: Attempt) -> str:
     return station if station and _has_no_other_password(login, station) else ""
 
 
-def asking_by_eap(login: Attempt) -> str:
+def requested_station_by_eap(login: Attempt) -> str:
     """Return the station that a request asks for by EAP, as 12 hex digits; empty if it asks for none. Its address has
     to be the password too (EAP-MD5)."""
     return _station(login) if login.method == Method.EAP and login.request.signed else ""

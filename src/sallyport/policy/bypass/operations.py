@@ -3,7 +3,7 @@
 from sallyport.base.clock import iso
 from sallyport.base.wire import JSON
 from sallyport.policy.bypass.bodies import AddBypassStation, DeleteBypassStation, ListBypassStations, StationList
-from sallyport.policy.bypass.match import written
+from sallyport.policy.bypass.match import mac_text
 from sallyport.policy.bypass.repo import StationRow
 from sallyport.policy.bypass.service import Bypass
 from sallyport.web.operation import Done, Operations, Plain
@@ -38,4 +38,4 @@ def operations(service: Bypass, gate: Gate) -> Operations:
 
 def entry(row: StationRow) -> dict[str, JSON]:
     """Return a `StationEntry`."""
-    return {"station": written(row.station), "name": row.name, "addedAt": iso(row.added_at)}
+    return {"station": mac_text(row.station), "name": row.name, "addedAt": iso(row.added_at)}

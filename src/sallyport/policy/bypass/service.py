@@ -7,7 +7,7 @@ from sallyport.base.wire import JSON
 from sallyport.endpoints.service import NoRevocations, Revocations
 from sallyport.policy.attempt import Attempt
 from sallyport.policy.bypass import repo
-from sallyport.policy.bypass.match import asking, asking_by_eap, spellings, written
+from sallyport.policy.bypass.match import mac_text, requested_station, requested_station_by_eap, spellings
 from sallyport.policy.bypass.repo import StationRow
 from sallyport.policy.rules.match import station_key
 from sallyport.store import audit
@@ -34,13 +34,13 @@ class Bypass:
     def admits(self, login: Attempt, domain_id: int) -> bool:
         """Whether a login asks for a station that is on the domain's list. PacketError: a malformed password."""
         stations = self._lists.value.get(domain_id)
-        return stations is not None and asking(login) in stations
+        return stations is not None and requested_station(login) in stations
 
     def admits_by_eap(self, login: Attempt, domain_id: int) -> str:
         """Return the station on the domain's list, as 12 hex digits, that a login asks for by EAP; empty if there is
         none."""
         stations = self._lists.value.get(domain_id)
-        station = asking_by_eap(login) if stations else ""
+        station = requested_station_by_eap(login) if stations else ""
         return station if stations and station in stations else ""
 
     def has(self, domain_id: int, station: str) -> bool:
@@ -80,7 +80,7 @@ class Bypass:
         )
 
     def _record(self, tx: Tx, action: str, domain_id: int, stations: Sequence[str], name: str, at: int) -> None:
-        changed: JSON = [written(station) for station in stations]
+        changed: JSON = [mac_text(station) for station in stations]
         audit.record(
             tx,
             action,

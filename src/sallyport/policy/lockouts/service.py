@@ -111,7 +111,7 @@ class Lockouts:
             if failures >= self._limit:
                 lock = names.lock(user, domain.tenant_id, login.at, now, failures)
                 row = LockoutRow(domain.id, Kind.USER, user[1], login.principal, now, lock.until, failures)
-                _keep_too(login, partial(self._write, domain=domain, row=row))
+                _write_with_event(login, partial(self._write, domain=domain, row=row))
         station = station_of(login, domain.id)
         if station is None or self._stations.knows(station, now):
             return
@@ -122,7 +122,7 @@ class Lockouts:
             lock = self._stations.lock(station, domain.tenant_id, login.at, now, failures, holds=False)
             sent = as_text(login.request.first[CALLING_STATION_ID])
             row = LockoutRow(domain.id, Kind.STATION, station[1].hex(), sent, now, lock.until, failures)
-            _keep_too(login, partial(self._write_station, login=login, domain=domain, row=row, lock=lock))
+            _write_with_event(login, partial(self._write_station, login=login, domain=domain, row=row, lock=lock))
 
     def _proof(self, login: Attempt, failure: Failure) -> bytes:
         """Return octets that identify a guess. A repeated password under a new authenticator, or a captured packet, is
@@ -247,7 +247,7 @@ def _is_authentic(login: Attempt) -> bool:
     return login.request.signed or (login.proven and login.method == Method.PAP)
 
 
-def _keep_too(login: Attempt, work: Callable[[Tx], None]) -> None:
+def _write_with_event(login: Attempt, work: Callable[[Tx], None]) -> None:
     """Add a write to the transaction of a login's event."""
     before = login.keep
 

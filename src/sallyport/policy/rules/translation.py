@@ -19,41 +19,40 @@ from sallyport.vendors.medium import MEDIA
 
 MICROSOFT: Final = 311
 # Type numbers that are no reply attribute of a rule (RFC 2865 section 5.44, 2866 section 5.13, 2869 section 5.19, 3579
-# section 3.3): the service's own, what belongs to one request or challenge, what names the NAS and its port,
-# accounting, Digest and ARAP answers. 26, 241 to 246: attributes inside of which others stand.
+# section 3.3): the service's own, those of one request or challenge, names of the NAS and its port, accounting, Digest
+# and ARAP answers. 26, 241 to 246: attributes that contain others.
 _REFUSED: Final[Mapping[int, frozenset[int]]] = {
     0: frozenset(
         {
-            0,
-            2,
-            3,
-            4,
-            5,
-            24,
-            26,
-            30,
-            31,
-            32,
-            33,
-            *range(40, 54),
-            55,
-            60,
-            61,
-            68,
-            70,
-            73,
-            74,
-            75,
-            76,
-            77,
-            79,
-            80,
-            84,
-            86,
-            87,
-            94,
+            *(
+                0,
+                2,
+                3,
+                4,
+                5,
+                24,
+                26,
+                30,
+                31,
+                32,
+                33,
+                *range(40, 54),
+                55,
+                60,
+                61,
+                68,
+                70,
+                73,
+                74,
+                75,
+                76,
+                77,
+                79,
+                80,
+                84,
+            ),
+            *(86, 87, 94, 95, 101, 102, *range(103, 123), *range(241, 256)),
         }
-        | {95, 101, 102, *range(103, 123), *range(241, 256)}
     ),
     # RFC 2548: MS-CHAP, its keys, and passwords.
     MICROSOFT: frozenset({1, 2, 3, 4, 5, 6, 10, 11, 12, 16, 17, 19, 20, 25, 26, 27}),
