@@ -1,10 +1,13 @@
 """Keys of the three curves."""
 
+from collections.abc import Callable
+
 import pytest
 from joserfc.jwk import ECKey, OKPKey
 
 from sallyport.base.errors import CredentialError
 from sallyport.base.secret import Secret
+from sallyport.base.wire import JSON
 from sallyport.did.crypto.encoding import from_base64url, to_base58
 from sallyport.did.crypto.keys import (
     CURVES,
@@ -70,8 +73,18 @@ def test_signatures(curve: Curve) -> None:
     assert key.public.verify(signature, b"octets")
     assert not key.public.verify(signature, b"others")
     assert not other.public.verify(signature, b"octets")
-    for wrong in (b"", signature[:-1], signature + b"\0", bytes(64), b"\xff" * 64):
-        assert not key.public.verify(wrong, b"octets")
+
+
+@pytest.mark.parametrize("curve", CURVES.values(), ids=CURVES)
+@pytest.mark.parametrize(
+    "change",
+    [lambda _: b"", lambda good: good[:-1], lambda good: good + b"\0", lambda _: bytes(64), lambda _: b"\xff" * 64],
+    ids=["empty", "short", "long", "zeros", "ones"],
+)
+def test_octets_that_are_no_signature(curve: Curve, change: Callable[[bytes], bytes]) -> None:
+    """Another length, zeros and numbers outside the group do not verify, and raise nothing."""
+    key = PrivateKey.new(curve)
+    assert not key.public.verify(change(key.sign(b"octets")), b"octets")
 
 
 def test_a_signature_of_secp256k1_has_the_lower_s() -> None:
@@ -81,11 +94,12 @@ def test_a_signature_of_secp256k1_has_the_lower_s() -> None:
     assert max(found) <= SECP256K1.order // 2
 
 
-def test_a_jwk_is_what_others_read() -> None:
-    """joserfc takes our public keys."""
-    assert OKPKey.import_key(PrivateKey.new(ED25519).public.jwk).curve_name == "Ed25519"  # type: ignore[arg-type]
-    for curve in (P256, SECP256K1):
-        assert ECKey.import_key(PrivateKey.new(curve).public.jwk).curve_name == curve.name  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("curve", "reader"), [(ED25519, OKPKey), (P256, ECKey), (SECP256K1, ECKey)], ids=["Ed25519", "P-256", "secp256k1"]
+)
+def test_a_jwk_is_what_others_read(curve: Curve, reader: type[OKPKey | ECKey]) -> None:
+    """joserfc reads our public keys."""
+    assert reader.import_key(PrivateKey.new(curve).public.jwk).curve_name == curve.name  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -115,30 +129,36 @@ def test_another_multibase_is_refused() -> None:
         from_multikey("f" + "00" * 34)
 
 
-def test_jwks_that_are_refused() -> None:
+JWK = PrivateKey(P256, Secret(bytes(31) + b"\7")).public.jwk
+OTHER = PrivateKey(P256, Secret(bytes(31) + b"\x08")).public.jwk
+
+
+@pytest.mark.parametrize(
+    "jwk",
+    [
+        pytest.param({**JWK, "d": "AAAA"}, id="private"),
+        pytest.param({**JWK, "crv": "P-384"}, id="another curve"),
+        pytest.param({**JWK, "kty": "OKP"}, id="another type"),
+        pytest.param({**JWK, "y": OTHER["y"]}, id="another y"),
+        pytest.param({**JWK, "x": "AAAA"}, id="short x"),
+        pytest.param({"kty": "oct", "k": "AAAA"}, id="symmetric"),
+        pytest.param([], id="no object"),
+    ],
+)
+def test_jwks_that_are_refused(jwk: JSON) -> None:
     """Private members, another curve, and a y that does not belong to x are refused, without the value."""
-    jwk = PrivateKey(P256, Secret(bytes(31) + b"\7")).public.jwk
-    other = PrivateKey(P256, Secret(bytes(31) + b"\x08")).public.jwk
-    for wrong in (
-        {**jwk, "d": "AAAA"},
-        {**jwk, "crv": "P-384"},
-        {**jwk, "kty": "OKP"},
-        {**jwk, "y": other["y"]},
-        {**jwk, "x": "AAAA"},
-        {"kty": "oct", "k": "AAAA"},
-        [],
-    ):
-        with pytest.raises(CredentialError) as refused:
-            from_jwk(wrong)
-        assert "AAAA" not in str(refused.value)
+    with pytest.raises(CredentialError) as refused:
+        from_jwk(jwk)
+    assert "AAAA" not in str(refused.value)
 
 
 @pytest.mark.parametrize("curve", [P256, SECP256K1], ids=["P-256", "secp256k1"])
-def test_scalars_outside_the_group(curve: Curve) -> None:
-    """Zero and the order are no private keys."""
-    for scalar in (0, curve.order, curve.order + 1):
-        with pytest.raises(CredentialError):
-            PrivateKey(curve, Secret(scalar.to_bytes(32, "big")))
+@pytest.mark.parametrize("above", [None, 0, 1], ids=["zero", "the order", "above the order"])
+def test_scalars_outside_the_group(curve: Curve, above: int | None) -> None:
+    """Zero, the order and larger numbers are no private keys."""
+    scalar = 0 if above is None else curve.order + above
+    with pytest.raises(CredentialError):
+        PrivateKey(curve, Secret(scalar.to_bytes(32, "big")))
 
 
 def test_a_key_shows_nothing() -> None:

@@ -102,15 +102,42 @@ def test_a_filter_compares(wanted: dict[str, Any]) -> None:
         read(json.dumps(definition(filter=wanted)))
 
 
-def test_what_cannot_be_met_is_refused() -> None:
-    """Disclosure that must be limited, ids that stand twice, no descriptor, too many of anything."""
-    limited = definition()
-    limited["input_descriptors"][0]["constraints"]["limit_disclosure"] = "required"
-    twice = definition()
-    twice["input_descriptors"] *= 2
-    fields = definition()
-    fields["input_descriptors"][0]["constraints"]["fields"] *= 2
-    many = definition(path=["$.a"] * 9)
-    for wrong in (limited, twice, fields, many, {"id": "d", "input_descriptors": []}, {"id": "d"}, [], "x", None):
-        with pytest.raises(Invalid):
-            read(json.dumps(wrong))
+def limited() -> dict[str, Any]:
+    """A definition that requires limited disclosure."""
+    made = definition()
+    made["input_descriptors"][0]["constraints"]["limit_disclosure"] = "required"
+    return made
+
+
+def descriptors_twice() -> dict[str, Any]:
+    """A definition with a descriptor twice."""
+    made = definition()
+    made["input_descriptors"] *= 2
+    return made
+
+
+def fields_twice() -> dict[str, Any]:
+    """A definition with a field twice."""
+    made = definition()
+    made["input_descriptors"][0]["constraints"]["fields"] *= 2
+    return made
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        pytest.param(limited(), id="limited disclosure"),
+        pytest.param(descriptors_twice(), id="a descriptor twice"),
+        pytest.param(fields_twice(), id="a field twice"),
+        pytest.param(definition(path=["$.a"] * 9), id="nine paths"),
+        pytest.param({"id": "d", "input_descriptors": []}, id="empty descriptors"),
+        pytest.param({"id": "d"}, id="no descriptors"),
+        pytest.param([], id="a list"),
+        pytest.param("x", id="a text"),
+        pytest.param(None, id="null"),
+    ],
+)
+def test_what_cannot_be_met_is_refused(wrong: object) -> None:
+    """Limited disclosure, ids that are not unique, no descriptor and too many paths are refused."""
+    with pytest.raises(Invalid):
+        read(json.dumps(wrong))

@@ -1,4 +1,4 @@
-"""What is derived from a walletKey."""
+"""Values derived from a walletKey."""
 
 import pytest
 
@@ -7,6 +7,7 @@ from sallyport.did.wallets.key import is_key, key_hash, new_wallet_key, open_wit
 
 KEY = new_wallet_key()
 IDENTITY = "dids/7/key"
+SEALED = seal_to(public_of(KEY), b"a signing key", IDENTITY)
 
 
 def test_a_key_is_known_by_its_hash_alone() -> None:
@@ -22,13 +23,27 @@ def test_who_brings_the_key_opens() -> None:
     assert sealed[0] != sealed[1] and b"a signing key" not in sealed[0]
 
 
-def test_nobody_else_opens() -> None:
-    """Another key, another row, an altered octet, too few octets, and a public key of order one do not open."""
-    sealed = seal_to(public_of(KEY), b"a signing key", IDENTITY)
-    altered = [sealed[:at] + bytes((sealed[at] ^ 1,)) + sealed[at + 1 :] for at in (0, 32, 44, len(sealed) - 1)]
-    for octets in (*altered, b"", sealed[:31], sealed[:40], bytes(32) + sealed[32:]):
-        with pytest.raises(SecretError):
-            open_with(KEY, octets, IDENTITY)
-    for key, identity in ((new_wallet_key(), IDENTITY), (KEY, "dids/8/key")):
-        with pytest.raises(SecretError):
-            open_with(key, sealed, identity)
+@pytest.mark.parametrize("at", [0, 32, 44, -1], ids=["public key", "nonce", "ciphertext", "tag"])
+def test_an_altered_octet_does_not_open(at: int) -> None:
+    """Every part of the sealed octets counts."""
+    altered = bytearray(SEALED)
+    altered[at] ^= 1
+    with pytest.raises(SecretError):
+        open_with(KEY, bytes(altered), IDENTITY)
+
+
+@pytest.mark.parametrize(
+    ("key", "octets", "identity"),
+    [
+        pytest.param(new_wallet_key(), SEALED, IDENTITY, id="another key"),
+        pytest.param(KEY, SEALED, "dids/8/key", id="another row"),
+        pytest.param(KEY, b"", IDENTITY, id="empty"),
+        pytest.param(KEY, SEALED[:31], IDENTITY, id="a part of the public key"),
+        pytest.param(KEY, SEALED[:40], IDENTITY, id="a part of the nonce"),
+        pytest.param(KEY, bytes(32) + SEALED[32:], IDENTITY, id="a public key of order one"),
+    ],
+)
+def test_only_the_key_and_the_row_open(key: str, octets: bytes, identity: str) -> None:
+    """Another key, another row and other octets do not open."""
+    with pytest.raises(SecretError):
+        open_with(key, octets, identity)
