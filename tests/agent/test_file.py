@@ -1,6 +1,7 @@
 """The configuration file of an agent."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -59,14 +60,14 @@ def test_others_may_not_read_it(path: Path, mode: int) -> None:
         file.read(path, "directory")
 
 
-def test_what_is_no_file(path: Path, tmp_path: Path) -> None:
-    """A link, a pipe, a directory, nothing: refused by name, without waiting for anybody."""
+@pytest.mark.parametrize("name", ["link", "pipe", "directory", "nothing"])
+def test_no_regular_file(path: Path, tmp_path: Path, name: str) -> None:
+    """A path that is no regular file is refused by its name, without waiting for a writer."""
     (tmp_path / "link").symlink_to(path)
     os.mkfifo(tmp_path / "pipe", 0o600)
     (tmp_path / "directory").mkdir(0o700)
-    for name in ("link", "pipe", "directory", "nothing"):
-        with pytest.raises(ConfigError, match=f"{tmp_path / name}: "):
-            file.read(tmp_path / name, "directory")
+    with pytest.raises(ConfigError, match=f"{tmp_path / name}: "):
+        file.read(tmp_path / name, "directory")
 
 
 @pytest.mark.parametrize(
@@ -93,22 +94,31 @@ def test_what_is_wrong(path: Path, text: str | bytes, told: str) -> None:
     assert "hunter2" not in str(error.value)
 
 
-def test_values_of_a_table(path: Path) -> None:
-    """Each sort of value: what is absent has its default, what is of another sort is refused."""
-    put(path, 'service = "a"\n[directory]\nflag = 1\nnumber = true\nword = "x"\ntexts = ["a", 1]\nlow = 0\ntable = 1\n')
+def test_defaults_of_a_table(path: Path) -> None:
+    """A missing key has its default."""
+    put(path, 'service = "a"\n[directory]\n')
     own = file.read(path, "directory").own
     assert own.flag("none", True) and own.number("none", 7, 1, 9) == 7 and own.choice("none", "a", "b") == "a"
     assert own.texts("none") == () and own.text("none", "x") == "x" and own.table("none").flag("none", False) is False
-    for take in (
-        lambda: own.flag("flag", True),
-        lambda: own.number("number", 1, 1, 9),
-        lambda: own.number("low", 1, 1, 9),
-        lambda: own.choice("word", "a", "b"),
-        lambda: own.texts("texts"),
-        lambda: own.table("table"),
-    ):
-        with pytest.raises(ConfigError, match=r"\[directory\]: [a-z]+ must be"):
-            take()
+
+
+@pytest.mark.parametrize(
+    ("value", "take"),
+    [
+        pytest.param("1", lambda own: own.flag("key", True), id="flag"),
+        pytest.param("true", lambda own: own.number("key", 1, 1, 9), id="number"),
+        pytest.param("0", lambda own: own.number("key", 1, 1, 9), id="number out of bounds"),
+        pytest.param('"x"', lambda own: own.choice("key", "a", "b"), id="choice"),
+        pytest.param('["a", 1]', lambda own: own.texts("key"), id="texts"),
+        pytest.param("1", lambda own: own.table("key"), id="table"),
+    ],
+)
+def test_a_value_of_another_type(path: Path, value: str, take: Callable[[file.Table], object]) -> None:
+    """A value of another type is refused with its key and the accepted type."""
+    put(path, f'service = "a"\n[directory]\nkey = {value}\n')
+    own = file.read(path, "directory").own
+    with pytest.raises(ConfigError, match=r"\[directory\]: key must be"):
+        take(own)
 
 
 # --- rewriting ------------------------------------------------------------------------------------------------

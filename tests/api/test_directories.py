@@ -4,6 +4,8 @@ confirmImport, reConfigure, mapping/*."""
 import time
 from typing import Any
 
+import pytest
+
 from tests.api.test_directory_runs import ANN, BEN, OPS, job, names, send
 from tests.api.world import Tenant
 
@@ -124,14 +126,22 @@ def test_an_import_that_cannot_be_done(tenant: Tenant) -> None:
     failed = job(tenant, "127.0.0.1", queued["jobId"])
     assert failed["state"] == "FAILED" and failed["message"]
     assert tenant.world.service.rows("select secret from directory_jobs where id = ?", failed["jobId"]) == [(None,)]
-    for wrong in (
-        {"ldapPort": "0"}, {"ldapHost": "a b"}, {"baseDN": "hunter2"}, {"caCertificate": "hunter2"},
-        {"caCertificate": "hunter2é"}, {"filter": "(uid=hunter2"}, {"filter": "hunter2"},
-    ):  # fmt: skip
-        status, told = tenant.refused(IMPORT, **{**body, **wrong})
-        assert status == 400 and next(iter(wrong)) in told and "hunter2" not in told
     foreign = tenant.world.tenant().domain
     assert tenant.refused(IMPORT, **{**body, "domainID": foreign}) == (403, "domain not in tenant")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("ldapPort", "0"), ("ldapHost", "a b"), ("baseDN", "hunter2"), ("caCertificate", "hunter2"),
+        ("caCertificate", "hunter2é"), ("filter", "(uid=hunter2"), ("filter", "hunter2"),
+    ],
+)  # fmt: skip
+def test_a_wrong_field_of_an_import(tenant: Tenant, field: str, value: str) -> None:
+    """importUsers is refused with the name of the field, never with its value."""
+    body = {"ldapHost": "127.0.0.1", "baseDN": "dc=x", "domainID": tenant.domain, field: value}
+    status, message = tenant.refused(IMPORT, **body)
+    assert status == 400 and field in message and "hunter2" not in message
 
 
 def test_mappings(tenant: Tenant) -> None:
@@ -162,11 +172,20 @@ def test_mappings(tenant: Tenant) -> None:
     assert send(tenant, [ann])["counts"]["skipped"] == 1
     users = tenant.ask(USERS, domainId=tenant.domain)["users"]
     assert [(user["userName"], user["email"]) for user in users] == [("annie", "ann@x"), ("ben", "")]
-    for wrong in ({"email": "a b"}, {"hunter2": "mail"}, {"email": [["mail"]]}, ["mail"], {"fax": "userPassword"}):
-        assert tenant.refused(RECONFIGURE, **where, fieldMappings=wrong) == (400, "invalid fieldMappings")
     other = tenant.world.tenant()
     assert other.refused(RECONFIGURE, groupID=ops["groupId"], fieldMappings={}) == (404, "group not found")
     assert other.refused(PREVIEW, groupID=ops["groupId"]) == (404, "group not found")
+
+
+@pytest.mark.parametrize(
+    "mappings",
+    [{"email": "a b"}, {"hunter2": "mail"}, {"email": [["mail"]]}, ["mail"], {"fax": "userPassword"}],
+    ids=["no attribute", "no field", "array in array", "no object", "secret"],
+)
+def test_wrong_mappings(tenant: Tenant, mappings: object) -> None:
+    """reConfigure is refused, whether the directory exists or not."""
+    where = {"domainId": tenant.domain, "directoryName": "hq"}
+    assert tenant.refused(RECONFIGURE, **where, fieldMappings=mappings) == (400, "invalid fieldMappings")
 
 
 def test_most_of_a_directory_is_not_removed(tenant: Tenant) -> None:

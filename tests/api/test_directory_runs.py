@@ -106,26 +106,29 @@ def test_a_run_that_is_thrown_away(tenant: Tenant) -> None:
     assert tenant.refused(BATCH, **sent) == (404, "run not found: begin anew")
 
 
-def test_what_is_no_entry(tenant: Tenant) -> None:
-    """400 naming the field, and nothing of the batch is taken."""
+@pytest.mark.parametrize(
+    "entry",
+    [
+        pytest.param({"kind": "hunter2"}, id="unknown kind"),
+        pytest.param({**ANN, "dn": "hunter2"}, id="no name"),
+        pytest.param({**ANN, "name": ""}, id="empty login name"),
+        pytest.param({**ANN, "name": "a\0"}, id="NUL in login name"),
+        pytest.param({**ANN, "name": " hunter2"}, id="blank before login name"),
+        pytest.param({**ANN, "aliases": ["hunter\u202e2"]}, id="unprintable alias"),
+        pytest.param({**ANN, "status": "hunter2"}, id="unknown status"),
+        pytest.param({**ANN, "attributes": {"mail": "hunter2"}}, id="value without array"),
+        pytest.param({**ANN, "attributes": {"mail": ["x" * 1025]}}, id="long value"),
+        pytest.param({**ANN, "attributes": {"mail": ["a\0"]}}, id="NUL in value"),
+        pytest.param({**OPS, "members": [{}]}, id="member without text"),
+        pytest.param("hunter2", id="text"),
+    ],
+)
+def test_a_wrong_entry(tenant: Tenant, entry: object) -> None:
+    """A batch with a wrong entry is refused without its values, and nothing of it is stored."""
     run = tenant.ask(BEGIN, domainId=tenant.domain, directoryName="hq")["runId"]
-    for wrong in (
-        {"kind": "hunter2"},
-        {**ANN, "dn": "hunter2"},
-        {**ANN, "name": ""},
-        {**ANN, "name": "a\0"},
-        {**ANN, "name": " hunter2"},
-        {**ANN, "aliases": ["hunter\u202e2"]},
-        {**ANN, "status": "hunter2"},
-        {**ANN, "attributes": {"mail": "hunter2"}},
-        {**ANN, "attributes": {"mail": ["x" * 1025]}},
-        {**ANN, "attributes": {"mail": ["a\0"]}},
-        {**OPS, "members": [{}]},
-        "hunter2",
-    ):
-        sent = {"domainId": tenant.domain, "runId": run, "sequence": 1, "entries": [ANN, wrong]}
-        status, told = tenant.refused(BATCH, **sent)
-        assert status == 400 and "hunter2" not in told
+    sent = {"domainId": tenant.domain, "runId": run, "sequence": 1, "entries": [ANN, entry]}
+    status, message = tenant.refused(BATCH, **sent)
+    assert status == 400 and "hunter2" not in message
     resumed = tenant.ask(BEGIN, domainId=tenant.domain, directoryName="hq", runId=run)
     assert resumed["sequence"] == 1
 

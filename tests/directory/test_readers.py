@@ -98,9 +98,17 @@ def test_okta() -> None:
     found = okta_source(source("corp.okta.com", "admin@corp.example"))
     assert (found.url, found.client_id) == ("https://corp.okta.com", "")
     assert okta_source(source("https://corp.okta.com/admin?x=1", clientId="app")).client_id == "app"
-    for wrong in (source("http://corp.okta.com"), source("", "x"), source("https://corp.okta.com", secret=None)):
-        with pytest.raises(ReadError):
-            okta_source(wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [source("http://corp.okta.com"), source("", "x"), source("https://corp.okta.com", secret=None)],
+    ids=["unencrypted", "no URL", "no secret"],
+)
+def test_wrong_settings_of_okta(wrong: Source) -> None:
+    """A reading with wrong settings fails before the first request."""
+    with pytest.raises(ReadError):
+        okta_source(wrong)
 
 
 async def done(areas: Areas, job_id: int) -> Job:

@@ -47,10 +47,18 @@ def test_certificates(tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_text(pem)
     for value in (f"'''{pem}'''", f'"{tmp_path}/ca.pem"'):
         assert read(tmp_path, ca_certificate=value).source.authorities == pem
+
+
+@pytest.mark.parametrize(
+    "value",
+    ['"{}/none.pem"', '"{}/nothing"', '"-----BEGIN hunter2"', '"a\\u0000b"'],
+    ids=["no certificate", "no file", "damaged", "NUL"],
+)
+def test_no_certificates(tmp_path: Path, value: str) -> None:
+    """Other text than certificates in PEM, or the name of such a file, is refused."""
     (tmp_path / "none.pem").write_text("no certificate")
-    for value in (f'"{tmp_path}/none.pem"', f'"{tmp_path}/nothing"', '"-----BEGIN hunter2"', '"a\\u0000b"'):
-        with pytest.raises(ConfigError, match="ca_certificate"):
-            read(tmp_path, ca_certificate=value)
+    with pytest.raises(ConfigError, match="ca_certificate"):
+        read(tmp_path, ca_certificate=value.replace("{}", str(tmp_path)))
 
 
 @pytest.mark.parametrize(
