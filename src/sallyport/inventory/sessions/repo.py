@@ -314,19 +314,11 @@ def domain_of(tx: Tx, session_id: int) -> int | None:
 
 
 def page(tx: Tx, query: SessionQuery) -> tuple[list[SessionRow], int]:
-    """Return one page of sessions, newest first, and the number of all matches."""
-    rows = _newest_first(tx, query)
-    if query.is_whole:
-        return rows, sum(counters.total(tx, query.domain_id, COUNTER + state) for state in query.states)
-    ids, parameters = _ids(query)
-    return rows, tx.value(int, f"select count(*) from ({ids}) as found", **parameters) or 0
-
-
-def _newest_first(tx: Tx, query: SessionQuery) -> list[SessionRow]:
-    """Return one page of sessions, newest first. The fields of a deleted device come from its history."""
+    """Return one page of sessions, newest first, and the number of all matches. The fields of a deleted device come
+    from its history."""
     ids, parameters = _ids(query)
     past = "select {} from device_history where domain_id = sessions.domain_id and device_id = sessions.device_id"
-    return tx.all(
+    rows = tx.all(
         SessionRow,
         f"select {_SHOWN}, coalesce(devices.ip_address, ({past.format('ip_address')} limit 1)) as ip_address, "
         f"coalesce(devices.client_ip, ({past.format('client_ip')} limit 1)) as client_ip, "
@@ -337,6 +329,9 @@ def _newest_first(tx: Tx, query: SessionQuery) -> list[SessionRow]:
         offset=query.offset,
         **parameters,
     )
+    if query.is_whole:
+        return rows, sum(counters.total(tx, query.domain_id, COUNTER + state) for state in query.states)
+    return rows, tx.value(int, f"select count(*) from ({ids}) as found", **parameters) or 0
 
 
 def _ids(query: SessionQuery) -> tuple[str, dict[str, Value]]:
