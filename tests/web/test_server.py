@@ -14,6 +14,7 @@ from sallyport.base.errors import ConfigError, StartError
 from sallyport.base.setting_values import Address
 from sallyport.base.tls import TlsStream
 from sallyport.web.connection import Connection, Limits
+from sallyport.web.connections import ConnectionTable
 from sallyport.web.http1 import Head
 from sallyport.web.server import Listener, Tls, serve_http, tls_context
 from tests.web.sample import LIST, SCOPE, make_sample
@@ -138,38 +139,39 @@ async def test_a_client_that_trusts_nobody_is_no_harm(certificate: Tls) -> None:
         assert await running.answers()
 
 
-class OneDoor:
+class OneConnection:
     """The listener of one connection."""
 
     closing = False
 
     def __init__(self) -> None:
         self.turn = trio.Lock()
-
-    def changed(self, connection: Connection) -> None:
-        """Nothing."""
+        self.table: ConnectionTable[Connection] = ConnectionTable(1)
 
     def park(self, connection: Connection, parks: bool) -> None:
         """Nothing."""
 
-    def forwarded(self, connection: Connection, head: Head, peer: str) -> str | None:
+    def forwarded(self, connection: Connection, head: Head) -> str | None:
         """No proxy."""
+
+    def left(self, connection: Connection) -> None:
+        """Nothing."""
 
 
 async def test_handshakes_take_turns(certificate: Tls) -> None:
     """A handshake continues only when its turn has come: a burst of new connections delays logins by one handshake."""
-    door, client = OneDoor(), ("127.0.0.1", 1)
+    acceptor, client = OneConnection(), ("127.0.0.1", 1)
     listener = await trio.open_tcp_listeners(0, host="127.0.0.1")
     theirs = await trio.testing.open_stream_to_socket_listener(listener[0])
     ours = await listener[0].accept()
-    connection = Connection(make_sample().app, TlsStream(ours, tls_context(certificate)), client, Limits(), door)
+    connection = Connection(make_sample().app, TlsStream(ours, tls_context(certificate)), client, Limits(), acceptor)
     await theirs.send_all(b"\x16\x03\x01\x00\x05no hello")
     alerts: list[bytes] = []
 
     async def listen() -> None:
         alerts.append(bytes(await theirs.receive_some()))
 
-    async with listener[0], theirs, trio.open_nursery() as nursery, door.turn:
+    async with listener[0], theirs, trio.open_nursery() as nursery, acceptor.turn:
         nursery.start_soon(listen)
         nursery.start_soon(connection.run)
         await trio.testing.wait_all_tasks_blocked(0.01)

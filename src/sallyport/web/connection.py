@@ -23,6 +23,7 @@ from starlette.types import ASGIApp
 from sallyport.base.tls import TlsStream
 from sallyport.web import problem
 from sallyport.web.asgi import Exchange, scope_of
+from sallyport.web.connections import ConnectionTable
 from sallyport.web.http1 import Answer, BrokenAnswer, Head, Malformed, Parser
 from sallyport.web.peer import PEER
 
@@ -75,31 +76,43 @@ class Phase(enum.Enum):
     CLOSING = enum.auto()
 
 
-class Door(Protocol):
+class Acceptor(Protocol):
     """The listener as a connection uses it. closing: no more requests. turn: of its TLS handshakes."""
 
     closing: bool
     turn: trio.Lock
-
-    def changed(self, connection: "Connection") -> None:
-        """Note a new phase, or the first authenticated request."""
+    table: ConnectionTable["Connection"]
 
     def park(self, connection: "Connection", parks: bool) -> None:
         """Note that the connection's request begins or ends to wait."""
 
-    def forwarded(self, connection: "Connection", head: Head, peer: str) -> str | None:
-        """Return the client's address if the peer is a trusted proxy, and count the connection for that address."""
+    def forwarded(self, connection: "Connection", head: Head) -> str | None:
+        """Return the client's address that a trusted proxy names, and count the connection for that address."""
+
+    def left(self, connection: "Connection") -> None:
+        """Forget a connection that has ended."""
 
 
 class Connection:
-    """One accepted connection. client: the peer's address and port. known: it has sent an authenticated request."""
+    """One accepted connection. client: the peer's address and port. proxied: the peer is a trusted proxy. known: it has
+    sent an authenticated request."""
 
-    def __init__(self, app: ASGIApp, stream: Stream, client: tuple[str, int], limits: Limits, door: Door) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        stream: Stream,
+        client: tuple[str, int],
+        limits: Limits,
+        acceptor: Acceptor,
+        *,
+        proxied: bool = False,
+    ) -> None:
         self._app = app
         self._stream = stream
         self._transport = stream.transport if isinstance(stream, TlsStream) else stream
         self._limits = limits
-        self._door = door
+        self._acceptor = acceptor
+        self._proxied = proxied
         self._parser = Parser(limits.head_octets)
         self._scope = trio.CancelScope()
         # One scope for all waits for a head and for the peer to take an answer: a scope for each wait takes 10 us.
@@ -125,6 +138,7 @@ class Connection:
         except Exception as error:
             log.warning("http_connection_failed", error=repr(error))
         finally:
+            self._acceptor.left(self)
             await trio.aclose_forcefully(self._transport)
 
     def hang_up(self) -> None:
@@ -133,7 +147,7 @@ class Connection:
 
     def park(self, parks: bool) -> None:
         """See `peer.Peer`."""
-        self._door.park(self, parks)
+        self._acceptor.park(self, parks)
 
     def authenticate(self) -> None:
         """See `peer.Peer`."""
@@ -141,13 +155,13 @@ class Connection:
             self.known = True
             if self.phase is Phase.BODY:
                 self._left_s += self._limits.body_s - self._limits.stranger_body_s
-            self._door.changed(self)
+            self._note()
 
     async def _serve(self) -> None:
-        self._door.changed(self)
+        self._note()
         if isinstance(self._stream, TlsStream):
             with trio.fail_after(self._limits.handshake_s):
-                await self._stream.handshake(self._door.turn)
+                await self._stream.handshake(self._acceptor.turn)
         self._enter(Phase.HEAD, self._limits.head_s)
         for number in range(1, self._limits.requests + 1):
             if not await self._serve_request(last=number == self._limits.requests):
@@ -166,12 +180,12 @@ class Connection:
             return False
         if head is None:
             return False
-        forwarded = self._door.forwarded(self, head, self._client[0])
+        forwarded = self._acceptor.forwarded(self, head) if self._proxied else None
         if forwarded is not None and self.known:
             self.known = False
-            self._door.changed(self)
+            self._note()
         self._enter(Phase.BODY, self._limits.body_s if self.known else self._limits.stranger_body_s)
-        exchange = Exchange(self, self._parser, head, closing=last or self._door.closing)
+        exchange = Exchange(self, self._parser, head, closing=last or self._acceptor.closing)
         scheme = "https" if isinstance(self._stream, TlsStream) else "http"
         client = self._client if forwarded is None else (forwarded, 0)
         try:
@@ -182,7 +196,7 @@ class Connection:
             log.warning("http_answer_broken", method=head.method, error=str(error))
         if not exchange.answer.begun:
             await self._refuse(500, "no answer")
-        return exchange.answer.complete and not exchange.answer.closes and not self._door.closing
+        return exchange.answer.complete and not exchange.answer.closes and not self._acceptor.closing
 
     async def _head(self) -> Head | None:
         """Return the next head. None: the peer leaves. If the peer takes too long, `_patience` ends."""
@@ -253,13 +267,13 @@ class Connection:
     async def _send(self, octets: bytes) -> None:
         """Send octets piece by piece; if one takes too long, `_patience` ends. One of `_GONE`."""
         former, self.phase = self.phase, Phase.SENDING
-        self._door.changed(self)
+        self._note()
         for at in range(0, len(octets), PIECE):
             self._patience.deadline = trio.current_time() + self._limits.send_s
             await self._stream.send_all(octets[at : at + PIECE])
         self._patience.deadline = math.inf
         self.phase = former
-        self._door.changed(self)
+        self._note()
 
     def body_received(self) -> None:
         """See `asgi.Wire`."""
@@ -273,8 +287,11 @@ class Connection:
             while await self._transport.receive_some(RECEIVE):
                 pass
 
+    def _note(self) -> None:
+        self._acceptor.table.note(self, waits=self.phase is not Phase.WORKING, known=self.known)
+
     def _enter(self, phase: Phase, seconds: float) -> None:
         waited = self.phase is not Phase.WORKING
         self.phase, self._left_s = phase, seconds
         if waited != (phase is not Phase.WORKING):
-            self._door.changed(self)
+            self._note()

@@ -7,7 +7,7 @@ An address serves a limited number of connections at a time. A parked request do
 a thousand waiting agents keep no other client out. The caller of `parked` bounds how many requests may park.
 
 A connection without an authenticated request is a stranger's: it gets less time, it is closed first at the limit, and
-one address may hold only a few of them. `authenticated` ends that.
+one address may hold only a few of them. `Peer.authenticate` ends that.
 """
 
 from collections.abc import Iterator
@@ -42,10 +42,3 @@ def parked() -> Iterator[None]:
         yield
     finally:
         peer.park(False)
-
-
-def authenticated() -> None:
-    """Note that the current request carried valid credentials."""
-    peer = PEER.get()
-    if peer is not None:
-        peer.authenticate()

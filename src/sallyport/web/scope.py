@@ -32,7 +32,7 @@ from sallyport.base.fair import FairLimiter, LoopTurns
 from sallyport.base.model import Model, as_given
 from sallyport.base.validation import unfit
 from sallyport.web.answers import Answers
-from sallyport.web.peer import authenticated
+from sallyport.web.peer import PEER
 
 
 class Role(StrEnum):
@@ -337,7 +337,8 @@ class Gate:
         if not token:
             raise Unauthenticated("missing token")
         caller = await self._tokens.authenticate(token, source)
-        authenticated()
+        if (peer := PEER.get()) is not None:
+            peer.authenticate()
         return caller
 
     def admit(self, caller: Caller, bodies: Sequence[Body], roles: frozenset[Role]) -> None:

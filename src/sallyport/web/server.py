@@ -83,23 +83,23 @@ async def serve_http(
     make it raise. StartError: an address that cannot be bound. ConfigError: a certificate that cannot be used.
     """
     limits = limits or Limits()
-    doors: list[_Door] = []
+    acceptors: list[_Acceptor] = []
     try:
         for listener in listeners:
-            doors.append(await _open(listener, limits))
+            acceptors.append(await _open(listener, limits))
         async with trio.open_nursery() as connections:
             async with trio.open_nursery() as accepting:
-                for door in doors:
-                    accepting.start_soon(door.accept, connections)
-                task_status.started([door.address for door in doors])
+                for acceptor in acceptors:
+                    accepting.start_soon(acceptor.accept, connections)
+                task_status.started([acceptor.address for acceptor in acceptors])
                 await stop.wait()
                 accepting.cancel_scope.cancel()
-            for door in doors:
-                door.close()
+            for acceptor in acceptors:
+                acceptor.close()
             connections.cancel_scope.deadline = trio.current_time() + limits.drain_s
     finally:
-        for door in doors:
-            door.socket.close()
+        for acceptor in acceptors:
+            acceptor.socket.close()
 
 
 def tls_context(tls: Tls) -> ssl.SSLContext:
@@ -112,16 +112,16 @@ def tls_context(tls: Tls) -> ssl.SSLContext:
     return context
 
 
-async def _open(listener: Listener, limits: Limits) -> "_Door":
+async def _open(listener: Listener, limits: Limits) -> "_Acceptor":
     context = tls_context(listener.tls) if listener.tls else None
     try:
         (opened,) = await trio.open_tcp_listeners(listener.bind.port, host=listener.bind.host, backlog=BACKLOG)
     except OSError as error:
         raise StartError(f"http: cannot listen on {listener.bind}: {error.strerror or error}") from error
-    return _Door(listener, opened.socket, context, limits)
+    return _Acceptor(listener, opened.socket, context, limits)
 
 
-class _Door:
+class _Acceptor:
     """One listening socket and the connections that came in through it. closing: it takes no more requests.
     turn: of its TLS handshakes."""
 
@@ -137,7 +137,7 @@ class _Door:
         self._proxies = tuple(listener.trusted_proxies)
         self._tls = context
         self._limits = limits
-        self._table: ConnectionTable[Connection] = ConnectionTable(limits.strangers)
+        self.table: ConnectionTable[Connection] = ConnectionTable(limits.strangers)
         self._room = trio.Semaphore(limits.connections)
         self._parked: set[Connection] = set()
         self._overdrawn = 0
@@ -155,19 +155,15 @@ class _Door:
             except trio.Cancelled:
                 socket.close()
                 raise
-            nursery.start_soon(self._run, self._connection(socket, client[:2]))
+            nursery.start_soon(self._connection(socket, client[:2]).run)
 
     def close(self) -> None:
         """Take nothing more; close the connections that wait for a request. A running one ends with its answer."""
         self.socket.close()
         self.closing = True
-        for connection in self._table.waiting():
+        for connection in self.table.waiting():
             if connection.phase not in (Phase.SENDING, Phase.CLOSING):
                 connection.hang_up()
-
-    def changed(self, connection: Connection) -> None:
-        """See `connection.Door`."""
-        self._table.note(connection, waits=connection.phase is not Phase.WORKING, known=connection.known)
 
     def park(self, connection: Connection, parks: bool) -> None:
         """Do not count a parked request. One that continues at the limit continues all the same: the next connections
@@ -182,16 +178,14 @@ class _Door:
             except trio.WouldBlock:
                 self._overdrawn += 1
 
-    def forwarded(self, connection: Connection, head: Head, peer: str) -> str | None:
-        """See `connection.Door`."""
-        if not self._is_proxy(peer):
-            return None
+    def forwarded(self, connection: Connection, head: Head) -> str | None:
+        """See `connection.Acceptor`."""
         given = b",".join(value for name, value in head.headers if name == b"x-forwarded-for").decode("latin-1")
         hops = [hop.strip() for hop in given.split(",")]
         address = _parsed(next((hop for hop in reversed(hops) if not self._is_proxy(hop)), ""))
         if address is None:
             return None
-        self._table.enter(connection, str(address))
+        self.table.enter(connection, str(address))
         return str(address)
 
     def _is_proxy(self, host: str) -> bool:
@@ -200,13 +194,14 @@ class _Door:
 
     async def _make_room(self) -> None:
         if self._room.value == 0:
-            self._table.make_room()
+            self.table.make_room()
         await self._room.acquire()
 
     def _connection(self, socket: trio.socket.SocketType, client: tuple[str, int]) -> Connection:
-        connection = Connection(self._app, self._stream(socket), client, self._limits, self)
-        if not self._is_proxy(client[0]):
-            self._table.enter(connection, client[0])
+        proxied = self._is_proxy(client[0])
+        connection = Connection(self._app, self._stream(socket), client, self._limits, self, proxied=proxied)
+        if not proxied:
+            self.table.enter(connection, client[0])
         return connection
 
     def _stream(self, socket: trio.socket.SocketType) -> Stream:
@@ -215,13 +210,11 @@ class _Door:
             return stream
         return TlsStream(stream, self._tls)
 
-    async def _run(self, connection: Connection) -> None:
-        try:
-            await connection.run()
-        finally:
-            self._table.leave(connection)
-            self.park(connection, parks=False)
-            self._leave()
+    def left(self, connection: Connection) -> None:
+        """See `connection.Acceptor`."""
+        self.table.leave(connection)
+        self.park(connection, parks=False)
+        self._leave()
 
     def _leave(self) -> None:
         if self._overdrawn:
@@ -233,7 +226,7 @@ class _Door:
         """ECONNABORTED and its like belong to one peer; without descriptors or memory, wait for some to come back."""
         if error.errno in _EXHAUSTED:
             log.warning("http_accept_failed", error=error.strerror)
-            self._table.make_room()
+            self.table.make_room()
         await trio.sleep(0.1 if error.errno in _EXHAUSTED else 0)
 
 
