@@ -3,9 +3,9 @@
 import pytest
 
 from sallyport.base.errors import StoreError
-from sallyport.domains.domain import Fallback, Mode
-from sallyport.domains.enforcement import NOT_FORESEEN, Enforcement, Switch
-from sallyport.domains.impact import Counts, DeviceImpact, Effect, Impact, NotClean, Tally, UserImpact
+from sallyport.domains.bodies import Counts, DeviceImpact, Impact, Tally, UserImpact
+from sallyport.domains.domain import Effect, Fallback, Mode
+from sallyport.domains.enforcement import NOT_FORESEEN, Enforcement, NotClean, Switch
 from tests.areas import Areas
 
 

@@ -8,7 +8,7 @@ import pytest
 import trio
 
 from sallyport.base.clock import SECOND
-from sallyport.domains.impact import Impact
+from sallyport.domains.bodies import Impact
 from sallyport.events.repo import COUNTER
 from sallyport.inventory.devices import repo as inventory
 from sallyport.inventory.devices.device import Posture

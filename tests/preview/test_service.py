@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 from prometheus_client import CollectorRegistry
 
-from sallyport.domains.domain import Domain
-from sallyport.domains.impact import Effect
+from sallyport.domains.domain import Domain, Effect
 from sallyport.endpoints.groups.group import NewGroup
 from sallyport.endpoints.membership import Action as AssignmentAction
 from sallyport.login.login import Reason

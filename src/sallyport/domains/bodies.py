@@ -8,8 +8,7 @@ from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, model
 from sallyport.base.errors import FieldError, Invalid, invalid_field
 from sallyport.base.model import Model
 from sallyport.base.validation import Between, unfit
-from sallyport.domains.domain import Fallback, FirstFactor, Mode
-from sallyport.domains.impact import Summary
+from sallyport.domains.domain import Effect, Fallback, FirstFactor, Mode
 from sallyport.web.operation import Done
 from sallyport.web.paging import ShortPaged, TotalCount
 from sallyport.web.scope import DomainId, Flag, Name, Scoped, Text, Whole
@@ -145,6 +144,73 @@ class UpdateDomainEnforcement(Scoped):
 
     def claimed_domains(self) -> Sequence[int]:
         return (self.domainId,)
+
+
+Outcome = Annotated[
+    Effect, Field(description="Worst outcome of these logins; unknown: it depends on an enrolment that is not known.")
+]
+Reason = Annotated[str, Field(description="Reason of the outcome.")]
+
+
+class UserImpact(Model):
+    """A user with logins."""
+
+    user: str = Field(description="Name of the user.")
+    outcome: Outcome
+    reason: Reason
+    logins: int = Field(description="Number of the user's logins.")
+    lastSeen: str = Field(description="Last login, ISO 8601 UTC.")
+    gone: bool = Field(default=False, exclude=True)
+    """The directory no longer has the user, so both modes reject the logins."""
+
+
+class DeviceImpact(Model):
+    """A device with logins."""
+
+    device_id: int = Field(description="Id of the device.")
+    device_name: str = Field(description="Name of the device.")
+    outcome: Outcome
+    reason: Reason
+
+
+class Tally(Model):
+    """Numbers by outcome."""
+
+    accept: int = Field(default=0, description="Accepted.")
+    challenge: int = Field(default=0, description="Challenged.")
+    reject: int = Field(default=0, description="Rejected.")
+    unknown: int = Field(default=0, description="Unknown, since the enrolment is not known.")
+
+
+class Counts(Model):
+    """Numbers of all users and devices, listed or not."""
+
+    users: Tally = Field(description="Users by outcome.")
+    devices: Tally = Field(description="Devices by outcome.")
+    denied: int = Field(
+        description="Users and devices that monitor accepts and enforce rejects, without users who left the directory."
+    )
+
+
+class Summary(Model):
+    """An impact without names."""
+
+    counts: Counts = Field(description="Numbers of users and devices.")
+    logins: int = Field(description="Logins that were evaluated.")
+    since: str = Field(serialization_alias="from", description="Start of the evaluated time, ISO 8601 UTC.")
+    until: str = Field(serialization_alias="to", description="End of the evaluated time, ISO 8601 UTC.")
+
+
+class Impact(Summary):
+    """Answer of PreviewEnforcement."""
+
+    users: list[UserImpact] = Field(description="At most 1,000 users, the worst outcomes first.")
+    devices: list[DeviceImpact] = Field(description="At most 1,000 devices, the worst outcomes first.")
+    policyVersion: int = Field(description="Version of the configuration; the same version means the same rules.")
+
+    def summary(self) -> Summary:
+        """Return the impact without the names."""
+        return Summary(counts=self.counts, logins=self.logins, since=self.since, until=self.until)
 
 
 class EnforcementUpdated(Done):

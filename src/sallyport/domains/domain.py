@@ -30,6 +30,15 @@ class FirstFactor(StrEnum):
     NONE = "none"
 
 
+class Effect(StrEnum):
+    """Outcome of logins; unknown: it depends on an enrolment that is not known."""
+
+    ACCEPT = "accept"
+    CHALLENGE = "challenge"
+    REJECT = "reject"
+    UNKNOWN = "unknown"
+
+
 LOCAL: Final = FirstFactor.LOCAL
 MONITOR: Final = Mode.MONITOR
 

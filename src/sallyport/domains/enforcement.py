@@ -7,22 +7,45 @@ the wall clock is known; then no change outlasts its own duration.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 import structlog
 import trio
 
 from sallyport.base.clock import SECOND, Clock, now_us
-from sallyport.base.errors import StoreError
+from sallyport.base.errors import Conflict, StoreError
 from sallyport.base.periodic import every
-from sallyport.domains.domain import Domain, Fallback, Mode
-from sallyport.domains.impact import Foresight, Impact, NotClean
+from sallyport.domains.bodies import Impact
+from sallyport.domains.domain import Domain, Effect, Fallback, Mode
 from sallyport.domains.service import Domains
 
 LOOK_S: Final = 1.0
+DEFAULT_DAYS: Final = 30
+LONGEST_DAYS: Final = 365
 NOT_FORESEEN: Final = "the impact of enforcing is not known: ask for the domain's preview"
 
 log = structlog.get_logger()
+
+
+class Foresight(Protocol):
+    """Computes what enforcing would do."""
+
+    async def impact(self, domain_id: int, *, days: int = DEFAULT_DAYS, fallback: str | None = None) -> Impact:
+        """Return the impact of enforcing on the logins of the last days. fallback: replaces the domain's own.
+        StoreError: it would take too long."""
+
+
+class NotClean(Conflict):
+    """Enforcing with requireClean would deny logins."""
+
+    def __init__(self, impact: Impact) -> None:
+        users = [each for each in impact.users if each.outcome is Effect.REJECT and not each.gone]
+        devices = [each for each in impact.devices if each.outcome is Effect.REJECT]
+        super().__init__(f"enforcing would deny {impact.counts.denied} user(s) or device(s)")
+        self.details = {
+            "users": [each.model_dump(mode="json") for each in users],
+            "devices": [each.model_dump(mode="json") for each in devices],
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@ from typing import Annotated
 from pydantic import Field
 
 from sallyport.base.validation import Between
-from sallyport.domains.impact import DEFAULT_DAYS, LONGEST_DAYS, Foresight, Impact
+from sallyport.domains.bodies import Impact
+from sallyport.domains.enforcement import DEFAULT_DAYS, LONGEST_DAYS, Foresight
 from sallyport.web.operation import Operations
 from sallyport.web.scope import READERS, Caller, Gate, InDomain, Whole
 

@@ -8,8 +8,9 @@ import trio
 from sallyport.base.clock import SECOND, Clock, iso
 from sallyport.base.text import fold
 from sallyport.directory.principals import NOBODY, Membership
-from sallyport.domains.domain import Domain, Fallback, FirstFactor, Mode
-from sallyport.domains.impact import DEFAULT_DAYS, Counts, DeviceImpact, Effect, Impact, UserImpact
+from sallyport.domains.bodies import Counts, DeviceImpact, Impact, UserImpact
+from sallyport.domains.domain import Domain, Effect, Fallback, FirstFactor, Mode
+from sallyport.domains.enforcement import DEFAULT_DAYS
 from sallyport.domains.service import Domains
 from sallyport.inventory.clients.client import Client
 from sallyport.inventory.devices.device import UNKNOWN

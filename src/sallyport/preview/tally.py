@@ -6,7 +6,8 @@ from typing import Final, Generic, TypeVar
 
 import trio
 
-from sallyport.domains.impact import Effect, Tally
+from sallyport.domains.bodies import Tally
+from sallyport.domains.domain import Effect
 
 NAMED: Final = 1000
 SLICE_S: Final = 0.002
