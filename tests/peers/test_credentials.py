@@ -13,7 +13,7 @@ from sallyport.base.wire import JSON
 from sallyport.did.credentials import repo
 from sallyport.did.crypto import jws, vc
 from sallyport.did.crypto.encoding import to_base64url
-from sallyport.did.presentations.definition import asking
+from sallyport.did.presentations.definition import for_credential
 from tests.areas import Areas, SetClock, areas
 from tests.did.crypto.signers import HOLDER, ISSUERS, credential, did
 from tests.did.world import identity
@@ -94,7 +94,7 @@ def test_pex_reads_our_definitions(tmp_path: Path) -> None:
     questions = [
         {
             "ask": "pex",
-            "definition": json.loads(asking("Badge", "to log in", wanted).text),
+            "definition": json.loads(for_credential("Badge", "to log in", wanted).text),
             "jwt": jwt,
         }
         for wanted in (

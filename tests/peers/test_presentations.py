@@ -6,7 +6,7 @@ import pytest
 
 from sallyport.base.clock import now_us
 from sallyport.base.errors import Conflict, CredentialError
-from sallyport.did.presentations.asking import Wanted
+from sallyport.did.presentations.verifier import AccessRequest
 from sallyport.endpoints.instances.instance import NewInstance
 from tests.areas import Areas, SetClock, areas
 from tests.did.holders import populated
@@ -27,7 +27,7 @@ async def test_did_jwt_vc_meets_our_requests(areas: Areas, tmp_path: Path) -> No
     world = await populated(areas)
     ann, presentations = world.ann, world.did.presentations
     await areas.instances.add(areas.domain, NewInstance("server"))
-    wanted = Wanted(world.issuer, ann.did, "ann", "server", of_group=False)
+    wanted = AccessRequest(world.issuer, ann.did, "ann", "server", of_group=False)
     await world.did.verifier.issue(areas.tenant, wanted)
     request, _ = await presentations.poll(ann.caller, ann.wallet_id, ann.wallet_key, ann.did)
     question = {

@@ -9,10 +9,10 @@ from sallyport.did.credentials.status import StatusLists
 from sallyport.did.dids.resolver import Resolver
 from sallyport.did.dids.service import Dids
 from sallyport.did.peers import AccessTargets, Guesses, Sessions, Tokens
-from sallyport.did.presentations.asking import Verifier
-from sallyport.did.presentations.open import OpenRequests
+from sallyport.did.presentations.open_requests import OpenRequests
 from sallyport.did.presentations.prompts import LoginPrompts
 from sallyport.did.presentations.service import Presentations
+from sallyport.did.presentations.verifier import Verifier
 from sallyport.did.wallets.guard import Tries
 from sallyport.did.wallets.service import Wallets
 from sallyport.did.wallets.users import UserCredentials

@@ -9,8 +9,8 @@ from sallyport.base.errors import Conflict, CredentialError
 from sallyport.base.wire import JSON
 from sallyport.did.crypto import vc
 from sallyport.did.crypto.jws import Signer
-from sallyport.did.presentations.asking import Wanted
 from sallyport.did.presentations.request import Request
+from sallyport.did.presentations.verifier import AccessRequest
 from sallyport.endpoints.instances.instance import NewInstance
 from tests.did.holders import Person, World
 
@@ -20,7 +20,7 @@ async def requested(world: World, person: Person | None = None, username: str = 
     person = person or world.ann
     with suppress(Conflict):
         await world.areas.instances.add(world.areas.domain, NewInstance("server"))
-    wanted = Wanted(world.issuer, person.did, username, "server", of_group=False)
+    wanted = AccessRequest(world.issuer, person.did, username, "server", of_group=False)
     (issued,) = await world.did.verifier.issue(world.areas.tenant, wanted)
     request, _ = await world.did.presentations.poll(
         person.caller, person.wallet_id, person.wallet_key, person.did, issued.id

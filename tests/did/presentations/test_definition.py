@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sallyport.base.errors import Invalid
-from sallyport.did.presentations.definition import asking, read
+from sallyport.did.presentations.definition import for_credential, read
 from sallyport.did.presentations.exchange import compiled
 
 ISSUER = "did:key:z6MkiTBz1ymuepAQ4HEHYSF1H8quG5GLVVQR3djdX3mDooWp"
@@ -21,7 +21,7 @@ def definition(**fields: Any) -> dict[str, Any]:
 def test_ours_has_the_interfaces_shape() -> None:
     """id, input_descriptors with id, name, purpose, format jwt_vc with algorithms, fields with id and paths in both
     forms; a filter only where a value is wanted."""
-    made = asking("Credential", "Login", {"$.issuer": ISSUER, "$.credentialSubject.epmUsername": None})
+    made = for_credential("Credential", "Login", {"$.issuer": ISSUER, "$.credentialSubject.epmUsername": None})
     content = json.loads(made.text)
     (descriptor,) = content["input_descriptors"]
     assert (descriptor["name"], descriptor["purpose"]) == ("Credential", "Login")
@@ -38,7 +38,7 @@ def test_ours_has_the_interfaces_shape() -> None:
         },
     ]
     assert read(json.dumps(content)) == made
-    assert asking("Credential", "Login", {}).id != made.id
+    assert for_credential("Credential", "Login", {}).id != made.id
 
 
 @pytest.mark.parametrize(

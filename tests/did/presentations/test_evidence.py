@@ -10,13 +10,13 @@ from sallyport.base.wire import JSON
 from sallyport.did.crypto import jws, proofs, vc
 from sallyport.did.crypto.documents import ASSERTION, AUTHENTICATION, resolve
 from sallyport.did.crypto.jws import Signer
-from sallyport.did.presentations.evidence import Asked, Shown, read
+from sallyport.did.presentations.evidence import Binding, ShownCredential, read
 from tests.did.crypto.signers import HOLDER, ISSUERS, NOW, credential, did, signer
 
 ISSUER = ISSUERS["Ed25519"]
 VERIFIER = did(ISSUER)
 NONCE = "a nonce of this request"
-ASKED = Asked(resolve(did(HOLDER)), VERIFIER, NONCE)
+ASKED = Binding(resolve(did(HOLDER)), VERIFIER, NONCE)
 DOCUMENT = credential(ISSUER)
 TOKEN = vc.sign(DOCUMENT, ISSUER)
 MALLORY = signer(9)
@@ -80,18 +80,21 @@ def beside_the_issuers(document: dict[str, JSON]) -> dict[str, JSON]:
 @pytest.mark.parametrize(
     ("presentation", "shown"),
     [
-        (token(), Shown(TOKEN)),
-        ({"type": ["VerifiablePresentation"], "proof": {"type": "JwtProof2020", "jwt": token()}}, Shown(TOKEN)),
-        (tokened(token()), Shown(TOKEN)),
-        (proven(DOCUMENT), Shown(document=DOCUMENT)),
-        (beside_the_issuers(proven(DOCUMENT)), Shown(document=DOCUMENT)),
-        (proven(held(TOKEN)), Shown(TOKEN)),
-        (proven(held([TOKEN], holder=did(HOLDER))), Shown(TOKEN)),
-        (proven(held(proofs.sign(DOCUMENT, ISSUER, purpose=ASSERTION, at=NOW))), Shown(document=DOCUMENT)),
+        (token(), ShownCredential(TOKEN)),
+        (
+            {"type": ["VerifiablePresentation"], "proof": {"type": "JwtProof2020", "jwt": token()}},
+            ShownCredential(TOKEN),
+        ),
+        (tokened(token()), ShownCredential(TOKEN)),
+        (proven(DOCUMENT), ShownCredential(document=DOCUMENT)),
+        (beside_the_issuers(proven(DOCUMENT)), ShownCredential(document=DOCUMENT)),
+        (proven(held(TOKEN)), ShownCredential(TOKEN)),
+        (proven(held([TOKEN], holder=did(HOLDER))), ShownCredential(TOKEN)),
+        (proven(held(proofs.sign(DOCUMENT, ISSUER, purpose=ASSERTION, at=NOW))), ShownCredential(document=DOCUMENT)),
     ],
     ids=["token", "JwtProof2020", "jws", "document", "two proofs", "presentation", "its list", "its document"],
 )
-def test_each_shape(presentation: Presentation, shown: Shown) -> None:
+def test_each_shape(presentation: Presentation, shown: ShownCredential) -> None:
     """The credential in it, by its own name."""
     found = read(presentation, ASKED, NOW)
     assert found == shown

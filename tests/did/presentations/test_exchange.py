@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import JsonValue
 
-from sallyport.did.presentations.definition import Definition, asking, read
+from sallyport.did.presentations.definition import Definition, for_credential, read
 from sallyport.did.presentations.exchange import compiled, found, satisfies
 
 DOCUMENT: dict[str, JsonValue] = {
@@ -27,7 +27,7 @@ def definition(*fields: dict[str, Any], **descriptor: Any) -> Definition:
 @pytest.mark.parametrize(("username", "met"), [("ann", True), (None, True), ("bob", False)])
 def test_ours_in_both_forms(form: dict[str, JsonValue], username: str | None, met: bool) -> None:
     """What we ask for is found in a document and in the payload of its token."""
-    ours = asking("n", "p", {"$.issuer": "did:example:issuer", "$.credentialSubject.epmUsername": username})
+    ours = for_credential("n", "p", {"$.issuer": "did:example:issuer", "$.credentialSubject.epmUsername": username})
     assert satisfies(ours, form, "EdDSA") is met
 
 

@@ -4,8 +4,8 @@ import pytest
 
 from sallyport.base.errors import Conflict, CredentialError, NotFound, Unauthenticated
 from sallyport.did.dids.did import NewDid
-from sallyport.did.presentations.asking import Wanted
 from sallyport.did.presentations.service import holders_signer
+from sallyport.did.presentations.verifier import AccessRequest
 from sallyport.did.wallets.key import new_wallet_key
 from sallyport.endpoints.instances.instance import NewInstance
 from tests.did.crypto.signers import signer
@@ -21,7 +21,7 @@ async def kept_holder(world: World) -> str:
 async def request_to(world: World, holder: str) -> int:
     """A request to that holder."""
     await world.areas.instances.add(world.areas.domain, NewInstance("server"))
-    wanted = Wanted(world.issuer, holder, "ann", "server", of_group=False)
+    wanted = AccessRequest(world.issuer, holder, "ann", "server", of_group=False)
     return (await world.did.verifier.issue(world.areas.tenant, wanted))[0].id
 
 
@@ -57,7 +57,7 @@ async def test_nobody_else_signs(world: World) -> None:
 
 async def request_to_own(world: World) -> int:
     """A request to the holder whose key ann's wallet keeps."""
-    wanted = Wanted(world.issuer, world.ann.did, "ann", "server", of_group=False)
+    wanted = AccessRequest(world.issuer, world.ann.did, "ann", "server", of_group=False)
     return (await world.did.verifier.issue(world.areas.tenant, wanted))[0].id
 
 

@@ -12,8 +12,8 @@ from sallyport.did.crypto.documents import AUTHENTICATION
 from sallyport.did.crypto.keys import CURVES
 from sallyport.did.dids.did import Kind
 from sallyport.did.dids.service import Dids
-from sallyport.did.presentations.asking import Wanted
 from sallyport.did.presentations.request import State
+from sallyport.did.presentations.verifier import AccessRequest
 from sallyport.endpoints.groups.group import NewGroup
 from sallyport.endpoints.instances.instance import NewInstance
 from sallyport.endpoints.membership import Action
@@ -219,7 +219,9 @@ async def test_a_deleted_issuer_asks_nothing(world: World) -> None:
     other = await world.new_issuer("other")
     request = await requested(world)
     sql = "select id from presentation_requests where status = 'open'"
-    (theirs,) = await world.did.verifier.issue(areas.tenant, Wanted(other, world.ann.did, "", "server", of_group=False))
+    (theirs,) = await world.did.verifier.issue(
+        areas.tenant, AccessRequest(other, world.ann.did, "", "server", of_group=False)
+    )
     await areas.did.dids.delete(areas.domain, [(Kind.ISSUER, world.issuer)])
     with pytest.raises(Conflict, match="over"):
         await submit(world, request, shown(world, request))
@@ -250,7 +252,7 @@ async def test_a_restored_store_answers_nothing_twice(world: World) -> None:
 
 async def issued(world: World, endpoint: str, *, holder: str = "", of_group: bool = False) -> list[int]:
     """The wallets that issuePR asks."""
-    wanted = Wanted(world.issuer, holder or world.ann.did * (not of_group), "", endpoint, of_group=of_group)
+    wanted = AccessRequest(world.issuer, holder or world.ann.did * (not of_group), "", endpoint, of_group=of_group)
     return [each.holder.wallet_id for each in await world.did.verifier.issue(world.areas.tenant, wanted)]
 
 
@@ -273,13 +275,13 @@ async def test_the_endpoint_is_an_instance_or_a_group(world: World) -> None:
         with pytest.raises(NotFound):
             await issued(world, endpoint)
     for wanted in (
-        Wanted("did:key:z6Mknobody", world.ann.did, "", "server", of_group=False),
-        Wanted(world.issuer, did(MALLORY), "", "server", of_group=False),
+        AccessRequest("did:key:z6Mknobody", world.ann.did, "", "server", of_group=False),
+        AccessRequest(world.issuer, did(MALLORY), "", "server", of_group=False),
     ):
         with pytest.raises(NotFound):
             await world.did.verifier.issue(areas.tenant, wanted)
     with pytest.raises(NotFound):
-        await world.did.verifier.issue(other, Wanted(world.issuer, world.ann.did, "", "server", of_group=False))
+        await world.did.verifier.issue(other, AccessRequest(world.issuer, world.ann.did, "", "server", of_group=False))
 
 
 async def test_the_endpoints_methods_and_policy(world: World) -> None:
@@ -314,7 +316,7 @@ async def test_the_methods_of_a_users_groups(world: World) -> None:
     for name in ("", "ANN"):
         with pytest.raises(Conflict, match="by DID"):
             await world.did.verifier.issue(
-                areas.tenant, Wanted(world.issuer, world.ann.did, name, "server", of_group=False)
+                areas.tenant, AccessRequest(world.issuer, world.ann.did, name, "server", of_group=False)
             )
     await areas.groups.edit(areas.domain, groups[0], {"auth_flow": "SSH,DID"})
     assert await issued(world, "server")

@@ -30,7 +30,7 @@ MAX_SUBJECT_VALUES: Final = 500
 MAX_NAME: Final = 255
 MAX_PATTERNS: Final = 64
 """To compile one takes up to 60 ms."""
-MAX_TOLD: Final = 20
+MAX_REPORTED: Final = 20
 _REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 _UNEVALUATED: Final = frozenset({"unevaluatedItems", "unevaluatedProperties"})
 _UNCOUNTED: Final = frozenset({"dependentSchemas", "patternProperties"})
@@ -72,7 +72,7 @@ def check_subject(schema: dict[str, JSON], subject: JSON) -> None:
     _check_bounds(schema)
     validator = Budget().validator(DIALECTS[str(schema["$schema"]).rstrip("#")])
     try:
-        errors = list(islice(validator(schema, registry=Registry()).iter_errors(subject), MAX_TOLD))
+        errors = list(islice(validator(schema, registry=Registry()).iter_errors(subject), MAX_REPORTED))
     except (RecursionError, Spent):
         raise Invalid(
             "metadata takes too long to compare with the schema",
@@ -114,7 +114,7 @@ def _is_exact(value: JSON) -> bool:
 def _check_bounds(schema: dict[str, JSON]) -> None:
     """Raise Invalid unless every run of the schema is counted. For `unevaluated...` jsonschema follows references and
     dependentSchemas and matches patternProperties on its own, where nothing counts them."""
-    _look_at(schema, root=True)
+    _check_part(schema, root=True)
     parts = list(_parts(schema))
     names = {name for part in parts for name in part}
     if names & _UNEVALUATED and (names & _UNCOUNTED or _references(schema)):
@@ -125,10 +125,10 @@ def _check_bounds(schema: dict[str, JSON]) -> None:
         raise _unfit(f"it has more than {MAX_PATTERNS} patterns")
 
 
-def _look_at(schema: JSON, *, root: bool = False) -> None:
+def _check_part(schema: JSON, *, root: bool = False) -> None:
     """Raise Invalid for a part of a schema that cannot be bounded. Data that look like a keyword count as one."""
     for each in _inner(schema):
-        _look_at(each)
+        _check_part(each)
     if not isinstance(schema, dict):
         return
     for name in _REFERENCES:

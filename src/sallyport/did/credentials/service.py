@@ -21,7 +21,7 @@ from sallyport.did.dids import repo as dids
 from sallyport.did.dids.did import Kind
 from sallyport.did.dids.service import NO_ISSUER
 from sallyport.did.peers import Sessions
-from sallyport.did.presentations.open import OpenRequests
+from sallyport.did.presentations.open_requests import OpenRequests
 from sallyport.did.wallets import guard
 from sallyport.metrics import CredentialMetrics
 from sallyport.store import audit
@@ -116,8 +116,8 @@ class Credentials:
         if new.password:
             repo.keep_password(tx, self._vault, credential.id, new.password)
         dids.count_issued(tx, issuer.id, at)
-        told: dict[str, JSON] = {"issuer": issuer.did, "holder": new.holder_did, "schema": schema.id}
-        _note(tx, "credential.issue", credential, at, audit.changed({}, told))
+        values: dict[str, JSON] = {"issuer": issuer.did, "holder": new.holder_did, "schema": schema.id}
+        _note(tx, "credential.issue", credential, at, audit.changed({}, values))
         return credential
 
     async def page(self, stretch: Stretch) -> tuple[list[Credential], int]:

@@ -12,7 +12,7 @@ from sallyport.did.crypto.keys import CURVES, PrivateKey, PublicKey, from_jwk
 from sallyport.did.dids import repo
 from sallyport.did.dids.did import Kind, NewDid, Record
 from sallyport.did.peers import Sessions
-from sallyport.did.presentations.open import OpenRequests
+from sallyport.did.presentations.open_requests import OpenRequests
 from sallyport.did.wallets import repo as wallets
 from sallyport.did.wallets.guard import NO_WALLET
 from sallyport.did.wallets.key import seal_to
@@ -118,8 +118,8 @@ class Dids:
             before = len(closed)
             for record in records:
                 if len(closed) == before:
-                    meant = {"issuer_did" if record.kind == Kind.ISSUER else "holder_did": record.did}
-                    closed.extend(self._requests.withdraw(tx, domain_id, **meant))
+                    owner = {"issuer_did" if record.kind == Kind.ISSUER else "holder_did": record.did}
+                    closed.extend(self._requests.withdraw(tx, domain_id, **owner))
             return len(closed) - before
 
         def end(tx: Tx, records: list[Record]) -> int:

@@ -11,9 +11,9 @@ operations  /api/v1/verifierService/*, /api/v1/walletService/...Presentation...
 definition  the presentation definition, made here or read from a request
 exchange    whether a credential meets a definition (DIF Presentation Exchange 2.1.1)
 evidence    verification of a submitted presentation, in each of its shapes
-asking      the verifier's side: requests for an endpoint
+verifier    the verifier's side: requests for an endpoint
 service     the holder's side: poll, submit, decline
 prompts     requests as the second factor of logins
-open        the open requests: waiting for an answer, and withdrawal
+open_requests  waiting for an answer, and withdrawal
 repo        SQL
 """

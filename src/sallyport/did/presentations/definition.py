@@ -134,7 +134,7 @@ def both(path: str) -> list[str]:
     return [path, "$.vc" + path.removeprefix("$")]
 
 
-def asking(name: str, purpose: str, wanted: Mapping[str, JsonValue]) -> Definition:
+def for_credential(name: str, purpose: str, wanted: Mapping[str, JsonValue]) -> Definition:
     """Return a definition that asks for one credential. wanted: paths into the credential, each with the value that it
     must have; None: any. Its own paths and filters need no check."""
     fields = [

@@ -24,7 +24,7 @@ MAX_PRESENTATION: Final = 64 << 10
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Binding:
     """The values that a presentation must be bound to. holder: its DID document. audience: the verifier's DID."""
 
     holder: Document
@@ -33,7 +33,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownCredential:
     """The credential that is shown, not verified yet: its token, or its document."""
 
     token: str = ""
@@ -46,39 +46,41 @@ class Shown:
         return claimed if isinstance(claimed, str) else ""
 
 
-def read(presentation: str | dict[str, JSON], asked: Asked, now: int) -> Shown:
+def read(presentation: str | dict[str, JSON], binding: Binding, now: int) -> ShownCredential:
     """Return the credential in a presentation that is the holder's own and answers this request. now: microseconds.
     CredentialError: it is not."""
     size = len(presentation) if isinstance(presentation, str) else len(json.dumps(presentation))
     if size > MAX_PRESENTATION:
         raise CredentialError("the presentation is too large")
     if isinstance(presentation, str):
-        return _of_token(presentation, asked, now)
+        return _of_token(presentation, binding, now)
     proof = _of_holder(presentation.get("proof"))
     if (token := _token_in(proof)) is not None:
-        return _of_token(token, asked, now)
+        return _of_token(token, binding, now)
     document = proofs.verify(
         {**presentation, "proof": proof},
-        asked.holder,
+        binding.holder,
         purpose=AUTHENTICATION,
         now=now,
-        challenge=asked.nonce,
-        domain=asked.audience,
+        challenge=binding.nonce,
+        domain=binding.audience,
     )
     kinds = document.get("type")
     kinds = kinds if isinstance(kinds, list) else [kinds]
     if vc.PRESENTATION in kinds:
-        return _held(document, asked)
+        return _credential_in(document, binding)
     if vc.CREDENTIAL in kinds:
-        return Shown(document=document)
+        return ShownCredential(document=document)
     raise CredentialError("the document is neither a presentation nor a credential")
 
 
-def _of_token(text: str, asked: Asked, now: int) -> Shown:
-    shown = vc.verify_presentation(jws.parse(text), asked.holder, audience=asked.audience, nonce=asked.nonce, now=now)
+def _of_token(text: str, binding: Binding, now: int) -> ShownCredential:
+    shown = vc.verify_presentation(
+        jws.parse(text), binding.holder, audience=binding.audience, nonce=binding.nonce, now=now
+    )
     if len(shown) > 1:
         raise CredentialError("one credential is asked for")
-    return Shown(shown[0])
+    return ShownCredential(shown[0])
 
 
 def _of_holder(proof: JSON) -> dict[str, JSON]:
@@ -96,9 +98,9 @@ def _token_in(proof: dict[str, JSON]) -> str | None:
     return token if isinstance(token, str) else None
 
 
-def _held(document: dict[str, JSON], asked: Asked) -> Shown:
+def _credential_in(document: dict[str, JSON], binding: Binding) -> ShownCredential:
     """Return the credential in a presentation document."""
-    if document.get("holder", asked.holder.did) != asked.holder.did:
+    if document.get("holder", binding.holder.did) != binding.holder.did:
         raise CredentialError("the presentation is of another holder", "holder")
     held = document.get("verifiableCredential")
     listed = held if isinstance(held, list) else [held]
@@ -106,7 +108,7 @@ def _held(document: dict[str, JSON], asked: Asked) -> Shown:
         raise CredentialError("one credential is asked for")
     (credential,) = listed
     if isinstance(credential, str):
-        return Shown(credential)
+        return ShownCredential(credential)
     if not isinstance(credential, dict):
         raise CredentialError("a presentation holds a credential")
-    return Shown(document={name: value for name, value in credential.items() if name != "proof"})
+    return ShownCredential(document={name: value for name, value in credential.items() if name != "proof"})

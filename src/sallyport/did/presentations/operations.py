@@ -4,7 +4,6 @@ import json
 
 from sallyport.base.clock import iso
 from sallyport.base.errors import in_field
-from sallyport.did.presentations.asking import Verifier, Wanted
 from sallyport.did.presentations.bodies import (
     CreatePresentation,
     IssuedPR,
@@ -18,6 +17,7 @@ from sallyport.did.presentations.bodies import (
     SubmitPresentation,
 )
 from sallyport.did.presentations.service import Presentations
+from sallyport.did.presentations.verifier import AccessRequest, Verifier
 from sallyport.web.operation import Done, Operations
 from sallyport.web.scope import OPERATORS, READERS, WALLETS, Caller, Gate
 
@@ -38,7 +38,7 @@ def _declare_asking(presentations: Operations, verifier: Verifier, service: Pres
         `endpoint` is an instance or a group: it must take DIDs where it says how one authenticates, a group must be
         active, and the time to live of its credential policy bounds how long the request is open.
         """
-        wanted = Wanted(body.issuerDid, body.holderDid, body.username, body.endpoint, body.of_group)
+        wanted = AccessRequest(body.issuerDid, body.holderDid, body.username, body.endpoint, body.of_group)
         issued = await verifier.issue(caller.tenant_id, wanted)
         return PRsIssued(
             prs=[

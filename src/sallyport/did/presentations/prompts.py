@@ -6,9 +6,9 @@ from sallyport.base.clock import Clock, now_us
 from sallyport.did.credentials import repo as credentials
 from sallyport.did.credentials.holders_repo import holder_of_user
 from sallyport.did.presentations import repo
-from sallyport.did.presentations.asking import new_request
-from sallyport.did.presentations.open import OpenRequests
+from sallyport.did.presentations.open_requests import OpenRequests
 from sallyport.did.presentations.request import Status
+from sallyport.did.presentations.verifier import new_request
 from sallyport.store.model import Store, Tx
 
 

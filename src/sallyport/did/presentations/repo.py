@@ -86,13 +86,13 @@ def close_all(tx: Tx, domain_id: int, holder_did: str, issuer_did: str, at: int)
 
     A tenant may have a million requests that are expired: the indexes of holder and issuer skip these.
     """
-    meant = {name: did for name, did in (("holder_did", holder_did), ("issuer_did", issuer_did)) if did}
+    dids = {name: did for name, did in (("holder_did", holder_did), ("issuer_did", issuer_did)) if did}
     if holder_did and issuer_did:  # `+`: a holder has fewer than an issuer
         columns = "holder_did = :holder_did and +issuer_did = :issuer_did"
     else:
-        columns = "".join(f"{name} = :{name}" for name in meant)
+        columns = "".join(f"{name} = :{name}" for name in dids)
     sql = "select id from presentation_requests where expires_at > :at and status = 'open' and domain_id = :d"
-    ids = tx.all(_id, f"{sql} and {columns} limit {SLICE}", d=domain_id, at=at, **meant)
+    ids = tx.all(_id, f"{sql} and {columns} limit {SLICE}", d=domain_id, at=at, **dids)
     for each in ids:
         sql = "update presentation_requests set status = 'withdrawn', answered_at = :at where id = :id"
         tx.execute(sql, at=at, id=each)

@@ -17,8 +17,8 @@ from sallyport.did.crypto.keys import PrivateKey, from_multikey
 from sallyport.did.dids import repo as dids
 from sallyport.did.dids.did import Kind
 from sallyport.did.presentations import definition, evidence, repo
-from sallyport.did.presentations.evidence import Asked
-from sallyport.did.presentations.open import OpenRequests
+from sallyport.did.presentations.evidence import Binding
+from sallyport.did.presentations.open_requests import OpenRequests
 from sallyport.did.presentations.request import Request, Standing, Status
 from sallyport.did.wallets import guard
 from sallyport.did.wallets.guard import Tries
@@ -154,8 +154,8 @@ class Presentations:
             raise CredentialError("the credential is ignored by its holder", "status")
         if not repo.close(tx, request.id, Status.ACCEPTED, at, credential_id=credential.id):
             raise Conflict(OVER)
-        told: dict[str, JSON] = {"credential": credential.id, "holder": request.holder_did}
-        _note(tx, "presentation.accept", caller.tenant_id, request.domain_id, f"request {request.id}", told, at)
+        changes: dict[str, JSON] = {"credential": credential.id, "holder": request.holder_did}
+        _note(tx, "presentation.accept", caller.tenant_id, request.domain_id, f"request {request.id}", changes, at)
 
     async def _wallet(self, caller: Caller, wallet_id: int) -> Wallet:
         return await self._store.read(lambda tx: guard.own_wallet(tx, caller, wallet_id))
@@ -221,7 +221,7 @@ def _verified(tx: Tx, request: Request, presentation: str | dict[str, JSON], at:
     from sallyport.did.presentations.exchange import satisfies
 
     holder, issuer = dids.document_of(tx, request.holder_did), dids.document_of(tx, request.issuer_did)
-    shown = evidence.read(presentation, Asked(holder, request.issuer_did, request.nonce), at)
+    shown = evidence.read(presentation, Binding(holder, request.issuer_did, request.nonce), at)
     if shown.document is None:
         vc.verify(jws.parse(shown.token), issuer, at)
     record = credentials.by_uuid(tx, request.domain_id, shown.credential_id)

@@ -26,7 +26,7 @@ BY_DID: Final = "DID"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class AccessRequest:
     """What issuePR asks for. username: of the credential, empty for any. of_group: of all holders of the group that
     `endpoint` names."""
 
@@ -38,7 +38,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Issued:
+class IssuedRequest:
     """A request that was issued."""
 
     id: int
@@ -53,12 +53,12 @@ class Verifier:
         self._targets = targets
         self._clock = clock
 
-    async def issue(self, tenant_id: int, wanted: Wanted) -> list[Issued]:
+    async def issue(self, tenant_id: int, wanted: AccessRequest) -> list[IssuedRequest]:
         """Ask a holder, or all holders of a group, for a credential of the issuer. NotFound: issuer, endpoint, holder.
         Conflict: the endpoint does not take DIDs, or grants nothing."""
         at = self._clock()
 
-        def work(tx: Tx) -> list[Issued]:
+        def work(tx: Tx) -> list[IssuedRequest]:
             issuer = dids.of_tenant(tx, tenant_id, wanted.issuer_did, Kind.ISSUER)
             if issuer is None:
                 raise NotFound(NO_ISSUER)
@@ -66,10 +66,10 @@ class Verifier:
             target = self._target(tx, tenant_id, domain_id, wanted)
             holders = self._holders(tx, domain_id, target, wanted, at)
             issued = [
-                Issued(repo.add(tx, _request(domain_id, wanted.issuer_did, holder, target, at), at), holder)
+                IssuedRequest(repo.add(tx, _request(domain_id, wanted.issuer_did, holder, target, at), at), holder)
                 for holder in holders
             ]
-            told: dict[str, JSON] = {"issuer": wanted.issuer_did, "holders": [each.holder_did for each in holders]}
+            changes: dict[str, JSON] = {"issuer": wanted.issuer_did, "holders": [each.holder_did for each in holders]}
             audit.record(
                 tx,
                 "presentation.request",
@@ -77,13 +77,13 @@ class Verifier:
                 tenant_id=tenant_id,
                 domain_id=domain_id,
                 target=f"endpoint {target.name}",
-                changes=told,
+                changes=changes,
             )
             return issued
 
         return await self._store.write(work)
 
-    def _target(self, tx: Tx, tenant_id: int, domain_id: int, wanted: Wanted) -> AccessTarget:
+    def _target(self, tx: Tx, tenant_id: int, domain_id: int, wanted: AccessRequest) -> AccessTarget:
         target = self._targets.find(tx, tenant_id, domain_id, wanted.endpoint, group=wanted.of_group)
         if target is None:
             raise NotFound("group not found" if wanted.of_group else "endpoint not found")
@@ -94,7 +94,7 @@ class Verifier:
             raise Conflict("the endpoint does not authenticate by DID")
         return target
 
-    def _holders(self, tx: Tx, domain_id: int, target: AccessTarget, wanted: Wanted, at: int) -> list[Holder]:
+    def _holders(self, tx: Tx, domain_id: int, target: AccessTarget, wanted: AccessRequest, at: int) -> list[Holder]:
         """Return the holders to ask, each once."""
         if not wanted.of_group:
             wallet_id = wallet_of_holder(tx, domain_id, wanted.holder_did)
@@ -140,7 +140,7 @@ def new_request(
         wanted["$.credentialSchema.id"] = schema_url
     if holder.username or not holder.credential:
         wanted["$.credentialSubject.epmUsername"] = holder.username or None
-    asked = definition.asking("Credential", purpose, wanted)
+    asked = definition.for_credential("Credential", purpose, wanted)
     return NewRequest(
         domain_id,
         holder.wallet_id,
