@@ -43,13 +43,13 @@ def _answer(asked: Results) -> Plain[SessionResults]:
             "code": 200,
             "status": "Success",
             "message": f"{done} of {len(asked.results)} session(s) done{more}",
-            "results": [entry(each) for each in asked.results],
+            "results": [_entry(each) for each in asked.results],
             "more": asked.more,
         }
     )
 
 
-def entry(result: Result) -> dict[str, JSON]:
+def _entry(result: Result) -> dict[str, JSON]:
     """Return a `SessionResult`."""
     return {
         "sessionId": result.target.id,

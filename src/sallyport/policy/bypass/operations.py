@@ -19,7 +19,7 @@ def operations(service: Bypass, gate: Gate) -> Operations:
         """List the stations of a domain that are admitted by their MAC address."""
         page = body.page()
         rows, total = await service.page(body.domainId, body.search, offset=page.offset, limit=page.size)
-        return Plain({"stations": [entry(row) for row in rows], "totalCount": total})
+        return Plain({"stations": [_entry(row) for row in rows], "totalCount": total})
 
     @bypass.post("/ad/AddBypassStation", roles=ADMINS)
     async def add_bypass_station(body: AddBypassStation, caller: Caller) -> Done:
@@ -36,6 +36,6 @@ def operations(service: Bypass, gate: Gate) -> Operations:
     return bypass
 
 
-def entry(row: StationRow) -> dict[str, JSON]:
+def _entry(row: StationRow) -> dict[str, JSON]:
     """Return a `StationEntry`."""
     return {"station": mac_text(row.station), "name": row.name, "addedAt": iso(row.added_at)}

@@ -18,7 +18,7 @@ def operations(service: Lockouts, gate: Gate) -> Operations:
         """List the users and stations of a domain that are locked out now, after too many failures."""
         page = body.page()
         rows, total = await service.page(body.domainId, offset=page.offset, limit=page.size)
-        return Plain({"lockouts": [entry(row) for row in rows], "totalCount": total})
+        return Plain({"lockouts": [_entry(row) for row in rows], "totalCount": total})
 
     @lockouts.post("/ad/Unlock", roles=OPERATORS)
     async def unlock(body: Unlock, caller: Caller) -> Done:
@@ -29,7 +29,7 @@ def operations(service: Lockouts, gate: Gate) -> Operations:
     return lockouts
 
 
-def entry(row: LockoutRow) -> dict[str, JSON]:
+def _entry(row: LockoutRow) -> dict[str, JSON]:
     """Return a `LockoutEntry`."""
     return {
         "kind": row.kind,
