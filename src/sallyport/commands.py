@@ -1,4 +1,4 @@
-"""What the command line may ask for: every operation of the API, and the commands of what has no operation.
+"""Requests of the command line: every operation of the API, and commands for the rest.
 
     {"path": "/ad/PreviewEnforcement", "body": {"days": 7}, "domain": "corp"}
     {"command": "db.backup", "arguments": {"path": "/var/backups/sallyport.db"}}
@@ -39,8 +39,8 @@ from sallyport.web.scope import Caller, Role, Whole
 
 
 class AskedOperation(Arguments):
-    """An operation to run. body: without what the domain tells. domain, domains: names or ids, which become the body's
-    domainId and domainIds."""
+    """An operation to run. domain, domains: names or ids, which fill domainId and domainIds of the body; a domain also
+    fills orgId and tenantId."""
 
     path: str
     body: dict[str, object] | list[dict[str, object]] = Field(default_factory=dict)
@@ -75,7 +75,7 @@ class DomainOf(Arguments):
 
 
 class Requests:
-    """Runs what the command line asks for."""
+    """Runs the requests of the command line."""
 
     def __init__(self, app: App, operations: Iterable[Operations]) -> None:
         self._tenancy = app.tenancy

@@ -85,7 +85,7 @@ def create(
 @click.option("--json", "form", flag_value="json", help="As JSON.")
 @click.pass_obj
 def list_(line: CommandLine, *, domain: str, form: Form | None) -> None:
-    """List keys: enrolment keys, and those that agents have; the keys themselves are not kept."""
+    """List enrolment keys and the keys of agents, without their secrets."""
     line.print_rows(line.listed("/api/v1/agent/listKeys", "keys", domain=domain), COLUMNS, form)
 
 
@@ -94,6 +94,6 @@ def list_(line: CommandLine, *, domain: str, form: Form | None) -> None:
 @click.option("--domain", required=True, metavar="NAME|ID", help="Of this domain.")
 @click.pass_obj
 def revoke(line: CommandLine, *, key: int, domain: str) -> None:
-    """Revoke a key; it is refused from now on. Keys that agents got by an enrolment key go on."""
+    """Revoke a key. Keys that agents got by an enrolment key stay valid."""
     line.run("/api/v1/agent/revokeKey", {"keyId": key}, domain=domain)
     line.note(f"API key {key} is revoked")

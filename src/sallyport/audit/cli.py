@@ -1,4 +1,4 @@
-"""`sallyport audit`: who changed what."""
+"""`sallyport audit`: the audit trail."""
 
 import json
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ _LONGEST_CELL = 60
 
 @click.group()
 def audit() -> None:
-    """The audit trail: who changed what, and when."""
+    """The audit trail: changes with actor and time."""
 
 
 @audit.command("list")
@@ -68,7 +68,7 @@ def list_(
 
 
 def _entries(line: CommandLine, asked: dict[str, JSON]) -> Iterator[Row]:
-    """Page after page."""
+    """Yield the entries of all pages."""
     while True:
         answer = line.row("audit.list", **asked)
         page = entries(answer["entries"])
@@ -79,7 +79,7 @@ def _entries(line: CommandLine, asked: dict[str, JSON]) -> Iterator[Row]:
 
 
 def _told(changes: JSON) -> str:
-    """Changes in a line: `mode: monitor > enforce`."""
+    """Return changes in one line: `mode: monitor > enforce`."""
     if not isinstance(changes, dict):
         return ""
     pairs = ((field, value if isinstance(value, list) else [None, value]) for field, value in changes.items())

@@ -1,4 +1,4 @@
-"""What the command line asks: audit.list."""
+"""The command of the audit trail: audit.list, which covers the installation."""
 
 from collections.abc import Callable
 

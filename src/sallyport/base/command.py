@@ -37,7 +37,7 @@ from sallyport.base.validation import refusal, unfit
 from sallyport.base.wire import JSON, Row
 
 Form = Literal["table", "json", "csv", "jsonl"]
-"""How rows are printed: for people, or for programs."""
+"""Output format of rows."""
 
 _UNITS = {"m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
@@ -45,12 +45,12 @@ ArgumentsT = TypeVar("ArgumentsT", bound=BaseModel)
 
 
 Ready: TypeAlias = Callable[[], Awaitable[JSON]]
-"""A command whose arguments are right, to be run."""
+"""Runs a command whose arguments are valid."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One command; made by `command`. ready: judges what `arguments` describes, in any thread."""
+    """One command; made by `command`. ready: validates its arguments, in any thread."""
 
     arguments: type[BaseModel]
     ready: Callable[[Mapping[str, object]], Ready]
@@ -61,7 +61,7 @@ class Command:
 
 
 def command(arguments: type[ArgumentsT], run: Callable[[ArgumentsT], Awaitable[JSON]]) -> Command:
-    """A command that validates its arguments (Invalid, naming fields without values) and then runs."""
+    """Return a command that validates its arguments (Invalid, naming fields without values) and then runs."""
 
     def ready(values: Mapping[str, object]) -> Ready:
         try:
@@ -73,7 +73,7 @@ def command(arguments: type[ArgumentsT], run: Callable[[ArgumentsT], Awaitable[J
 
 
 class Commands:
-    """All commands of the service; a name that two slices claim is an error at the start."""
+    """All commands of the service. ValueError: two areas have the same name."""
 
     def __init__(self, slices: Iterable[Mapping[str, Command]]) -> None:
         self._commands: dict[str, Command] = {}
@@ -85,23 +85,23 @@ class Commands:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every command's name, sorted."""
+        """Return the names of all commands, sorted."""
         return tuple(sorted(self._commands))
 
     def ready(self, name: str, arguments: Mapping[str, object]) -> Ready:
-        """Judge one command, in any thread. NotFound: no such command. Invalid: names the fields."""
+        """Validate the arguments of a command, in any thread. NotFound: no such command. Invalid."""
         found = self._commands.get(name)
         if found is None:
             raise NotFound("no such command; the running service may be of another version")
         return found.ready(arguments)
 
     async def run(self, name: str, arguments: Mapping[str, object]) -> JSON:
-        """Judge one command and run it; raises what the service raises, too."""
+        """Validate the arguments of a command and run it."""
         return await self.ready(name, arguments)()
 
 
 class NamedDomain(Protocol):
-    """A domain that a command has named."""
+    """A domain."""
 
     @property
     def id(self) -> int:
@@ -123,7 +123,7 @@ class Tenants(Protocol):
 
 
 class Arguments(Model):
-    """The root of all commands' arguments: an unknown one is an error, and values are not repeated."""
+    """The root of all commands' arguments; of itself, no arguments. An unknown one is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
@@ -136,7 +136,7 @@ class OfTenant(Arguments):
 
 
 def entries(value: JSON) -> list[Row]:
-    """The entries of a list that a command has given."""
+    """Return the objects of a list."""
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
@@ -153,14 +153,14 @@ HexOctets = Annotated[str, AfterValidator(_hex)]
 
 
 class CommandLine(Protocol):
-    """What the commands of a slice work with: the way to the service, and the two outputs.
+    """The connection to the service and the two outputs, as the commands of an area use them.
 
-    Standard output carries what was asked for and nothing else; notes for the person go to standard error. Nothing
-    that is printed can send control sequences to a terminal, wherever it came from.
+    Standard output carries the result alone; notes go to standard error. No output can send control sequences to a
+    terminal.
     """
 
     def settings(self) -> Settings:
-        """The settings that the service runs with. ConfigError."""
+        """Return the settings of the service. ConfigError."""
 
     def run(
         self,
@@ -171,11 +171,11 @@ class CommandLine(Protocol):
         domain: str | None = None,
         domains: Sequence[str] | None = None,
     ) -> Row:
-        """Run an operation of the API, in the running service or on the store where none runs, and return its answer;
+        """Run an operation of the API, in the running service or on the store if none runs, and return its answer;
         a confirmation text as `message`.
 
         domain, domains: by name or id; they become domainId and domainIds of the body. A domain also tells orgId and
-        tenantId, which the body must have otherwise. SallyportError: it was not done.
+        tenantId, which the body must have otherwise. SallyportError: it failed.
         """
 
     def listed(
@@ -197,31 +197,31 @@ class CommandLine(Protocol):
         """`listed` for each tenant of the installation, whose numbers become `org` and `tenant` of the entries."""
 
     def call(self, command: str, /, **arguments: JSON) -> JSON:
-        """Run a command in the running service, or on the store where none runs. SallyportError: it was not done."""
+        """Run a command in the running service, or on the store if none runs. SallyportError: it failed."""
 
     def row(self, command: str, /, **arguments: JSON) -> Row:
-        """`call` for a command that gives one entry."""
+        """`call` a command that returns an object."""
 
     def rows(self, command: str, /, **arguments: JSON) -> list[Row]:
-        """`call` for a command that gives a list of entries."""
+        """`call` a command that returns a list of objects."""
 
     def read_secret(self, prompt: str, *, confirm: bool = True) -> bytes:
-        """The octets of standard input's next line without its end; typed unseen at a terminal, to confirm twice."""
+        """Return the octets of standard input's next line; at a terminal, prompt without echo. confirm: ask twice."""
 
     def print(self, text: str) -> None:
-        """A line on standard output."""
+        """Print a line on standard output."""
 
     def print_rows(
         self, rows: Iterable[Row], columns: Sequence[str], form: Form | None = None, *, to: TextIO | None = None
     ) -> None:
-        """Rows on standard output, or `to` a file: the columns as a table (the default) or as CSV, or everything as
-        JSON, in one array or (jsonl) in a line for each row."""
+        """Print rows on standard output, or `to` a file: the columns as a table (the default) or as CSV, or whole rows
+        as JSON, in one array or (jsonl) in a line for each row."""
 
     def print_json(self, value: JSON) -> None:
-        """Indented JSON on standard output."""
+        """Print indented JSON."""
 
     def note(self, text: str) -> None:
-        """A line on standard error."""
+        """Print a line on standard error."""
 
 
 def domains(line: CommandLine, name: str | None) -> Iterator[Row]:

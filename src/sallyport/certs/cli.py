@@ -1,4 +1,4 @@
-"""`sallyport cert`: an authority for a start, its certificates, and what was taken back."""
+"""`sallyport cert`: a certificate authority, its certificates and revocations."""
 
 import socket
 from collections.abc import Mapping, Sequence

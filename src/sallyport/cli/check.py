@@ -1,4 +1,4 @@
-"""`sallyport check`: ask a server as a device would, and tell what is wrong."""
+"""`sallyport check`: send a request as a device would, and diagnose its failure."""
 
 import os
 from secrets import token_hex
@@ -28,7 +28,7 @@ from sallyport.radius.packet import (
     as_text,
 )
 
-STOP = 2  # of Acct-Status-Type (RFC 2866 section 5.1), under an id of its own: no session goes on by it
+STOP = 2  # of Acct-Status-Type (RFC 2866 section 5.1), with an id of its own, so that it continues no session
 UNSIGNED = (
     "warning: the answer has no Message-Authenticator: the server is open to BlastRADIUS (CVE-2024-3596), and devices "
     "that demand one will not accept it"
@@ -48,7 +48,7 @@ DROPPED = {
 
 @click.group()
 def check() -> None:
-    """Ask a server as a device would, and tell what is wrong."""
+    """Send a request as a device would, and diagnose its failure."""
 
 
 @check.command()
@@ -79,7 +79,7 @@ def radius(
     retries: int,
     nas_identifier: str,
 ) -> int:
-    """One login, with its round-trip time and a diagnosis where there is no answer.
+    """Try one login. Print its round-trip time, or a diagnosis if there is no answer.
 
     Exit status 0 means Access-Accept (for --accounting, Accounting-Response).
     """
@@ -108,7 +108,7 @@ def radius(
 def _log_in(
     line: Line, client: RadiusClient, user: bytes, password: bytes, code: str | None, nas: bytes, *, chap: bool
 ) -> Answer:
-    """A login; a challenge is answered where there is a code to answer with (RFC 2865 section 4.4)."""
+    """Log in; answer a challenge if a code was given (RFC 2865 section 4.4)."""
     answer = client.login(user, password, nas, chap=chap)
     if answer.code != ACCESS_CHALLENGE or code is None or STATE not in answer.attributes:
         return answer
@@ -117,7 +117,7 @@ def _log_in(
 
 
 def _other(client: RadiusClient, user: str | None, nas: bytes, *, accounting: bool) -> Answer:
-    """Accounting-Request (RFC 2866) or Status-Server (RFC 5997)."""
+    """Send an Accounting-Request (RFC 2866) or a Status-Server (RFC 5997)."""
     if not accounting:
         return client.ask(STATUS_SERVER, lambda _: nas)
     record = push_attribute(ACCT_STATUS_TYPE, STOP.to_bytes(4)) + nas
@@ -150,7 +150,7 @@ def _diagnose(line: Line, client: RadiusClient, error: NoAnswerError, began: str
 
 
 def _said_of(line: Line, source: str, began: str) -> str:
-    """Why a service that runs here dropped a packet of an address since a time; empty where it did not."""
+    """Return the reason why the local service dropped a packet of an address since a time; empty if it did not."""
     try:
         senders = line.rows("listen.senders")
     except SallyportError:
@@ -166,11 +166,11 @@ def _octets(line: Line, value: str, prompt: str) -> bytes:
 
 
 def _address(text: str, port: int) -> tuple[str, int]:
-    """Host and port of HOST, HOST:PORT, [IPV6] or [IPV6]:PORT."""
+    """Return host and port of HOST, HOST:PORT, [IPV6] or [IPV6]:PORT."""
     host, colon, last = text.rpartition(":")
     if not colon or text.endswith("]"):
         host, last = text, str(port)
     host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     if not host or not last.isdecimal() or not 0 < int(last) < 65536 or (":" in host and "[" not in text):
-        raise click.BadParameter("a host, or host:port; an IPv6 address stands in brackets", param_hint="HOST[:PORT]")
+        raise click.BadParameter("a host, or host:port; an IPv6 address needs brackets", param_hint="HOST[:PORT]")
     return host, int(last)

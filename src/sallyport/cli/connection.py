@@ -1,4 +1,4 @@
-"""Ask the running service, or do it on the store where no service runs."""
+"""Send requests to the running service, or run them on the store if none runs."""
 
 import json
 import os
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 ANSWER_S = 60.0
 COPY_S = 3600.0  # a backup or a restore takes as long as the disk does
 IN_MEMORY = frozenset({"listen.senders", "log.level"})
-"""Commands about what a running service alone has: a store that is opened for a command knows nothing of it."""
+"""Commands about the memory of a running service; they need one."""
 
 
 class Connection:
-    """The way to the service of a data directory. `settings` stand for those of `config` and the environment."""
+    """A connection to the service of a data directory. settings: replace those of `config` and the environment."""
 
     def __init__(self, config: Path | None = None, *, settings: Settings | None = None) -> None:
         self._config = config
@@ -30,22 +30,22 @@ class Connection:
 
     @property
     def file(self) -> Path | None:
-        """The file that settings are read from; None where there is none."""
+        """Return the settings file; None if there is none."""
         default = Path(DEFAULT_FILE)
         return self._config or (default if default.exists() else None)
 
     def settings(self) -> Settings:
-        """The settings of file and environment, read once. ConfigError."""
+        """Return the settings of file and environment, read once. ConfigError."""
         if self._settings is None:
             self._settings = load(self._config, os.environ)
         return self._settings
 
     def read(self) -> Settings:
-        """The settings of file and environment as they are by now. ConfigError."""
+        """Read the settings of file and environment again. ConfigError."""
         return load(self._config, os.environ)
 
     def call(self, asked: Row) -> JSON:
-        """Run a request of the control socket. SallyportError: it was not done, in the service's words."""
+        """Run a request of the control socket. SallyportError: it failed, with the service's message."""
         if self._local is None:
             answer = self._ask(asked)
             if answer is not None:
@@ -59,7 +59,7 @@ class Connection:
         return self._local.call(asked)
 
     def _ask(self, asked: Row) -> Row | None:
-        """The running service's answer, or None where none runs. StartError: it is there and does not answer."""
+        """Return the running service's answer; None if none runs. StartError: it does not answer."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
             sock.settimeout(COPY_S if str(asked.get("command")).startswith("db.") else ANSWER_S)
             if not _connect(sock, self.settings().control_path):
@@ -75,7 +75,7 @@ class Connection:
         return answer
 
     def process_id(self) -> int | None:
-        """The process of the running service, or None. StartError: it is there and cannot be reached."""
+        """Return the process id of the running service, or None. StartError: it cannot be reached."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
             if not _connect(sock, self.settings().control_path):
                 return None
@@ -84,7 +84,7 @@ class Connection:
         return process_id
 
     def close(self) -> None:
-        """Close the store where it was opened."""
+        """Close the store if it was opened."""
         if self._local is not None:
             self._local.close()
             self._local = None
@@ -102,7 +102,7 @@ def _result(answer: Row) -> JSON:
 
 
 def _connect(sock: socket.socket, path: Path) -> bool:
-    """Connect to the service's socket; False where none runs."""
+    """Connect to the service's socket. False: none runs."""
     try:
         directory = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""`sallyport demo`: the service, simulated devices that send it real RADIUS traffic, and what it makes of them.
+"""`sallyport demo`: the service, and simulated devices that send it RADIUS traffic.
 
 The service runs in this process on a temporary database; everything else reaches it from outside, as operators and
 devices do: over its control socket, over UDP from addresses of their own, and over HTTP.
@@ -49,13 +49,13 @@ def demo(*, once: bool) -> int:
 
 
 def _address(port: int, kind: SocketKind) -> Address:
-    """The usual port where it is free, else one that the system chooses."""
+    """Return the usual port if it is free, else one that the system chooses."""
     usual = Address(HOST, port)
     return usual if in_the_way(usual, kind) is None else Address(HOST, 0)
 
 
 async def _run(settings: Settings, once: bool) -> int:
-    """The service, and beside it the story, until it is told, or a signal comes."""
+    """Run the service and, beside it, the steps of the demo, until they end or a signal arrives."""
     stop, status = trio.Event(), INTERRUPTED
     connection = Connection(settings=settings)
     line = Line(lambda: connection)

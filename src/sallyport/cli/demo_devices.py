@@ -23,7 +23,7 @@ USERS = {
 
 @dataclass(frozen=True)
 class Login:
-    """Somebody logs in. user: as typed. password: None means the right one of the user that is meant."""
+    """A login. user: as typed. password: None means the user's own."""
 
     user: str
     password: bytes | None = None
@@ -37,7 +37,7 @@ class Login:
 
 @dataclass(frozen=True)
 class Nas:
-    """A device that people log in at. product: what it must be recognised as."""
+    """A device that users log in at. product: the expected product."""
 
     product: str
     medium: str
@@ -47,7 +47,7 @@ class Nas:
 
 @dataclass(frozen=True)
 class Sender:
-    """A host that sends RADIUS. product: what it must be recognised as where it forwards for its NAS."""
+    """A host that sends RADIUS. product: the expected product if it forwards for a NAS."""
 
     name: str
     source: str
@@ -63,7 +63,7 @@ class Sender:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one login went."""
+    """The result of one login."""
 
     sender: Sender
     nas: Nas
@@ -73,12 +73,12 @@ class Outcome:
 
     @property
     def as_expected(self) -> bool:
-        """Whether the answer came, signed, and is the one that the password deserves."""
+        """Whether a signed answer arrived that fits the password."""
         wanted = ACCESS_ACCEPT if self.login.accepted else ACCESS_REJECT
         return self.answer is not None and self.answer.code == wanted and self.answer.signed
 
     def told(self) -> str:
-        """The answer in words."""
+        """Return the answer in words."""
         return CODE_NAMES[self.answer.code] if self.answer is not None else self.trouble
 
 
@@ -197,7 +197,7 @@ SENDERS = (
 
 
 def send(sender: Sender, server: tuple[str, int]) -> list[Outcome]:
-    """Everything that a sender has to send, in its order."""
+    """Send all logins of a sender, in order."""
     dictionary = load()
     with RadiusClient(server, sender.secret, source=sender.source) as client:
         return [
@@ -219,7 +219,7 @@ def _logins(client: RadiusClient, sender: Sender, nas: Nas, attributes: bytes) -
 
 
 def octets_of(dictionary: Dictionary, lines: tuple[str, ...]) -> bytes:
-    """Attributes in octets, from lines such as `NAS-Port = 7`."""
+    """Encode attributes from lines such as `NAS-Port = 7`."""
     octets = b""
     for line in lines:
         name, _, text = line.partition(" = ")

@@ -1,4 +1,4 @@
-"""What the demo does and shows, step by step; what does not go as it must is told at the end."""
+"""The steps of the demo. Unexpected results are listed at the end."""
 
 import json
 import sys
@@ -51,7 +51,7 @@ USERS_API = "/api/v1/endpointUsers"
 
 
 class Story:
-    """One run of the demo against a running service. It blocks: give it a thread of its own."""
+    """One run of the demo against a running service. It blocks: run it in a thread."""
 
     def __init__(self, line: CommandLine, settings: Settings, bound: Bound) -> None:
         self._line = line
@@ -66,7 +66,7 @@ class Story:
         self._senders: list[Sender] = []
 
     def tell(self) -> int:
-        """Everything, in order: 0 where all of it worked, else 1. SallyportError."""
+        """Run all steps; return 0 if all of them worked, else 1. SallyportError."""
         self._set_up()
         self._show_logins()
         self._show_inventory()
@@ -88,7 +88,7 @@ class Story:
     # --- set-up and traffic -----------------------------------------------------------------------------------
 
     def _set_up(self) -> None:
-        """A domain with users, and a RADIUS client for each sender and for this machine."""
+        """Add a domain with users, and a RADIUS client for each sender and for this machine."""
         line = self._line
         line.print(f"Sallyport runs: RADIUS on {self._radius} and {self._accounting}, HTTP on {self._http}")
         self._token = str(line.row("token.create", name="demo", **self._scope)["token"])
@@ -109,7 +109,7 @@ class Story:
         ]
 
     def _show_logins(self) -> None:
-        """All senders at the same time, each with its people one after the other."""
+        """Log in from all senders at the same time, one user after the other at each."""
         self._title(f"Logins over UDP from {len(SENDERS)} hosts")
         with ThreadPoolExecutor(len(SENDERS)) as pool:
             outcomes = [each for some in pool.map(self._send, self._senders) for each in some]
@@ -124,7 +124,7 @@ class Story:
         return send(sender, self._radius)
 
     def _account(self) -> None:
-        """The VPN's session begins (RFC 2866)."""
+        """Start the VPN's session (RFC 2866)."""
         sender = next(each for each in self._senders if FORTIGATE in each.nas)
         record = push_attribute(USER_NAME, b"alice") + push_attribute(ACCT_STATUS_TYPE, START.to_bytes(4))
         record += octets_of(load(), FORTIGATE.attributes)
@@ -139,7 +139,7 @@ class Story:
         return entries(listed.get("network_devices"))
 
     def _show_inventory(self) -> None:
-        """Each device registered itself, and was recognised by what it sent."""
+        """Print the inventory; every device must be recognised."""
         devices = self._devices()
         self._title("Network devices, found by themselves")
         self._line.print_rows(devices, (*DEVICES, "request_count"))
@@ -149,7 +149,7 @@ class Story:
                 self._must(expected in found, f"no device {' / '.join(expected)} in the inventory")
 
     def _delete_and_return(self) -> None:
-        """DeleteDevice removes a device; its next login registers it again."""
+        """Delete a device, which its next login registers again."""
         name = "Lobby"  # its NAS-Identifier
         before = self._devices(search=name)
         deleted = self._post("/network_device/DeleteDevice", {**self._body(), "deviceId": before[0]["device_id"]})
@@ -166,7 +166,7 @@ class Story:
         self._must([each["registrations"] for each in after] == [2], "the deleted device did not register again")
 
     def _show_report(self) -> None:
-        """What enforcing would have done, by user; then what the domain's mode is."""
+        """Print the result of enforcing by user."""
         events = self._line.listed("/ad/GetAuthLog", "events", domain=DOMAIN)
         counted = Counter(tuple(str(each[field]) for field in OF_EVENT) for each in events)
         rows: list[Row] = [{**dict(zip(REPORT, each, strict=False)), "logins": n} for each, n in counted.most_common()]
@@ -177,7 +177,7 @@ class Story:
         self._must(told == sent, f"the report has {told} of {sent} logins")
 
     def _show_second_door(self) -> None:
-        """The domain enforces: alice has a second factor, bob has none."""
+        """Enforce the domain: alice has a second factor, bob has none."""
         self._line.run("/ad/updateDomainEnforcement", {"enforcementMode": "enforce"}, domain=DOMAIN)
         sender = next(each for each in self._senders if FORTIGATE in each.nas)
         octets = octets_of(load(), FORTIGATE.attributes)

@@ -1,4 +1,4 @@
-"""`sallyport doctor`: looks for what is wrong or weak, a clear line for each thing."""
+"""`sallyport doctor`: findings about faults and weaknesses of the installation."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ FIRST: tuple[tuple[str, Check], ...] = (
     ("IPv6", machine.check_ipv6),
     ("service", machine.check_service),
 )
-"""A problem in one of these would show as a problem in all that follow: they are not looked at then."""
+"""A problem in one of these ends the examination: all other checks would fail with it."""
 
 STORE: tuple[tuple[str, Check], ...] = (
     ("master key", machine.check_key),
@@ -27,7 +27,7 @@ STORE: tuple[tuple[str, Check], ...] = (
     ("database", data.check_database),
     ("integrity", data.check_integrity),
 )
-"""With a problem in one of these the store is not opened: that would make a new key, or write to what is damaged."""
+"""With a problem in one of these the store is not opened: opening would make a new key, or write to a damaged file."""
 
 THEN: tuple[tuple[str, Check], ...] = (
     ("records", data.check_records),
@@ -47,14 +47,14 @@ ASKING: tuple[tuple[str, Check], ...] = (
     ("directories", directories.check_directories),
     ("reach", reach.check_reach),
 )
-"""What the service's commands tell: it runs, or its store can be opened without changing it."""
+"""Checks that need the service, or a store that can be opened without a change."""
 
 
 @click.command()
 @click.option("--json", "form", flag_value="json", help="As JSON.")
 @click.pass_obj
 def doctor(line: Line, *, form: Form | None) -> int:
-    """Look for what is wrong or weak in this installation; exit status 1 where something does not work."""
+    """Look for faults and weaknesses of this installation; exit status 1 if something does not work."""
     found = list(examine(Examination(line)))
     rows: list[Row] = [{"level": each.level.value, "check": name, "finding": each.text} for name, each in found]
     line.print_rows(rows, ("level", "check", "finding"), form)
@@ -62,7 +62,7 @@ def doctor(line: Line, *, form: Form | None) -> int:
 
 
 def examine(examination: Examination) -> Iterator[tuple[str, Finding]]:
-    """Run the checks; each finding with its check's name."""
+    """Run the checks and yield each finding with its check's name."""
     for name, check in FIRST:
         findings = list(_run(check, examination))
         yield from ((name, each) for each in findings)

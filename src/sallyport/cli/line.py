@@ -1,4 +1,4 @@
-"""What every command gets as click's context object: the way to the service and the two outputs."""
+"""The context object of every click command: the connection to the service and the two outputs."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 
 class Line:
-    """Satisfies base.command.CommandLine. connect: the way to the service; a command that needs none, such as an
-    agent, does not wait for it."""
+    """Satisfies base.command.CommandLine. connect: makes the connection to the service when it is
+    first used."""
 
     def __init__(self, connect: "Callable[[], Connection]") -> None:
         self._connect = connect
 
     @cached_property
     def connection(self) -> "Connection":
-        """The way to the service."""
+        """Return the connection to the service."""
         return self._connect()
 
     def settings(self) -> "Settings":

@@ -1,4 +1,4 @@
-"""What the command line asks for, done in this process on the store itself, where no service runs.
+"""Requests of the command line, run in this process on the store while no service runs.
 
 Trio runs in a thread of its own until `close`, so that a command that asks for page after page opens the store once.
 """
@@ -24,7 +24,7 @@ from sallyport.web.scope import Gate
 
 
 class Local:
-    """Holds the data directory's lock until it is closed. Locked, ConfigError, StoreError: it could not be opened.
+    """The open store; it holds the data directory's lock until it is closed. Locked, ConfigError, StoreError.
 
     What ends the store's thread after that is raised by the call that notices it, at the latest by `close`.
     """
@@ -38,7 +38,7 @@ class Local:
         self._requests, self._stop, self._trio = self._opened.result()
 
     def call(self, asked: Row) -> JSON:
-        """Run a request of the control socket. SallyportError: it was not done."""
+        """Run a request of the control socket. SallyportError: it failed."""
         try:
             result = trio.from_thread.run(self._requests.run, asked, user_name(os.geteuid()), trio_token=self._trio)
         except Refused as error:
@@ -53,7 +53,7 @@ class Local:
         return answer
 
     def close(self) -> None:
-        """Close the store and give the lock back."""
+        """Close the store and release the lock."""
         with suppress(trio.RunFinishedError):  # the thread has ended by an error
             trio.from_thread.run_sync(self._stop.set, trio_token=self._trio)
         self._join()

@@ -17,7 +17,7 @@ from sallyport.cli.output import safe
 if TYPE_CHECKING:
     from sallyport.cli.connection import Connection
 
-# name: (module:object, its line in the help); imported when used, which the help is not worth.
+# name: (module:object, its line in the help), so that the help imports no command.
 COMMANDS = {
     "agent": ("sallyport.cli.main:agent", "Agents: beside a directory or on a machine that is not reached."),
     "audit": ("sallyport.audit.cli:audit", "The audit trail: who changed what, and when."),
@@ -71,18 +71,18 @@ AGENT_COMMANDS = {
 
 
 class LazyGroup(click.Group):
-    """listed: by name, where a command is (`module:object`) and its line in the help, which no import is worth."""
+    """A group that imports a command when it is used. listed: `module:object` and a line of help by name."""
 
     def __init__(self, *args: object, listed: Mapping[str, tuple[str, str]], **options: object) -> None:
         super().__init__(*args, **options)  # type: ignore[arg-type]
         self._listed = listed
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The commands' names."""
+        """Return the commands' names."""
         return sorted(self._listed)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """A command, or None where there is none of that name."""
+        """Return a command; None if there is none of that name."""
         if cmd_name not in self._listed:
             return None
         module, _, name = self._listed[cmd_name][0].partition(":")
@@ -90,7 +90,7 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list of commands in the help."""
+        """Write the list of commands in the help."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in sorted(self._listed.items())])
 
@@ -119,15 +119,15 @@ def agent() -> None:
 
 def main() -> None:
     """Run the command line. Exit codes: 0 done, 1 refused or failed, 2 wrong usage."""
-    os.umask(0o077)  # the store, its log and copies of it are nobody else's business
+    os.umask(0o077)  # only the owner may read the store, its log and its copies
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a name that the terminal's encoding cannot show is no error
+        if isinstance(stream, io.TextIOWrapper):  # names may not fit the terminal's encoding
             stream.reconfigure(errors="backslashreplace")
     sys.exit(run(lambda: root(standalone_mode=False)))
 
 
 def run(command: Callable[[], object]) -> int:
-    """Run and turn what it raises into an exit code and one line on standard error."""
+    """Run a command; turn its exception into an exit code and one line on standard error."""
     try:
         result = command()
     except click.exceptions.Exit as end:
@@ -141,7 +141,7 @@ def run(command: Callable[[], object]) -> int:
 
 
 def _failed(error: BaseException) -> int:
-    """Tell what went wrong in a line; what is none of ours goes on with its traceback."""
+    """Print an error in one line. Unexpected exceptions propagate."""
     ours = _only(error) if isinstance(error, BaseExceptionGroup) else error
     if ours is None:
         raise error
@@ -153,7 +153,7 @@ def _failed(error: BaseException) -> int:
 
 
 def _only(group: BaseExceptionGroup[BaseException]) -> SallyportError | None:
-    """The error of ours that nurseries have wrapped, where it is the only one."""
+    """Return the only SallyportError in a group, however nested; None if there are others."""
     found: BaseException = group
     while isinstance(found, BaseExceptionGroup) and len(found.exceptions) == 1:
         found = found.exceptions[0]

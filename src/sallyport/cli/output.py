@@ -1,4 +1,4 @@
-"""How commands print: tables for people, JSON and CSV for programs.
+"""Output of commands: tables for people, JSON and CSV for programs.
 
 Names come from the network, and a terminal obeys what it is sent: whatever is not printable is shown as a replacement
 character, or as an escape where the output is JSON.
@@ -21,7 +21,7 @@ _OUTSIDE_ASCII = re.compile(r"[^\n -~]")
 
 
 def safe(text: str) -> str:
-    """Text that a terminal shows and does not obey; line ends are kept."""
+    """Replace the characters that a terminal would obey; keep line ends."""
     if text.isprintable():  # as good as always
         return text
     return "".join(each if each.isprintable() or each == "\n" else "\ufffd" for each in text)
@@ -30,7 +30,7 @@ def safe(text: str) -> str:
 def print_rows(
     rows: "Iterable[Row]", columns: Sequence[str], form: "Form | None" = None, *, to: TextIO | None = None
 ) -> None:
-    """The columns of rows as a table or CSV, or the whole rows as JSON; all but the table as they come.
+    """Print the columns of rows as a table or CSV, or whole rows as JSON; only the table waits for all rows.
 
     to: a text file that leaves line ends as they are; standard output without one.
     """
@@ -47,7 +47,7 @@ def print_rows(
 
 
 def print_json(value: "JSON") -> None:
-    """Indented JSON on standard output."""
+    """Print indented JSON."""
     click.echo(_json(value))
 
 
@@ -67,7 +67,7 @@ def _json(value: "JSON", indent: int | None = 2) -> str:
 
 
 def _print_csv(rows: "Iterable[Row]", columns: Sequence[str], out: TextIO) -> None:
-    """CSV with a line of names (RFC 4180). A cell that a spreadsheet would run as a formula is quoted as text."""
+    """Print CSV with a line of names (RFC 4180). A cell that a spreadsheet would run as a formula is quoted."""
     writer = csv.writer(out)
     writer.writerow(columns)
     writer.writerows([_cell(row.get(column)) for column in columns] for row in rows)
@@ -79,7 +79,7 @@ def _cell(value: "JSON") -> str:
 
 
 def _table(rows: "Iterable[Row]", columns: Sequence[str]) -> str:
-    """The named columns; a list stands in one cell."""
+    """Return a table of the columns; a list takes one cell."""
     from tabulate import tabulate
 
     lines = [[_text(row.get(column)) for column in columns] for row in rows]

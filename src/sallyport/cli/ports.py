@@ -1,4 +1,4 @@
-"""Who has a port of this machine: found out by trying, and in proc(5)."""
+"""The use of ports on this machine, by trial and from proc(5)."""
 
 import socket
 from contextlib import closing
@@ -11,7 +11,7 @@ TCP = socket.SOCK_STREAM
 
 
 def in_the_way(address: Address, kind: socket.SocketKind) -> OSError | None:
-    """Try to bind an address, and let go again: what keeps it from being bound, None where nothing does."""
+    """Bind an address and release it. Return the error that prevents it; None if it is free."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     with closing(socket.socket(family, kind)) as sock:
         if family == socket.AF_INET6:
@@ -26,7 +26,7 @@ def in_the_way(address: Address, kind: socket.SocketKind) -> OSError | None:
 
 
 def is_held_by(process_id: int, port: int, kind: socket.SocketKind) -> bool:
-    """Whether a process has a socket on a port; yes where we may not look."""
+    """Whether a process has a socket on a port; True if /proc denies access."""
     try:
         links = [link.readlink().name for link in Path(f"/proc/{process_id}/fd").iterdir()]
     except OSError:

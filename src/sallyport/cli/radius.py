@@ -1,4 +1,4 @@
-"""A RADIUS client of our own: blocking, one packet at a time, and able to say why there was no answer.
+"""A blocking RADIUS client that sends one packet at a time and reports why there is no answer.
 
 A packet is repeated unchanged, as RFC 5080 section 2.2.1 wants it. An answer that does not prove itself is no answer,
 but it tells something: it is reported when no better one comes in the same try.
@@ -28,7 +28,7 @@ from sallyport.radius.password import chap_response, hide_password
 
 
 class Why(Enum):
-    """Why there was no answer."""
+    """Cause of a missing answer."""
 
     REFUSED = "nothing listens there: the machine says that the port is closed (ICMP)"
     UNREACHABLE = "the address cannot be reached"
@@ -38,7 +38,7 @@ class Why(Enum):
 
 
 class NoAnswerError(SallyportError):
-    """A request got no answer that can be believed."""
+    """A request got no authentic answer."""
 
     def __init__(self, why: Why, detail: str = "") -> None:
         super().__init__(f"{why.value}{detail and f' ({detail})'}")
@@ -47,7 +47,7 @@ class NoAnswerError(SallyportError):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a server said. attributes: the first value of each type. seconds: since the packet was last sent."""
+    """An authentic answer. attributes: the first value of each type. seconds: since the last transmission."""
 
     code: int
     attributes: dict[int, bytes]
@@ -56,12 +56,12 @@ class Answer:
 
     @property
     def signed(self) -> bool:
-        """Whether it carried a Message-Authenticator, which has then been checked."""
+        """Whether it has a Message-Authenticator, which is then verified."""
         return MESSAGE_AUTHENTICATOR in self.attributes
 
 
 class RadiusClient:
-    """Asks one server from one socket.
+    """A client of one server, with one socket.
 
     server: its first address is taken where a name has several. source: an address of this machine to send from.
     timeout: seconds for each try; retries: tries after the first. Raises StartError where there is no such address.
@@ -90,7 +90,7 @@ class RadiusClient:
 
     @property
     def source(self) -> str:
-        """The address that the server sees."""
+        """Return the source address of the packets."""
         return str(self._socket.getsockname()[0])
 
     def close(self) -> None:
@@ -108,7 +108,7 @@ class RadiusClient:
     def login(
         self, user: bytes, password: bytes, attributes: bytes = b"", *, chap: bool = False, signed: bool = True
     ) -> Answer:
-        """One Access-Request by PAP or CHAP (RFC 2865 sections 5.2, 5.3). ValueError: too long. NoAnswerError."""
+        """Send an Access-Request with PAP or CHAP (RFC 2865 sections 5.2, 5.3). ValueError: too long. NoAnswerError."""
 
         def body(authenticator: bytes) -> bytes:
             if chap:
@@ -120,7 +120,7 @@ class RadiusClient:
         return self.ask(ACCESS_REQUEST, body, signed=signed)
 
     def ask(self, code: int, body: Callable[[bytes], bytes], *, signed: bool = True) -> Answer:
-        """Any request. body: gives the attributes for an authenticator. signed: with Message-Authenticator."""
+        """Send a request. body: makes the attributes for an authenticator. signed: with Message-Authenticator."""
         authenticator = token_bytes(16)
         attributes = body(authenticator)
         self._identifier = (self._identifier + 1) & 0xFF
@@ -146,7 +146,7 @@ class RadiusClient:
         raise NoAnswerError(Why.SILENT, f"tries: {self._tries}, of {self._timeout:g} s each")
 
     def _await(self, packet: bytes, sent: float) -> tuple[int, dict[int, bytes]] | None:
-        """The proven answer of one try, None for none. NoAnswerError: all that came proves nothing."""
+        """Return the authentic answer to one try, or None. NoAnswerError: no answer is authentic."""
         doubt: NoAnswerError | None = None
         while (left := sent + self._timeout - time.perf_counter()) > 0:
             self._socket.settimeout(left)

@@ -1,4 +1,4 @@
-"""`sallyport serve`, and `sallyport log`: what it logs."""
+"""`sallyport serve`, and `sallyport log`: its log level."""
 
 import gc
 import os
@@ -14,8 +14,8 @@ from sallyport.cli.line import Line
 
 DESCRIPTORS = 65_536
 SWITCH_S: Final = 0.0005
-"""How long a thread may keep the interpreter that another wants. The store's thread lets go of it for each statement,
-and waited 5 ms, which is Python's, to get it back from a busy event loop: a transaction of ten statements took 50."""
+"""Switch interval of the interpreter lock in seconds. The store's thread releases the lock for each statement; with
+Python's 5 ms, a transaction of ten statements took 50 ms beside a busy event loop."""
 
 
 @click.command()
@@ -38,8 +38,7 @@ def serve(line: Line) -> None:
 
 
 def _take_descriptors() -> None:
-    """As many as the system lets the process have, within reason: each agent that waits holds one, and the usual 1024
-    are few."""
+    """Raise the limit of file descriptors: each waiting agent holds one, and the usual 1024 are too few."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, DESCRIPTORS)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -48,12 +47,12 @@ def _take_descriptors() -> None:
 
 @click.group("log")
 def log_group() -> None:
-    """What the running service logs."""
+    """The log of the running service."""
 
 
 @log_group.command()
 @click.argument("level", type=click.Choice(log.LEVELS), required=False)
 @click.pass_obj
 def level(line: Line, *, level: str | None) -> None:
-    """Show or set from which level on it logs; a restart, and SIGHUP, go back to the setting `log_level`."""
+    """Show or set the lowest level that is logged; a restart or SIGHUP restores the setting `log_level`."""
     line.print(str(line.call("log.level", level=level)))

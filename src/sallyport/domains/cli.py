@@ -27,7 +27,7 @@ NUMBER = click.IntRange(min=1)
 
 @click.group()
 def domain() -> None:
-    """Directory domains: whose users log in, and whether a second factor is enforced."""
+    """Directory domains of users, and the enforcement of their second factor."""
 
 
 domain.add_command(check)
@@ -45,16 +45,16 @@ domain.add_command(first_factor)
     type=click.Choice(["deny", "allow"]),
     default="deny",
     show_default=True,
-    help="What happens to a login whose second factor cannot be asked.",
+    help="Outcome of a login if no second factor is available.",
 )
 @click.option(
     "--first-factor",
     type=click.Choice(["local", "ldap", "radius", "none"]),
     default="local",
     show_default=True,
-    help="Who checks the password.",
+    help="Where passwords are checked.",
 )
-@click.option("--disconnect-on-revoke", is_flag=True, help="Who loses their access loses their live sessions too.")
+@click.option("--disconnect-on-revoke", is_flag=True, help="End live sessions when access is revoked.")
 @click.pass_obj
 def add(
     line: CommandLine,
@@ -94,11 +94,11 @@ def add(
     type=bool,
     metavar="yes|no",
     required=True,
-    help="Who is deleted, or loses a group that a login rule names, loses their live sessions too.",
+    help="End live sessions of a user who is deleted or loses a group that a login rule names.",
 )
 @click.pass_obj
 def set_(line: CommandLine, *, name: str, disconnect_on_revoke: bool) -> None:
-    """Choose what else a domain does."""
+    """Change a setting of a domain."""
     line.call("domain.set", domain=name, disconnect_on_revoke=disconnect_on_revoke)
 
 
@@ -114,12 +114,12 @@ def list_(line: CommandLine, *, form: Form | None) -> None:
 @click.argument("words", nargs=-1, required=True, metavar="[NAME|ID] monitor|enforce|restore")
 @click.option("--all", "everything", is_flag=True, help="Every domain of the installation; monitor or restore.")
 @click.option("--fallback", type=click.Choice(["deny", "allow"]), help="Set the fallback action too.")
-@click.option("--require-clean", is_flag=True, help="Enforce only where nobody would be denied.")
+@click.option("--require-clean", is_flag=True, help="Enforce only if no recent login would be denied.")
 @click.option(
     "--revert-after",
     type=click.IntRange(1, 10_080),
     metavar="MINUTES",
-    help="Go back by itself, unless `domain confirm` keeps it.",
+    help="Revert the change, unless `domain confirm` keeps it.",
 )
 @click.pass_obj
 def mode(
@@ -131,10 +131,10 @@ def mode(
     require_clean: bool,
     revert_after: int | None,
 ) -> None:
-    """Switch a domain to monitor or enforce; it holds for the next login.
+    """Switch a domain to monitor or enforce, from the next login on.
 
-    `domain mode --all monitor` is the break-glass: no domain enforces anything from now on. `domain mode --all restore`
-    goes back to what was, but for domains whose mode was set by hand since.
+    `domain mode --all monitor` is the break-glass: every domain monitors from now on. `domain mode --all restore`
+    restores the modes, except those that were set by hand since.
     """
     name, wanted = _which(words, everything)
     if everything and (require_clean or revert_after is not None or (fallback is not None and wanted == RESTORE)):
@@ -162,7 +162,7 @@ def mode(
 @click.argument("name", metavar="NAME|ID")
 @click.pass_obj
 def confirm(line: CommandLine, *, name: str) -> None:
-    """Keep the mode of a domain that would otherwise go back to what it was by itself."""
+    """Keep the mode of a domain that would otherwise be reverted."""
     _switch(line, name, {"confirm": True})
 
 
@@ -172,9 +172,9 @@ def confirm(line: CommandLine, *, name: str) -> None:
 @click.option("--json", "form", flag_value="json", help="As JSON.")
 @click.pass_obj
 def preview(line: CommandLine, *, name: str, days: int, form: Form | None) -> None:
-    """Tell what enforcing would do to a domain: who would be challenged or denied, and why.
+    """Show the impact of enforcing a domain: users and devices with their outcome and reason.
 
-    It rests on the logins of the last days. At most 1,000 users and devices are named; the counts are of all.
+    It is computed from recent logins. At most 1,000 users and devices are listed; the counts cover all.
     """
     impact = line.run("/ad/PreviewEnforcement", {"days": days}, domain=name)
     if form == "json":
@@ -222,7 +222,7 @@ def _object(value: JSON) -> Row:
 
 
 def _which(words: tuple[str, ...], everything: bool) -> tuple[str | None, str]:
-    """The domain's name, None for all, and the mode."""
+    """Return the domain's name (None for all) and the mode."""
     if len(words) != (1 if everything else 2):
         raise click.UsageError("a domain and a mode, or --all monitor")
     wanted = words[-1].casefold()

@@ -1,4 +1,4 @@
-"""`sallyport domain first-factor` and `domain check`: who checks the passwords of a domain, and a trial of it."""
+"""`sallyport domain first-factor` and `domain check`: the first factor of a domain, and a trial login."""
 
 import os
 import sys
@@ -18,7 +18,7 @@ KINDS = ("local", "ldap", "radius", "none")
 @click.argument("kind", type=click.Choice(KINDS), required=False)
 @click.option("--ldap-server", "servers", multiple=True, metavar="URL", help="ldaps:// or ldap://; may be repeated.")
 @click.option("--base-dn", metavar="DN", help="Where users are looked for.")
-@click.option("--bind-dn", metavar="DN", help="The account that looks for them; without it, nobody.")
+@click.option("--bind-dn", metavar="DN", help="The account for the search; anonymous without it.")
 @click.option("--bind-password", type=click.Choice(["-"]), help="Its password, from standard input.")
 @click.option("--user-filter", metavar="FILTER", help="Finds a user; {user} is the name.")
 @click.option("--start-tls/--no-start-tls", default=None, help="Encrypt ldap:// connections.")
@@ -57,9 +57,9 @@ def first_factor(
     radius_tls_ca: Path | None,
     radius_tls_name: str | None,
 ) -> None:
-    """Choose who checks the passwords of a domain's logins; without a kind, show it, but for every secret.
+    """Set the first factor of a domain; without a kind, show it without its secrets.
 
-    The options of a kind take the place of all that was set for it before; without any, what was set before holds.
+    The options of a kind replace its former configuration; without options, the former one is kept.
     """
     ldap: Row = {
         "servers": list(servers) or None,
@@ -105,10 +105,9 @@ def first_factor(
 @click.option("--mschap", is_flag=True, help="Bring it by MS-CHAPv2, as Wi-Fi and VPN clients do, not by PAP.")
 @click.pass_context
 def check(ctx: click.Context, *, name: str, user: str, password: str | None, mschap: bool) -> None:
-    """Try a name and a password out at a domain's first factor, and tell what is done step by step.
+    """Check a name and a password at a domain's first factor, and print each step.
 
-    Nothing is recorded as a login, and nobody is asked for a second factor; a directory counts a wrong password as it
-    does any other.
+    It is not recorded as a login and asks for no second factor; a directory counts a wrong password as usual.
     """
     line: CommandLine = ctx.obj
     if password is None and not sys.stdin.isatty():
@@ -132,7 +131,7 @@ def _radius(servers: tuple[str, ...], secret: str | None, tls: Row | None) -> Ro
 
 
 def _tls(ours: Path | None, authority: Path | None, name: str | None) -> Row | None:
-    """RADIUS over TLS; None where no certificate of ours is given. `cert issue` makes one with its key beside it."""
+    """Return the TLS fields; None without a client certificate. `cert issue` makes one, with its key beside it."""
     if ours is None:
         if authority is not None or name is not None:
             raise click.UsageError("--radius-tls-ca and --radius-tls-name need --radius-tls")

@@ -1,4 +1,4 @@
-"""`sallyport event`: the log of logins, newest first for people, and as a whole for programs."""
+"""`sallyport event`: the log of logins, newest first, and its export."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -37,7 +37,7 @@ PAGE = 200
 
 @click.group()
 def event() -> None:
-    """Events: every login with what was decided, applied, and would have been."""
+    """Events: every login with its decision, the applied one, and the one of enforce mode."""
 
 
 @event.command("list")
@@ -75,10 +75,10 @@ def list_(
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path, allow_dash=True), default="-", help="A file.")
 @click.pass_obj
 def export(line: CommandLine, *, domain: str, since: str | None, until: str | None, form: Form, output: Path) -> None:
-    """Export the events of a domain, oldest first: all that are there when it begins.
+    """Export the events of a domain at this moment, oldest first.
 
-    In CSV a cell that a spreadsheet would run as a formula has an apostrophe before it, and what is not printable is
-    replaced; JSON lines have every field as it was sent.
+    In CSV, a cell that a spreadsheet would run as a formula starts with an apostrophe, and other characters than
+    printable ones are replaced; JSON lines have every field as it was sent.
     """
     asked = _stretch(since, until)
 
@@ -107,9 +107,9 @@ def _events(page: Callable[[Row], Row]) -> Iterator[Row]:
 
 @contextmanager
 def _written(path: Path) -> Iterator[TextIO | None]:
-    """The file to write to; None for standard output. It has its name once it is whole, and is its owner's alone.
+    """Yield the file to write; None for standard output. It gets its name once it is complete, with mode 0600.
 
-    What is there and is no ordinary file, such as a pipe, is written to as it is. StartError.
+    An existing pipe or device is written directly. StartError.
     """
     if str(path) == "-":
         yield None

@@ -13,7 +13,7 @@ from sallyport.events.repo import FOREVER, Stretch
 from sallyport.events.service import Events, parse_cursor
 
 PAGE = 200
-"""Events in an answer: two milliseconds of the service's time, and little memory however long the log is."""
+"""Events in an answer, which takes 2 ms of the event loop."""
 
 
 class ExportEvents(Arguments):

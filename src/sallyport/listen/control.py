@@ -1,4 +1,4 @@
-"""The command line's socket: one JSON object a line asks, one answers.
+"""The command line's socket: one JSON object in a line for each request and each answer.
 
     {"path": "/ad/PreviewEnforcement", "body": {"days": 7}, "domain": "corp"}
     {"result": {...}}    or    {"error": "no domain corp", "status": 404}
@@ -62,7 +62,7 @@ def _listen(path: Path) -> trio.socket.SocketType:
 
 
 def _bind(sock: trio.socket.SocketType, path: Path) -> None:
-    """Bind, also where the path is longer than the 107 octets that a socket's address holds."""
+    """Bind the socket, even to a path longer than the 107 octets of a socket address."""
     raw = socket.socket(fileno=os.dup(sock.fileno()))
     directory = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
     try:
@@ -73,7 +73,7 @@ def _bind(sock: trio.socket.SocketType, path: Path) -> None:
 
 
 async def _converse(stream: trio.SocketStream, run: Run) -> None:
-    """Answer a peer's requests, however long they take. One that is silent, or does not read, is closed."""
+    """Answer a peer's requests without a time limit. A silent peer, or one that does not read, is closed."""
     with suppress(trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError):
         async with stream:
             user = _peer(stream)
@@ -91,14 +91,14 @@ async def _converse(stream: trio.SocketStream, run: Run) -> None:
 
 
 def _peer(stream: trio.SocketStream) -> int:
-    """The user id of the program at the other end."""
+    """Return the user id of the peer process."""
     credentials = stream.socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
     _, user, _ = struct.unpack("3i", credentials)
     return int(user)
 
 
 def user_name(user_id: int) -> str:
-    """A user of this machine by name; by number where it has none."""
+    """Return the name of a local user; the number if it has none."""
     try:
         return pwd.getpwuid(user_id).pw_name
     except KeyError:

@@ -1,4 +1,4 @@
-"""What the command line asks: db.backup, db.restore, db.migrate, db.rotate-key."""
+"""The commands of the store: db.backup, db.restore, db.migrate, db.rotate-key."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -15,10 +15,10 @@ class Copies(Protocol):
     """A store that can be copied and replaced as a whole."""
 
     async def backup(self, target: Path) -> int:
-        """Write a consistent copy; its size in octets. StoreError."""
+        """Write a consistent copy and return its size in octets. StoreError."""
 
     async def backup_into(self, directory: Path, keep: int) -> tuple[Path, int, list[Path]]:
-        """A copy beside those before, of which the newest `keep` stay; its path and size, and what was deleted."""
+        """Write a copy and delete all but the newest `keep`; return its path, its size and the deleted ones."""
 
     async def restore(self, source: Path, *, revoke_tokens: bool = False) -> None:
         """Replace everything with a copy. StoreError, SchemaError: nothing was changed."""
@@ -31,13 +31,13 @@ class OneFile(Arguments):
 
 
 class Backup(OneFile):
-    """keep: the path is a directory, in which so many backups stay."""
+    """keep: number of backups to keep in the path, which is a directory then."""
 
     keep: int | None = Field(default=None, ge=1, le=10_000)
 
 
 class Restore(OneFile):
-    """revoke_tokens: no access token of the backup counts any more."""
+    """revoke_tokens: revoke the access tokens of the backup."""
 
     revoke_tokens: bool = False
 

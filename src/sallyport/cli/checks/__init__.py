@@ -1,4 +1,4 @@
-"""What `sallyport doctor` looks at: one function for each check, in the explicit lists of `doctor`.
+"""The checks of `sallyport doctor`: one function each, in the explicit lists of `doctor`.
 
     def check_something(examination: Examination) -> Iterator[Finding]:
         yield ok("all is well")

@@ -1,4 +1,4 @@
-"""The certificates of EAP and RadSec: what supplicants and RADIUS servers would refuse is said before they do."""
+"""The certificates of EAP and RadSec: faults for which supplicants and RADIUS servers would refuse them."""
 
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,7 +32,7 @@ WEAK: Final = {"md5", "sha1"}
 
 
 def check_certificates(examination: Examination) -> Iterator[Finding]:
-    """The server's certificate is one that everybody takes, and who is to be trusted still can be."""
+    """The server's certificate is acceptable to supplicants, and those of its clients are valid."""
     settings, now = examination.settings, present()
     own = {"certificate": settings.eap_certificate, "key": settings.eap_key, "ca": settings.eap_ca}
     used = Certificates(settings.data_dir, **own).server()
@@ -121,7 +121,7 @@ def _of_list(path: Path, now: datetime, own: x509.Certificate) -> Iterator[Findi
 
 
 def _of_their_lists(path: Path, authorities: Sequence[x509.Certificate], now: datetime) -> Iterator[Finding]:
-    """The revocation lists that stand beside the authorities, which bring new ones themselves, mostly each week."""
+    """Check the revocation lists of other authorities, which usually publish one each week."""
     lists = {each.issuer: each.next_update_utc for each in read_lists(path)}
     for issuer, ends in lists.items():
         if ends is not None and ends <= now:
@@ -141,7 +141,7 @@ def _newest_of_clients(directory: Directory) -> dict[str, Issued]:
 
 
 def _of_realms(issued: Mapping[str, Issued], examination: Examination, now: datetime) -> Iterator[Finding]:
-    """Users whose certificates let them in nowhere (`login.identity.principal`); a RADIUS client's is none of them."""
+    """Report users whose certificates name no domain while there are several; EAP-TLS refuses them."""
     if len(examination.domains) < 2:
         return
     peers = {each["tlsName"] for each in examination.clients}
@@ -152,7 +152,7 @@ def _of_realms(issued: Mapping[str, Issued], examination: Examination, now: date
 
 
 def _of_clients(issued: Mapping[str, Issued], now: datetime) -> Iterator[Finding]:
-    """Clients whose newest certificate ends soon, or has ended."""
+    """Report clients whose newest certificate expires soon or has expired."""
     for name, each in issued.items():
         ends = each.certificate.not_valid_after_utc
         if ends - now < SOON:
@@ -161,7 +161,7 @@ def _of_clients(issued: Mapping[str, Issued], now: datetime) -> Iterator[Finding
 
 
 def of_time(name: str, begins: datetime, certificate: x509.Certificate, now: datetime) -> Iterator[Finding]:
-    """What is to be said of when a certificate is good."""
+    """Check the validity period of a certificate."""
     ends = certificate.not_valid_after_utc
     if ends <= now:
         yield problem(f"{name} expired at {ends:%Y-%m-%d}")
@@ -182,7 +182,7 @@ def _signed(lower: x509.Certificate, upper: x509.Certificate) -> bool:
 def _holds(
     certificate: x509.Certificate, kind: type[x509.ExtensionType], test: Callable[..., bool], *, absent: bool
 ) -> bool:
-    """Whether an extension passes a test. absent: what holds where there is none."""
+    """Whether an extension passes a test. absent: the result if there is none."""
     try:
         return test(certificate.extensions.get_extension_for_class(kind).value)
     except x509.ExtensionNotFound:

@@ -1,4 +1,4 @@
-"""The embedded database as a file: it opens, has our schema, is whole, and holds nothing of the future."""
+"""The embedded database file: it opens, has this program's schema, is intact, and has no record of the future."""
 
 import sqlite3
 import time
@@ -28,7 +28,7 @@ def check_database(examination: Examination) -> Iterator[Finding]:
 
 
 def check_integrity(examination: Examination) -> Iterator[Finding]:
-    """The file is whole; read through only where no service works on it."""
+    """The file is intact; it is read as a whole only while no service uses it."""
     path = examination.settings.database_path
     if examination.process_id is not None:
         yield ok("not looked at while the service runs")
@@ -74,14 +74,14 @@ def check_limits(examination: Examination) -> Iterator[Finding]:
 
 
 def is_current(examination: Examination) -> bool:
-    """Whether there is a database that opening would not change. StoreError: it is no database."""
+    """Whether there is a database that opening would not change. StoreError: the file is no database."""
     path = examination.settings.database_path
     return path.exists() and schema_of(path).current
 
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The migrations that a database has and has not, and why this program cannot use it (empty: it can)."""
+    """The applied and missing migrations of a database, and why this program cannot use it (empty: it can)."""
 
     applied: frozenset[str]
     pending: tuple[str, ...]
@@ -89,12 +89,12 @@ class Schema:
 
     @property
     def current(self) -> bool:
-        """Whether it is this program's: opening the database changes nothing in it."""
+        """Whether the schema is this program's, so that opening changes nothing."""
         return bool(self.applied) and not self.pending and not self.incompatibility
 
 
 def schema_of(path: Path) -> Schema:
-    """What a database's schema is. StoreError: it is no database."""
+    """Return the schema of a database. StoreError: the file is no database."""
     with closing(_open(path)) as connection:
         try:
             database = Database(connection, execute_plugins=False)

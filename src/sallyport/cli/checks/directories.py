@@ -1,4 +1,4 @@
-"""The directories that people and groups come from: whether they are read, and will be."""
+"""The directories of people and groups: past readings and schedules."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -14,13 +14,13 @@ from sallyport.cli.checks.certificates import of_time
 from sallyport.cli.checks.model import Examination, Finding, ok, problem, warning
 
 LATE_US: Final = 600 * SECOND
-"""A reading that is due is asked for within half a minute."""
+"""A due reading is requested within half a minute."""
 STATUS: Final = "/api/v1/getImportStatus"
 _READINGS: Final = {"reading", "agent"}
 
 
 def check_directories(examination: Examination) -> Iterator[Finding]:
-    """Each directory has been read, the last time too, and is read again when it is due; its certificates are good."""
+    """The last reading of each directory succeeded, none is overdue, and its certificates are valid."""
     for domain in examination.domains:
         number = str(domain["domainId"])
         line = examination.line
@@ -37,7 +37,7 @@ def check_directories(examination: Examination) -> Iterator[Finding]:
 
 
 def _of_readings(name: str, directory: Row, jobs: list[Row]) -> Finding:
-    """How the last reading went. A directory that only files have filled is not read."""
+    """Return the result of the last reading. A directory that is filled from files is not read."""
     if directory["kind"] == "ldif":
         return ok(f"{name}: from files")
     over = [each for each in jobs if each["kind"] in _READINGS and each["endedAt"]]
@@ -58,7 +58,7 @@ def of_schedule(name: str, schedule: Row) -> Iterator[Finding]:
 
 
 def _of_authorities(name: str, directory: Row) -> Iterator[Finding]:
-    """The certificates that the directory's own is checked against."""
+    """Check the authorities of the directory's certificate."""
     settings = directory["settings"]
     pem = settings.get("caCertificate") if isinstance(settings, dict) else None
     try:

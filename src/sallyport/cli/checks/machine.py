@@ -1,4 +1,4 @@
-"""What the service stands on: settings, files and their modes, the disk, ports, the clock."""
+"""The host of the service: settings, files and their modes, the disk, ports, the clock."""
 
 import ctypes
 import errno
@@ -38,7 +38,7 @@ def check_settings(examination: Examination) -> Iterator[Finding]:
 
 
 def check_directory(examination: Examination) -> Iterator[Finding]:
-    """The data directory is there, ours and nobody else's."""
+    """The data directory exists and is accessible to its owner alone."""
     path = examination.settings.data_dir
     if not path.exists():
         yield ok(f"{path} does not exist yet: {NEW}")
@@ -56,7 +56,7 @@ def check_directory(examination: Examination) -> Iterator[Finding]:
 
 
 def check_service(examination: Examination) -> Iterator[Finding]:
-    """A service runs and answers, or nobody holds its lock."""
+    """A service runs and answers, or no process holds its lock."""
     if examination.process_id is not None:
         yield ok(f"runs as process {examination.process_id}")
         return
@@ -77,7 +77,7 @@ def check_service(examination: Examination) -> Iterator[Finding]:
 
 
 def check_key(examination: Examination) -> Iterator[Finding]:
-    """The master key is there, whole, and nobody else's."""
+    """The master key exists, is intact, and is readable by its owner alone."""
     settings, text = examination.settings, examination.environ.get(MASTER_KEY)
     path = settings.data_dir / FILE
     if text is not None:
@@ -98,7 +98,7 @@ def check_key(examination: Examination) -> Iterator[Finding]:
 
 
 def _keys(where: str, text: str) -> Finding | None:
-    """What is the matter with the master keys of a file or of the environment; None: nothing."""
+    """Return the fault of the master keys of a file or of the environment; None: they are valid."""
     try:
         keys = parse_keys(text)
     except ConfigError as error:
@@ -111,7 +111,7 @@ def _keys(where: str, text: str) -> Finding | None:
 
 
 def check_disk(examination: Examination) -> Iterator[Finding]:
-    """There is room to write where the database is, and the reserve is held."""
+    """The disk of the database has free space, and the reserve exists."""
     settings, database = examination.settings, examination.settings.database_path.absolute()
     place = next(path for path in database.parents if path.exists())
     free, reserve = shutil.disk_usage(place).free, settings.disk_reserve_mib << 20
@@ -158,7 +158,7 @@ def _port(examination: Examination, name: str, address: Address, kind: socket.So
 
 
 def check_clock(examination: Examination) -> Iterator[Finding]:
-    """The clock shows a time that can be: events and one-time codes live by it."""
+    """The clock shows a plausible time: events and one-time codes depend on it."""
     now = time.time()
     text = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(now))
     yield ok(text) if now > MADE else problem(f"{text}: that is past")
@@ -167,7 +167,7 @@ def check_clock(examination: Examination) -> Iterator[Finding]:
 
 
 def _is_adrift() -> bool:
-    """Whether the kernel knows of no time source (adjtimex(2), TIME_ERROR); False where it cannot be asked."""
+    """Whether the kernel has no time source (adjtimex(2), TIME_ERROR); False if that is unknown."""
     try:
         asked = ctypes.create_string_buffer(TIMEX)  # struct timex, all zero: only ask
         return bool(ctypes.CDLL(None).adjtimex(asked) == TIME_ERROR)
@@ -176,7 +176,7 @@ def _is_adrift() -> bool:
 
 
 def check_ipv6(examination: Examination) -> Iterator[Finding]:
-    """IPv6 is there where it is listened on."""
+    """The machine has IPv6 if the settings bind it."""
     settings = examination.settings
     wanted = [each for each in (*settings.radius_auth_bind, *settings.radius_acct_bind) if ":" in each.host]
     if udp.has_family(Address("::", 0)):

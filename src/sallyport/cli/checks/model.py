@@ -1,4 +1,4 @@
-"""A finding, and what the checks find out together."""
+"""A finding, and the data that checks share."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -12,7 +12,7 @@ from sallyport.cli.line import Line
 
 
 class Level(StrEnum):
-    """How bad it is; a problem makes the exit status 1."""
+    """Severity; a problem makes the exit status 1."""
 
     OK = "ok"
     WARNING = "warning"
@@ -21,29 +21,29 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the doctor's."""
+    """One line of the output."""
 
     level: Level
     text: str
 
 
 def ok(text: str) -> Finding:
-    """As it should be."""
+    """Return a finding without a fault."""
     return Finding(Level.OK, text)
 
 
 def warning(text: str) -> Finding:
-    """It works, and somebody should look at it."""
+    """Return a weakness that an admin should look at."""
     return Finding(Level.WARNING, text)
 
 
 def problem(text: str) -> Finding:
-    """It does not work, or must not stay like this."""
+    """Return a fault."""
     return Finding(Level.PROBLEM, text)
 
 
 class Examination:
-    """One run of the doctor. Raises from its properties what makes the checks that need them impossible."""
+    """One run of the doctor. A property raises if the checks that need it are impossible."""
 
     def __init__(self, line: Line, environ: Mapping[str, str] = os.environ) -> None:
         self.line = line
@@ -57,7 +57,7 @@ class Examination:
 
     @cached_property
     def process_id(self) -> int | None:
-        """The running service; None where none runs. StartError: it cannot be reached."""
+        """Return the process id of the running service, or None. StartError: it cannot be reached."""
         return self.line.connection.process_id()
 
     @cached_property
@@ -71,7 +71,7 @@ class Examination:
         return list(self.line.listed_everywhere("/network_device/ListClients", "clients"))
 
     def rows(self, command: str) -> list[Row]:
-        """What a list command of the service gives; asked once."""
+        """Return the rows of a list command, which runs once."""
         if command not in self._rows:
             self._rows[command] = self.line.rows(command)
         return self._rows[command]

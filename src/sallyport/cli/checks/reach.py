@@ -64,7 +64,7 @@ def _targets(examination: Examination) -> Iterator[Target]:
 
 
 def _of_provider(domain: str, kind: str, fields: Mapping[str, JSON]) -> Iterator[Target]:
-    """Each kind names its server in its own way; those without one (totp) are not reached."""
+    """Yield the server of a provider, which each kind names in its own field; totp has none."""
     if kind == "radius":
         yield Target(f"{domain}: MFA provider radius", str(fields["host"]), int(str(fields["port"])), over_tcp=False)
     else:

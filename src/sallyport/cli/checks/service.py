@@ -1,4 +1,4 @@
-"""What the service knows: its clients and their secrets, domains, unknown senders, devices."""
+"""The data of the service: clients and their secrets, domains, unknown senders, devices."""
 
 from collections.abc import Iterator
 from ipaddress import ip_address, ip_network
@@ -12,7 +12,7 @@ LOOKED_AT = 100
 
 
 def check_clients(examination: Examination) -> Iterator[Finding]:
-    """RADIUS clients have a domain, secrets that nobody guesses, and ranges that say what they demand."""
+    """RADIUS clients have a domain and strong secrets, and ranges have explicit settings."""
     clients, domains = examination.clients, examination.domains
     if not clients:
         yield warning("no RADIUS client: nobody is answered; sallyport client add")
@@ -27,7 +27,7 @@ def check_clients(examination: Examination) -> Iterator[Finding]:
 
 
 def check_proxy_state(examination: Examination) -> Iterator[Finding]:
-    """No client that has been heard still sends Proxy-State without a signature."""
+    """No active client sends Proxy-State without a signature."""
     undecided = [
         each
         for each in examination.clients
@@ -55,7 +55,7 @@ def _heard(examination: Examination, client: Row) -> bool:
 
 
 def check_domains(examination: Examination) -> Iterator[Finding]:
-    """A domain that enforces has somebody to ask, and each domain has RADIUS clients and who checks passwords."""
+    """An enforcing domain has a provider, and each domain has RADIUS clients and a first factor."""
     domains, clients = examination.domains, examination.clients
     enforcing = sum(each["enforcementMode"] == "enforce" for each in domains)
     yield ok(f"{len(domains)} domain(s), {enforcing} in enforce mode")
@@ -73,7 +73,7 @@ def check_domains(examination: Examination) -> Iterator[Finding]:
 
 
 def _asking(examination: Examination, domain: Row) -> Iterator[Finding]:
-    """Whether it is known whom a domain asks about passwords."""
+    """Report a first factor that has no valid configuration."""
     factor = str(domain["firstFactor"])
     found = examination.line.run("/ad/GetFirstFactor", domain=str(domain["domainId"])).get(factor)
     if not found:
@@ -82,7 +82,7 @@ def _asking(examination: Examination, domain: Row) -> Iterator[Finding]:
 
 
 def _vouching(domain: Row, serving: list[Row]) -> Finding:
-    """Who is believed in a domain that checks no password of its own."""
+    """Return the clients that vouch for passwords in a domain that checks none."""
     trusted = sorted(str(client["name"]) for client in serving if client["passwordVerified"])
     if not trusted:
         return warning(f"{domain['domainName']}: its first factor is none, and no client may vouch: nobody can log in")
@@ -99,7 +99,7 @@ def _serves(client: Row, domain: Row) -> bool:
 
 
 def check_senders(examination: Examination) -> Iterator[Finding]:
-    """Nobody sends what has to be dropped."""
+    """No sender has its packets dropped."""
     if examination.process_id is None:
         yield ok("only a running service knows them")
         return
@@ -116,7 +116,7 @@ def check_senders(examination: Examination) -> Iterator[Finding]:
 
 
 def check_silent(examination: Examination) -> Iterator[Finding]:
-    """Each RADIUS client has been heard: a device is in the inventory that was seen from its address."""
+    """Each RADIUS client is active: the inventory has a device with its address."""
     addresses = [ip_address(str(each["ip_address"])) for each in examination.rows("device.forwarders")]
     clients = examination.clients
     silent = [
@@ -134,7 +134,7 @@ def check_silent(examination: Examination) -> Iterator[Finding]:
 
 
 def check_devices(examination: Examination) -> Iterator[Finding]:
-    """How many devices are in the inventory, and at which addresses nobody knows the product."""
+    """Report the number of devices, and the addresses whose product is unknown."""
     seen = examination.rows("device.forwarders")
     for domain in examination.domains:
         total = examination.line.run("/network_device/ListDevices", {"pageSize": 1}, domain=str(domain["domainId"]))[

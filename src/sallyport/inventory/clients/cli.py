@@ -1,4 +1,4 @@
-"""`sallyport client`: who may speak to the RADIUS listeners."""
+"""`sallyport client`: the clients of the RADIUS listeners."""
 
 import os
 from pathlib import Path
@@ -46,7 +46,7 @@ domains = click.option(
 
 @click.group()
 def client() -> None:
-    """RADIUS clients: who may speak to the listeners, and with which secret."""
+    """RADIUS clients: addresses that may send requests, and their secrets."""
 
 
 @client.command()
@@ -142,7 +142,7 @@ def list_(line: CommandLine, *, form: Form | None) -> None:
 @click.option("--json", "form", flag_value="json", help="As JSON.")
 @click.pass_obj
 def unknown(line: CommandLine, *, form: Form | None) -> None:
-    """List who sends packets that are not answered since the service started: strangers, wrong secrets, noise."""
+    """List senders whose packets were dropped since the start: strangers, wrong secrets, noise."""
     line.print_rows(line.rows("listen.senders"), SENDERS, form)
 
 
@@ -164,7 +164,7 @@ def remove(line: CommandLine, *, name: str, org: int | None, tenant: int | None)
 @any_tenant
 @click.pass_obj
 def unlatch(line: CommandLine, *, name: str, org: int | None, tenant: int | None) -> None:
-    """Let a RADIUS client send unsigned packets again, until it sends a signed one (settings `auto`)."""
+    """Accept unsigned packets of a RADIUS client again, until it sends a signed one (settings `auto`)."""
     line.call("client.unlatch", client=_find(line, name, org, tenant)["clientId"])
     line.note(f"RADIUS client {name} is unlatched")
 
@@ -175,7 +175,7 @@ def unlatch(line: CommandLine, *, name: str, org: int | None, tenant: int | None
 @tenant
 @domains
 @click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
-@click.option("--skip-refused", is_flag=True, help="Leave out what cannot be imported, and import the rest.")
+@click.option("--skip-refused", is_flag=True, help="Leave out clients that cannot be imported.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.pass_obj
 def import_(
@@ -219,7 +219,7 @@ def import_(
 
 
 def _show(line: CommandLine, steps: list[Row], found: Entries, *, applied: JSON, as_json: bool) -> None:
-    """The plan, and what an admin should look at in the file."""
+    """Print the plan and the warnings about the file."""
     warnings = freeradius.findings(found)
     warnings += _notes(found, warnings)
     if as_json:
@@ -230,7 +230,7 @@ def _show(line: CommandLine, steps: list[Row], found: Entries, *, applied: JSON,
 
 
 def _setting(row: Row, name: str, learned: str, word: str) -> str:
-    """A setting for people: `auto`, or `auto, required` once the client has shown that it can be."""
+    """Return a setting for people: `auto`, or `auto, required` once the client has signed."""
     return f"auto, {word}" if row[name] == "auto" and row[learned] else str(row[name])
 
 
@@ -246,7 +246,7 @@ def _imported(entry: Entry) -> JSON:
 
 
 def _notes(found: Entries, told: list[str]) -> list[str]:
-    """What was ignored in each client's section, beside what is told of it anyway."""
+    """Return the notes about each client's section that no warning repeats."""
     notes = [f"{each.name!r} {each.addresses} ({each.where}): {note}" for each in found for note in each.notes]
     return [note for note in notes if note not in told]
 
@@ -258,7 +258,7 @@ def _summary(steps: list[Row], *, dry_run: bool) -> str:
 
 
 def _stranger(line: CommandLine, address: str | None) -> Row:
-    """The sender that no RADIUS client has, and that asks like a device. StartError: none, or several."""
+    """Return the only unknown sender of RADIUS requests, or the one with an address. StartError."""
     strangers = [each for each in line.rows("listen.senders") if each["reason"] == STRANGER and each["packet"]]
     wanted = None if address is None else canonical(address)
     found = [each for each in strangers if wanted in (None, each["address"])]

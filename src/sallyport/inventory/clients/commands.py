@@ -24,7 +24,7 @@ class UnlatchClient(Arguments):
 
 
 class ImportedClient(Arguments):
-    """A client of a file. Its name and the length of its secret are judged in the plan."""
+    """A client of a file. The plan validates its name and the length of its secret."""
 
     name: str
     address: NetworkText
@@ -35,9 +35,9 @@ class ImportedClient(Arguments):
 
 
 class ImportClients(OfTenant):
-    """domains: None keeps what is there, and gives new clients all of the tenant's.
+    """domains: None keeps those of a client, and gives new clients all of the tenant.
 
-    apply: carry the plan out, all or none of it. skip_refused: leave out what cannot be done, and do the rest.
+    apply: carry the plan out as a whole. skip_refused: leave out the refused steps.
     """
 
     clients: list[ImportedClient]
@@ -110,7 +110,7 @@ def _step(step: Step) -> Row:
 
 
 def _weaknesses(clients: Mapping[int, Client]) -> list[JSON]:
-    """A line for each thing that is weak, by client; then the ranges that contain others."""
+    """Return a line for each weakness, by client, and then for each range that contains others."""
     found = [_weakness(client, text) for client in clients.values() for text in weakness.of_client(client)]
     by_network = {client.network: client for client in clients.values()}
     for network, inner in weakness.enclosing(by_network).items():

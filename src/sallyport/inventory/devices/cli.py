@@ -42,7 +42,7 @@ ALL_COLUMNS = (
 
 @click.group()
 def device() -> None:
-    """Network devices: found by themselves when they forward a login."""
+    """Network devices, which register when they forward a login."""
 
 
 @device.command("list")
@@ -63,7 +63,7 @@ def list_(line: CommandLine, *, domain: str | None, search: str, form: Form | No
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.pass_obj
 def show(line: CommandLine, *, device_id: int, domain: str, as_json: bool) -> None:
-    """Show a device: what tells its product, the stations behind it, and its history."""
+    """Show a device: the evidence for its product, its stations, and its history."""
     found = line.row("device.show", domain=domain, device_id=device_id)
     if as_json:
         line.print_json(found)
@@ -84,7 +84,7 @@ def _devices(line: CommandLine, domain: Row, search: str) -> Iterator[Row]:
 
 
 def _evidence(value: JSON) -> str:
-    """What was found out, and from what, in a line."""
+    """Return the evidence in one line."""
     if not isinstance(value, dict):
         return ""
     return "; ".join(

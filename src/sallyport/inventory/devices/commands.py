@@ -64,5 +64,5 @@ def commands(
 
 
 def _named(evidence: str, attribute_name: AttributeName) -> str:
-    """Evidence with the names of vendors' attributes beside their numbers."""
+    """Add the names of vendors' attributes to the evidence."""
     return _VENDOR_ATTRIBUTE.sub(lambda found: f"{found[0]} ({attribute_name(int(found[1]), int(found[2]))})", evidence)

@@ -1,4 +1,4 @@
-"""`sallyport session`: who is connected where, by the accounting of the devices; what they are asked about it."""
+"""`sallyport session`: the sessions of the devices by their accounting, and requests to end or change them."""
 
 from collections.abc import Iterator
 
@@ -56,12 +56,12 @@ NUMBER = click.IntRange(min=1)
 
 @click.group()
 def session() -> None:
-    """Sessions: who is connected where, live and past, by the accounting of the devices."""
+    """Live and past sessions by the accounting of the devices."""
 
 
 @session.command("list")
 @click.option("--domain", help="Only of this domain (name or domainId).")
-@click.option("--live", is_flag=True, help="Only those that go on.")
+@click.option("--live", is_flag=True, help="Only live sessions.")
 @click.option("--user", default="", help="Only of this user, as the device names it.")
 @click.option("--json", "form", flag_value="json", help="As JSON.")
 @click.option("--csv", "form", flag_value="csv", help="As CSV.")
@@ -81,7 +81,7 @@ def list_(line: CommandLine, *, domain: str | None, live: bool, user: str, form:
 def disconnect(
     line: CommandLine, *, session_id: int | None, user: str | None, domain: str | None, form: Form | None
 ) -> None:
-    """Ask the device of a session, or of those of a user, to end it. Fails unless every device has said yes."""
+    """Ask the device to end a session, or all of a user. Fails unless every device agrees."""
     if (session_id is None) is (user is None) or (user is None) is not (domain is None):
         raise click.UsageError("a session's id, or --user and --domain")
     place = domain or _domain_of(line, session_id)
@@ -95,7 +95,7 @@ def disconnect(
 @click.option("--json", "form", flag_value="json", help="As JSON.")
 @click.pass_obj
 def change(line: CommandLine, *, session_id: int, pairs: tuple[str, ...], form: Form | None) -> None:
-    """Ask the device of a session to give it other attributes. Fails unless it has said yes."""
+    """Ask the device to change the attributes of a session. Fails unless it agrees."""
     attributes: list[JSON] = []
     for name, sign, value in (pair.partition("=") for pair in pairs):
         if not sign:
@@ -106,7 +106,7 @@ def change(line: CommandLine, *, session_id: int, pairs: tuple[str, ...], form: 
 
 
 def _tell(line: CommandLine, asked: Row, form: Form | None) -> None:
-    """What came of it. StartError: not every device has said yes."""
+    """Print the results. StartError: a device refused or did not answer."""
     results = entries(asked["results"])
     line.print_rows(results, RESULTS, form)
     if asked["more"]:

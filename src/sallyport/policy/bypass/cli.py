@@ -1,4 +1,4 @@
-"""`sallyport bypass`: the stations that MAC authentication bypass lets in."""
+"""`sallyport bypass`: the stations of MAC authentication bypass."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final, TextIO
@@ -17,7 +17,7 @@ _domain = click.option("--domain", required=True, help="The domain's name or dom
 
 @click.group()
 def bypass() -> None:
-    """MAC authentication bypass: stations that are let in by their address."""
+    """MAC authentication bypass: stations that are admitted by their address."""
 
 
 @bypass.command()
@@ -27,7 +27,7 @@ def bypass() -> None:
 @click.option("--file", type=click.File(encoding="utf-8"), help="Lines of `ADDRESS` or `ADDRESS,NAME`; `-` is stdin.")
 @click.pass_obj
 def add(line: CommandLine, *, stations: Sequence[str], domain: str, name: str, file: TextIO | None) -> None:
-    """Let stations in, by MAC addresses written in any way. One that is there already gets the new name."""
+    """Add stations by MAC address, in any notation. A known station gets the new name."""
     wanted = {name: list(stations)} if stations else {}
     for address, own in _lines(file):
         wanted.setdefault(own or name, []).append(address)
@@ -56,12 +56,12 @@ def remove(line: CommandLine, *, stations: Sequence[str], domain: str) -> None:
 @click.option("--json", "form", flag_value="json", help="As JSON.")
 @click.pass_obj
 def list_(line: CommandLine, *, domain: str, search: str, form: Form | None) -> None:
-    """List the stations of a domain that are let in."""
+    """List the stations of a domain."""
     line.print_rows(line.listed("/ad/ListBypassStations", "stations", {"search": search}, domain=domain), COLUMNS, form)
 
 
 def _lines(file: TextIO | None) -> Iterator[tuple[str, str]]:
-    """The addresses of a file, each with its name; empty lines and those of `#` are left out."""
+    """Yield the addresses of a file, each with its name; skip empty lines and comments."""
     for text in file or ():
         address, _, name = text.partition(",")
         if address.strip() and not address.startswith("#"):

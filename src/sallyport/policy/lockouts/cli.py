@@ -1,4 +1,4 @@
-"""`sallyport lockout`: who is locked out after failures, and the way back in."""
+"""`sallyport lockout`: users and stations that are locked out after failures."""
 
 from collections.abc import Iterator
 
@@ -20,7 +20,7 @@ def lockout() -> None:
 @click.option("--json", "form", flag_value="json", help="As JSON.")
 @click.pass_obj
 def list_(line: CommandLine, *, domain: str | None, form: Form | None) -> None:
-    """List who is locked out now."""
+    """List users and stations that are locked out now."""
     line.print_rows((row for each in domains(line, domain) for row in _lockouts(line, each)), COLUMNS, form)
 
 
@@ -30,7 +30,7 @@ def list_(line: CommandLine, *, domain: str | None, form: Form | None) -> None:
 @click.option("--station", help="This station (Calling-Station-Id), written in any way.")
 @click.pass_obj
 def remove(line: CommandLine, *, domain: str, user: str | None, station: str | None) -> None:
-    """Let a user or a station in again."""
+    """Unlock a user or a station."""
     if (user is None) is (station is None):
         raise click.UsageError("either --user or --station")
     done = line.run("/ad/Unlock", {"userName": user, "station": station}, domain=domain)

@@ -1,4 +1,4 @@
-"""`sallyport rule`: who is let in, who is asked for a second factor, who is not let in."""
+"""`sallyport rule`: login rules, which allow, block or ask for a second factor."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -82,7 +82,7 @@ def add(line: CommandLine, /, *, name: str, action: str, domain: str, **given: o
 def update(
     line: CommandLine, /, *, rule_id: int, name: str | None, action: str | None, domain: str, **given: object
 ) -> None:
-    """Change a rule. What is not given stays, an empty value clears it, as in --user ''."""
+    """Change a rule. Absent options keep their values; an empty value clears one, as in --user ''."""
     body: Row = {"ruleId": rule_id, "name": name, "action": action, **_fields(given)}
     line.run("/ad/UpdateLoginRule", body, domain=domain)
     line.note(f"rule {rule_id} is changed")
@@ -111,7 +111,7 @@ def remove(line: CommandLine, *, rule_ids: tuple[int, ...], domain: str) -> None
 
 
 def _fields(given: dict[str, object]) -> dict[str, JSON]:
-    """The options as a command's arguments; those that were not given are left out."""
+    """Return the given options as fields of a body."""
     fields: dict[str, JSON] = {}
     for name, value in given.items():
         if isinstance(value, tuple):
@@ -137,7 +137,7 @@ def _pair(text: str) -> JSON:
 
 
 def _time(words: Sequence[str]) -> JSON:
-    """`mon-fri 22:00-06:00 Europe/Berlin`, in any order; whatever is neither days nor times is the zone."""
+    """Parse `mon-fri 22:00-06:00 Europe/Berlin`, in any order; other words are the time zone."""
     time: dict[str, JSON] = {}
     for word in words:
         span, days = _SPAN.fullmatch(word), _days(word)
@@ -153,7 +153,7 @@ def _time(words: Sequence[str]) -> JSON:
 
 
 def _days(word: str) -> list[JSON]:
-    """`mon,wed-fri` as its days; none where a part is no day."""
+    """Return the days of `mon,wed-fri`; empty if a part is no day."""
     days: list[JSON] = []
     for part in word.casefold().split(","):
         first, _, last = part.partition("-")
