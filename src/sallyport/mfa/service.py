@@ -86,7 +86,7 @@ class Providers:
                 error=type(error).__name__,
             )
             return Unavailable.UNREADABLE
-        guarded = Guarded(provider, self._meter)
+        guarded = Guarded(provider, self._meter, now=trio.current_time)
         return Attached(row.provider, f"{row.provider}/{row.changed_at}", guarded, float(row.timeout_s))
 
     def _open(self, row: ProviderRow) -> tuple[type[ConfiguredProvider], Fields]:

@@ -9,12 +9,14 @@
 A push waits until its answer is given; a code is right if it is among `right`, once.
 """
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 import trio
 from pydantic import SecretStr
+from trio.testing import MockClock, wait_all_tasks_blocked
 
 from sallyport.domains.domain import Fallback, Mode
 from sallyport.mfa.circuit import Attached
@@ -148,6 +150,26 @@ def provider(script: Script) -> type[ConfiguredProvider]:
             raise script.fails
 
     return Scripted
+
+
+@asynccontextmanager
+async def hurried(clock: MockClock, calls: Callable[[], int], pause_s: float) -> AsyncIterator[None]:
+    """Let time jump over the pause after each call of a provider. calls: how many there were. pause_s: the longest."""
+    clock.rate = 1
+
+    async def hurry() -> None:
+        seen = 0
+        while True:
+            if calls() > seen:
+                seen += 1
+                await wait_all_tasks_blocked(0.005)
+                clock.jump(pause_s)
+            await trio.sleep(0.001)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(hurry)
+        yield
+        nursery.cancel_scope.cancel()
 
 
 async def fall_back_to(areas: Areas, action: Fallback) -> None:

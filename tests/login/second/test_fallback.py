@@ -2,17 +2,21 @@
 
 import pytest
 import trio
+from trio.testing import MockClock
 
 from sallyport.domains.domain import Fallback
+from sallyport.login.second.calls import POLL_AGAIN_S
 from sallyport.mfa.circuit import FAILURES
 from sallyport.mfa.provider import Outcome, ProviderError
 from sallyport.policy.rules.bodies import RuleFields
 from tests.areas import Areas
 from tests.login.conftest import Desk
-from tests.login.second.scripted import Script, attached, fall_back_to
+from tests.login.second.scripted import Script, attached, fall_back_to, hurried
 from tests.packets import pap
 from tests.waiting import until
 
+LATEST = 1.25
+"""A provider is asked again after its pause, or up to a quarter of it later."""
 BOTH = pytest.mark.parametrize("fallback", Fallback)
 
 
@@ -174,13 +178,16 @@ class Busy:
 
 
 @pytest.mark.parametrize("typed", ["hello", "hello123456"])
-async def test_a_busy_provider_is_waited_for(desk: Desk, areas: Areas, script: Script, typed: str) -> None:
+async def test_a_busy_provider_is_waited_for(
+    desk: Desk, areas: Areas, script: Script, mock_clock: MockClock, typed: str
+) -> None:
     """As long as it asks for (HTTP 429, Retry-After), within the time that the login has; however many logins it is
     too busy for, the circuit stays closed."""
     script.begins = Outcome.APPROVED
     script.busy = busy = Busy(script, FAILURES + 1, 7.0)
     began = trio.current_time()
-    assert (await ended(desk, typed))[:2] == ("accept", "accept")
+    async with hurried(mock_clock, lambda: busy.calls, 7.0 * LATEST):
+        assert (await ended(desk, typed))[:2] == ("accept", "accept")
     assert busy.calls >= FAILURES + 2
     assert 7.0 * (FAILURES + 1) <= trio.current_time() - began < 60
     assert not attached(areas).provider.is_open
@@ -212,13 +219,14 @@ async def test_a_provider_that_is_away_for_a_while(
 
 @BOTH
 async def test_a_prompt_that_a_rate_limit_outlasts(
-    desk: Desk, areas: Areas, script: Script, fallback: Fallback
+    desk: Desk, areas: Areas, script: Script, mock_clock: MockClock, fallback: Fallback
 ) -> None:
     """Was not answered: the user was asked, so that no fallback covers it. The prompt is taken back."""
     await fall_back_to(areas, fallback)
-    script.busy_polls = Busy(script, 10**6, 3600.0)
+    script.busy_polls = busy = Busy(script, 10**6, 3600.0)
     refused = (*verdict(Fallback.DENY), "second factor not answered in time", "local+scripted")
-    assert await ended(desk) == refused
+    async with hurried(mock_clock, lambda: busy.calls, POLL_AGAIN_S):
+        assert await ended(desk) == refused
     assert len(script.started) == 1
 
 
@@ -239,11 +247,10 @@ async def test_a_provider_that_takes_no_more_codes(
     assert (await desk.decide(login)).applied == "accept"
 
 
-async def test_a_provider_that_is_busy_while_a_user_is_asked(desk: Desk, script: Script) -> None:
+async def test_a_provider_that_is_busy_while_a_user_is_asked(desk: Desk, script: Script, mock_clock: MockClock) -> None:
     """The prompt goes on: the answer counts once the provider tells it."""
-    script.busy_polls = Busy(script, 8, 3.0)
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(until, lambda: bool(script.started))
+    script.busy_polls = busy = Busy(script, 8, 3.0)
+    async with hurried(mock_clock, lambda: busy.calls, 3.0 * LATEST), trio.open_nursery() as nursery:
         login = desk.login(pap("ann", "hello"))
 
         async def approve() -> None:

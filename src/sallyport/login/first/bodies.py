@@ -4,9 +4,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from sallyport.base.model import Model
 from sallyport.domains.bodies import AnyFirstFactor
 from sallyport.domains.domain import FirstFactor
+from sallyport.web.operation import Success
 from sallyport.web.scope import Flag, InDomain, Members, Octets, PlainText
 
 Values = dict[str, object]
@@ -17,41 +17,41 @@ class GetFirstFactor(InDomain):
 
 
 class SetFirstFactor(InDomain):
-    """Body of SetFirstFactor. What is left out stays as it was configured before."""
+    """Body of SetFirstFactor. A configuration that is left out stays as it was set before."""
 
     firstFactor: AnyFirstFactor
-    ldap: Members | None = None
-    radius: Members | None = None
+    ldap: Members | None = Field(default=None, description="Configuration of the directory, for `ldap`.")
+    radius: Members | None = Field(default=None, description="Configuration of the RADIUS servers, for `radius`.")
 
     def given(self) -> dict[str, Values]:
-        """The fields of the kinds that are in the body."""
+        """Return the configurations in the body, by kind."""
         return {name: values for name, values in (("ldap", self.ldap), ("radius", self.radius)) if values is not None}
 
 
-class DomainFirstFactor(Model):
-    """Answer of GetFirstFactor. ldap, radius: as they were set, without secrets; null where they never were."""
+class DomainFirstFactor(Success):
+    """Answer of GetFirstFactor."""
 
-    code: int = 200
-    status: str = "Success"
-    domainId: int
-    firstFactor: FirstFactor
-    ldap: Values | None = None
-    radius: Values | None = None
+    domainId: int = Field(description="Id of the domain.")
+    firstFactor: FirstFactor = Field(description="First factor of the domain's logins.")
+    ldap: Values | None = Field(default=None, description="Configuration as it was set, without secrets; null if none.")
+    radius: Values | None = Field(
+        default=None, description="Configuration as it was set, without secrets; null if none."
+    )
 
 
 class CheckFirstFactor(InDomain):
-    """Body of CheckFirstFactor: what a person would type at a device. mschap: which brings it by MS-CHAPv2, not PAP."""
+    """Body of CheckFirstFactor: a name and a password as a user types them at a device."""
 
-    userName: Annotated[PlainText, Field(min_length=1, max_length=253)]
-    password: Octets
-    mschap: Flag = False
+    userName: Annotated[PlainText, Field(min_length=1, max_length=253)] = Field(
+        description="User-Name, with its realm if the domain is not found without."
+    )
+    password: Octets = Field(description="Password of the user.")
+    mschap: Flag = Field(default=False, description="Send the password by MS-CHAPv2 in place of PAP.")
 
 
-class FirstFactorChecked(Model):
-    """Answer of CheckFirstFactor. reason: empty where the password is right. steps: what was done, in order."""
+class FirstFactorChecked(Success):
+    """Answer of CheckFirstFactor."""
 
-    code: int = 200
-    status: str = "Success"
-    message: str
-    reason: str
-    steps: list[str]
+    message: str = Field(description="Last step: the result in words.")
+    reason: str = Field(description="Why the login would be refused; empty if the password is right.")
+    steps: list[str] = Field(description="Steps of the check, in order.")
