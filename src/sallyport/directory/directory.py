@@ -44,9 +44,9 @@ class Directory:
         return f"Directory(id={self.id}, domain_id={self.domain_id}, name={self.name!r})"
 
 
-USERS: Final = "directory_users"
-CLOUD_USERS: Final = "directory_users/cloud"
-GROUPS: Final = "directory_groups"
+USER_COUNT: Final = "directory_users"
+CLOUD_USER_COUNT: Final = "directory_users/cloud"
+GROUP_COUNT: Final = "directory_groups"
 """Names of a domain's counters (`store.counters`)."""
 
 

@@ -11,8 +11,9 @@ from typing import Final, cast
 from sallyport.base.errors import Invalid
 from sallyport.directory.dn import lies_below, moved, normalized
 from sallyport.directory.entries import groups, memberships, people
-from sallyport.directory.entries.groups import MOST, Named, NewNamed
-from sallyport.directory.entries.people import Known, NewPerson
+from sallyport.directory.entries.groups import GROUPS, MOST, UNITS, Named, NewNamed
+from sallyport.directory.entries.people import PEOPLE, Known, NewPerson
+from sallyport.directory.entries.rows import NO_DIGEST
 from sallyport.directory.entry import MOST_VALUES, STATUS_ATTRIBUTES, Person, Raw, Status, understand
 from sallyport.directory.imports.job import Counts, Revocations, Run
 from sallyport.directory.imports.lines import UID, digest_of, key_of, keys_of, person_line
@@ -52,21 +53,21 @@ def change(tx: Tx, run: Run, wanted: Change, revocations: Revocations, at: int) 
     result is not an account, or another entry has the new name."""
     if wanted.dn_key != wanted.new_dn_key and _is_there(tx, run, wanted.new_dn_key):
         raise Invalid("an entry of that name is there")
-    person = people.find(tx, run, "", wanted.dn_key)
+    person = PEOPLE.find(tx, run, dn_key=wanted.dn_key)
     if person is not None:
         new = _person(tx, run, person, wanted, at)
         if new.digest == person.digest:
-            return people.unchanged(tx, run, person)
+            return PEOPLE.mark(tx, run, person)
         people.update(tx, run, person, new, revocations, at)
         return Counts(updated=1)
-    group = groups.find_group(tx, run, "", wanted.dn_key)
+    group = GROUPS.find(tx, run, dn_key=wanted.dn_key)
     if group is not None:
         return None if _is_long(tx, run, group, wanted) else _change_group(tx, run, group, wanted, at)
-    unit = groups.find_unit(tx, run, "", wanted.dn_key)
+    unit = UNITS.find(tx, run, dn_key=wanted.dn_key)
     if unit is None:
         raise Invalid("there is no such entry")
     if wanted.dn_key == wanted.new_dn_key:
-        return groups.unchanged(tx, run, unit, is_group=False)
+        return UNITS.mark(tx, run, unit)
     if lies_below(wanted.new_dn, normalized(wanted.dn)):
         raise Invalid("a unit is not moved into itself")
     return None
@@ -74,7 +75,7 @@ def change(tx: Tx, run: Run, wanted: Change, revocations: Revocations, at: int) 
 
 def rename_unit(tx: Tx, run: Run, wanted: Change, at: int) -> Counts:
     """Rename a unit, without the entries below it."""
-    known = groups.find_unit(tx, run, "", wanted.dn_key)
+    known = UNITS.find(tx, run, dn_key=wanted.dn_key)
     if known is None:
         return Counts(skipped=1)
     own = [values[0] for step, name, values in wanted.steps if step == Step.ADD and name == "ou" and values]
@@ -104,8 +105,7 @@ def _external(external_id: str, new_dn: str) -> str:
 
 
 def _is_there(tx: Tx, run: Run, dn_key: bytes) -> bool:
-    finders = (people.find, groups.find_group, groups.find_unit)
-    return any(find(tx, run, "", dn_key) is not None for find in finders)
+    return any(table.find(tx, run, dn_key=dn_key) is not None for table in (PEOPLE, GROUPS, UNITS))
 
 
 def _person(tx: Tx, run: Run, known: Known, wanted: Change, at: int) -> NewPerson:
@@ -163,7 +163,7 @@ def group_after(tx: Tx, run: Run, known: Named, wanted: Change) -> GroupAfter:
         elif attribute in ("cn", "samaccountname") and step in naming and values:
             name = values[0]
     external = _external(known.external_id, wanted.new_dn)
-    new = NewNamed(external, wanted.new_dn, wanted.new_dn_key, name, groups.NO_DIGEST)
+    new = NewNamed(external, wanted.new_dn, wanted.new_dn_key, name, NO_DIGEST)
     members = by_name | by_login
     return GroupAfter(new, joined=sorted(members - before), left=sorted(before - members))
 

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from sallyport.base.text import fold
-from sallyport.directory.directory import GROUPS
+from sallyport.directory.directory import GROUP_COUNT
 from sallyport.directory.entries import memberships
+from sallyport.directory.entries.rows import NO_DIGEST, Table, kept_identifier
 from sallyport.directory.imports.job import Counts, Moved, Run
 from sallyport.directory.imports.lines import key_of
 from sallyport.store import counters
@@ -15,9 +16,6 @@ from sallyport.store.search import SearchIndex
 _SEARCH: Final = SearchIndex("directory_groups_search")
 MOST: Final = 200
 """Members that one transaction changes."""
-NO_DIGEST: Final = b""
-_GROUPS: Final = memberships.GROUPS_TABLE
-_UNITS: Final = "directory_units"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,33 +42,18 @@ class Named:
     seen: int
 
 
-def find_group(tx: Tx, run: Run, external_id: str, dn_key: bytes) -> Named | None:
-    """See `people.find`."""
-    return _find(tx, _GROUPS, run, external_id, dn_key)
+GROUPS: Final = Table(memberships.GROUPS_TABLE, Named)
+UNITS: Final = Table("directory_units", Named)
 
 
-def find_unit(tx: Tx, run: Run, external_id: str, dn_key: bytes) -> Named | None:
-    """See `people.find`."""
-    return _find(tx, _UNITS, run, external_id, dn_key)
-
-
-def unchanged(tx: Tx, run: Run, known: Named, *, is_group: bool) -> Counts:
-    """Mark an unchanged group or unit."""
-    if run.marks and known.seen != run.job_id:
-        table = _GROUPS if is_group else _UNITS
-        tx.execute(f"update {table} set seen = :job where id = :id", job=run.job_id, id=known.id)  # noqa: S608
-    return Counts(skipped=1)
-
-
-def still(tx: Tx, run: Run, known: Named, moved: Moved, *, is_group: bool) -> Counts:
+def still(tx: Tx, table: Table[Named], run: Run, known: Named, moved: Moved) -> Counts:
     """Mark an unchanged group or unit; a unit above it may have been renamed."""
     if moved.dn_key in (b"", known.dn_key):
-        return unchanged(tx, run, known, is_group=is_group)
-    if is_group:
-        _rename(tx, run, known, moved.dn_key)
+        return table.mark(tx, run, known)
+    if table is GROUPS:
+        table.rename(tx, run, known, moved.dn_key)
     tx.execute(
-        f"update {_GROUPS if is_group else _UNITS} set dn = :dn, dn_key = :dn_key, digest = :none, seen = :job "  # noqa: S608
-        "where id = :id",
+        f"update {table.name} set dn = :dn, dn_key = :dn_key, digest = :none, seen = :job where id = :id",  # noqa: S608
         dn=moved.dn,
         dn_key=moved.dn_key,
         none=NO_DIGEST,
@@ -83,13 +66,13 @@ def still(tx: Tx, run: Run, known: Named, moved: Moved, *, is_group: bool) -> Co
 def put_group(tx: Tx, run: Run, new: NewNamed, known: Named | None, at: int) -> Counts:
     """Write a group without its members. new.digest: NO_DIGEST unless the members are written in this transaction."""
     if known is None:
-        group_id = _insert(tx, _GROUPS, run, new, at)
+        group_id = _insert(tx, GROUPS, run, new, at)
         _inherit(tx, run, group_id, new.name)
         _SEARCH.add(tx, run.domain_id, group_id, (fold(new.name),))
-        counters.add(tx, run.domain_id, GROUPS, 1)
+        counters.add(tx, run.domain_id, GROUP_COUNT, 1)
         return Counts(added=1)
-    _rename(tx, run, known, new.dn_key)
-    _update(tx, _GROUPS, run, known, new, at)
+    GROUPS.rename(tx, run, known, new.dn_key)
+    _update(tx, GROUPS, run, known, new, at)
     if fold(known.name) != fold(new.name):
         _SEARCH.remove(tx, run.domain_id, [known.id])
         _SEARCH.add(tx, run.domain_id, known.id, (fold(new.name),))
@@ -104,34 +87,34 @@ def finish_group(tx: Tx, run: Run, new: NewNamed, digest: bytes) -> None:
 
 def put_unit(tx: Tx, run: Run, new: NewNamed, at: int) -> Counts:
     """Write a unit."""
-    known = find_unit(tx, run, new.external_id, new.dn_key)
+    known = UNITS.find(tx, run, new.external_id, new.dn_key)
     if known is None:
-        _insert(tx, _UNITS, run, new, at)
+        _insert(tx, UNITS, run, new, at)
         return Counts(added=1)
     if known.digest == new.digest:
-        return unchanged(tx, run, known, is_group=False)
-    _update(tx, _UNITS, run, known, new, at)
+        return UNITS.mark(tx, run, known)
+    _update(tx, UNITS, run, known, new, at)
     return Counts(updated=1)
 
 
 def rename_unit(tx: Tx, run: Run, known: Named, new: NewNamed, at: int) -> Counts:
     """Rename a unit, without the entries below it."""
-    _update(tx, _UNITS, run, known, new, at)
+    _update(tx, UNITS, run, known, new, at)
     return Counts(updated=1)
 
 
 def remove_group(tx: Tx, run: Run, known: Named) -> Counts | None:
     """Remove a group; return None if it must be called again, since it has more members than one transaction takes."""
-    taken = memberships.is_taken(tx, _GROUPS, run.directory_id, known.id, known.dn_key)
+    taken = memberships.is_taken(tx, GROUPS.name, run.directory_id, known.id, known.dn_key)
     if not (taken or memberships.forget_group(tx, run.directory_id, known.dn_key, MOST)):
         return None
     if known.dn_key != (own := key_of(known.dn)):
-        memberships.give_back(tx, _GROUPS, run.directory_id, known.dn_key, own)
+        memberships.give_back(tx, GROUPS.name, run.directory_id, known.dn_key, own)
     _SEARCH.remove(tx, run.domain_id, [known.id])
     mapping = tx.value(str, "delete from directory_groups where id = :id returning mapping", id=known.id)
     if mapping is not None and mapping != "{}":
         run.former[fold(known.name)] = mapping
-    counters.add(tx, run.domain_id, GROUPS, -1)
+    counters.add(tx, run.domain_id, GROUP_COUNT, -1)
     return Counts(removed=1)
 
 
@@ -154,38 +137,10 @@ def _inherit(tx: Tx, run: Run, group_id: int, name: str) -> None:
         tx.execute("update directory_groups set mapping = :mapping where id = :id", mapping=mapping, id=group_id)
 
 
-def _rename(tx: Tx, run: Run, known: Named, dn_key: bytes) -> None:
-    """Rename a group in the memberships."""
-    if dn_key != known.dn_key:
-        taken = memberships.is_taken(tx, _GROUPS, run.directory_id, known.id, known.dn_key, dn_key)
-        memberships.give_way(tx, _GROUPS, run.directory_id, known.id, dn_key, run.started_at)
-        memberships.rename_group(tx, run.directory_id, known.dn_key, dn_key, run.started_at if taken else None)
-
-
-def _find(tx: Tx, table: str, run: Run, external_id: str, dn_key: bytes) -> Named | None:
-    select = f"select id, external_id, dn, dn_key, name, digest, seen from {table} where "  # noqa: S608
-    found = None
-    if external_id:
-        found = tx.one(
-            Named,
-            f"{select}domain_id = :d and directory_id = :dir and external_id = :external",
-            d=run.domain_id,
-            dir=run.directory_id,
-            external=external_id,
-        )
-    if found is None and dn_key:
-        named = tx.one(
-            Named, f"{select}directory_id = :dir and dn_key = :key order by id desc", dir=run.directory_id, key=dn_key
-        )
-        if named is not None and (not external_id or "dn:" in (external_id[:3], named.external_id[:3])):
-            return named
-    return found
-
-
-def _insert(tx: Tx, table: str, run: Run, new: NewNamed, at: int) -> int:
+def _insert(tx: Tx, table: Table[Named], run: Run, new: NewNamed, at: int) -> int:
     row_id = tx.value(
         int,
-        f"insert into {table} (domain_id, directory_id, external_id, dn, dn_key, name, digest, seen, created_at, "  # noqa: S608
+        f"insert into {table.name} (domain_id, directory_id, external_id, dn, dn_key, name, digest, seen, created_at, "  # noqa: S608
         "updated_at) values (:d, :dir, :external, :dn, :dn_key, :name, :digest, :job, :at, :at) returning id",
         d=run.domain_id,
         **_values(run, new, at),
@@ -194,12 +149,10 @@ def _insert(tx: Tx, table: str, run: Run, new: NewNamed, at: int) -> int:
     return row_id
 
 
-def _update(tx: Tx, table: str, run: Run, known: Named, new: NewNamed, at: int) -> None:
-    values = _values(run, new, at)
-    if new.external_id[:3] == "dn:" != known.external_id[:3]:  # the stored identifier is better than a name
-        values["external"] = known.external_id
+def _update(tx: Tx, table: Table[Named], run: Run, known: Named, new: NewNamed, at: int) -> None:
+    values = {**_values(run, new, at), "external": kept_identifier(known, new.external_id)}
     tx.execute(
-        f"update {table} set external_id = :external, dn = :dn, dn_key = :dn_key, name = :name, digest = :digest, "  # noqa: S608
+        f"update {table.name} set external_id = :external, dn = :dn, dn_key = :dn_key, name = :name, digest = :digest, "  # noqa: S608
         "seen = :job, updated_at = :at where id = :id and directory_id = :dir",
         id=known.id,
         **values,

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from sallyport.base.text import fold
-from sallyport.directory.directory import CLOUD_USERS, USERS
+from sallyport.directory.directory import CLOUD_USER_COUNT, USER_COUNT
 from sallyport.directory.entries import memberships
+from sallyport.directory.entries.rows import NO_DIGEST, Table, kept_identifier
 from sallyport.directory.entry import ALIASES, Status
 from sallyport.directory.imports.job import Counts, Moved, Revocations, Run
 from sallyport.directory.imports.lines import key_of
@@ -17,18 +18,10 @@ from sallyport.store.model import Tx
 from sallyport.store.search import Entry, SearchIndex
 
 _SEARCH: Final = SearchIndex("directory_users_search")
-_PEOPLE: Final = "directory_users"
 GONE: Final = frozenset({Status.DISABLED, Status.EXPIRED})
 """Statuses of a person without access; a locked person gets it back soon."""
 Unfound = list[Entry]
 """Added people that the search index lacks."""
-_KNOWN: Final = (
-    "select id, external_id, dn, dn_key, uid_key, login, name, display_name, email, upn, status, digest, seen "
-    "from directory_users where directory_id = :dir and "
-)
-_BY_ID: Final = (
-    _KNOWN.replace("where directory_id", "where domain_id = :d and directory_id") + "external_id = :external"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,26 +64,17 @@ class Known:
         return _texts(self.name, self.display_name, self.email, self.upn)
 
 
-def find(tx: Tx, run: Run, external_id: str, dn_key: bytes) -> Known | None:
-    """Find a person by identifier, or by name if the entry or the stored person has no better identifier."""
-    found = None
-    if external_id:
-        found = tx.one(Known, _BY_ID, d=run.domain_id, dir=run.directory_id, external=external_id)
-    if found is None and dn_key:
-        named = tx.one(Known, f"{_KNOWN}dn_key = :key order by id desc", dir=run.directory_id, key=dn_key)
-        if named is not None and (not external_id or "dn:" in (external_id[:3], named.external_id[:3])):
-            return named
-    return found
+PEOPLE: Final = Table("directory_users", Known)
 
 
 def put(tx: Tx, run: Run, new: NewPerson, revocations: Revocations, at: int, unfound: Unfound) -> Counts:
     """Write a person. unfound: gets an added person; `make_found` must follow."""
-    known = find(tx, run, new.external_id, new.dn_key)
+    known = PEOPLE.find(tx, run, new.external_id, new.dn_key)
     if known is None:
         unfound.append(_add(tx, run, new, at))
         return Counts(added=1)
     if known.digest == new.digest:
-        return unchanged(tx, run, known)
+        return PEOPLE.mark(tx, run, known)
     make_found(tx, unfound)
     update(tx, run, known, new, revocations, at)
     return Counts(updated=1)
@@ -111,7 +95,6 @@ def update(tx: Tx, run: Run, known: Known, new: NewPerson, revocations: Revocati
     """Write a changed person, whose name may have changed."""
     names = names_of(tx, known.id)
     columns = _columns(fields_of(new.attributes, run.mapping), new.login)
-    keeps = new.external_id[:3] == "dn:" != known.external_id[:3]  # the stored identifier is better than a name
     tx.execute(
         "update directory_users set external_id = :external, dn = :dn, dn_key = :dn_key, uid_key = :uid_key, "
         "login = :login, name = :name, display_name = :display_name, email = :email, upn = :upn, status = :status, "
@@ -119,42 +102,35 @@ def update(tx: Tx, run: Run, known: Known, new: NewPerson, revocations: Revocati
         "directory_id = :dir",
         id=known.id,
         at=at,
-        **{**_values(run, new), **({"external": known.external_id} if keeps else {})},
+        **{**_values(run, new), "external": kept_identifier(known, new.external_id)},
         **columns,
     )
     sql = "update directory_attributes set attributes = :a where user_id = :id"
     tx.execute(sql, id=known.id, a=json.dumps(new.attributes))
     _name(tx, run.domain_id, known.id, columns["name"], (new.login, *new.aliases))
     _search_again(tx, run.domain_id, known, columns)
-    _rename(tx, run, known, new.dn_key)
+    PEOPLE.rename(tx, run, known, new.dn_key)
     memberships.set_groups(tx, run.directory_id, new.dn_key, new.group_keys)
     _revoke_inactive(tx, run, known, new.status, names, revocations)
-
-
-def unchanged(tx: Tx, run: Run, known: Known) -> Counts:
-    """Mark an unchanged person."""
-    if run.marks and known.seen != run.job_id:
-        tx.execute("update directory_users set seen = :job where id = :id", job=run.job_id, id=known.id)
-    return Counts(skipped=1)
 
 
 def still(tx: Tx, run: Run, known: Known, moved: Moved, revocations: Revocations, at: int) -> Counts:
     """Mark an unchanged entry, whose name or status may have changed."""
     dn_key, status = moved.dn_key or known.dn_key, moved.status or known.status
     if (dn_key, status) == (known.dn_key, known.status):
-        return unchanged(tx, run, known)
+        return PEOPLE.mark(tx, run, known)
     tx.execute(
         "update directory_users set dn = :dn, dn_key = :dn_key, status = :status, digest = :none, seen = :job, "
         "updated_at = :at where id = :id",
         dn=moved.dn or known.dn,
         dn_key=dn_key,
         status=status,
-        none=b"",  # of the entry as it was before
+        none=NO_DIGEST,
         job=run.job_id,
         at=at,
         id=known.id,
     )
-    _rename(tx, run, known, dn_key)
+    PEOPLE.rename(tx, run, known, dn_key)
     _revoke_inactive(tx, run, known, status, names_of(tx, known.id), revocations)
     return Counts(updated=1)
 
@@ -163,10 +139,10 @@ def remove(tx: Tx, run: Run, known: Known, revocations: Revocations) -> Counts:
     """Remove a person."""
     names = names_of(tx, known.id)
     _SEARCH.remove(tx, run.domain_id, [known.id])
-    if not memberships.is_taken(tx, _PEOPLE, run.directory_id, known.id, known.dn_key):
+    if not memberships.is_taken(tx, PEOPLE.name, run.directory_id, known.id, known.dn_key):
         memberships.forget_member(tx, run.directory_id, known.dn_key)
     if known.dn_key != (own := key_of(known.dn)):
-        memberships.give_back(tx, _PEOPLE, run.directory_id, known.dn_key, own)
+        memberships.give_back(tx, PEOPLE.name, run.directory_id, known.dn_key, own)
     for table in ("directory_names", "directory_attributes"):
         tx.execute(f"delete from {table} where user_id = :id", id=known.id)  # noqa: S608
     tx.execute("delete from directory_users where id = :id", id=known.id)
@@ -191,7 +167,7 @@ def names_of(tx: Tx, user_id: int) -> list[str]:
 
 def remap(tx: Tx, user_id: int, domain_id: int, mapping: FieldMapping, at: int) -> bool:
     """Update a person's fields from the stored attributes; return whether one has changed."""
-    known = tx.one(Known, f"{_KNOWN.partition(' where ')[0]} where id = :id", id=user_id)
+    known = PEOPLE.get(tx, user_id)
     if known is None:
         return False
     before = tx.value(str, "select fields from directory_users where id = :id", id=user_id)
@@ -285,14 +261,6 @@ def _name(tx: Tx, domain_id: int, user_id: int, name: str, aliases: Sequence[str
     tx.insert("directory_names", ("domain_id", "name_key", "user_id", "is_alias"), rows)
 
 
-def _rename(tx: Tx, run: Run, known: Known, dn_key: bytes) -> None:
-    """Rename a person in the memberships."""
-    if dn_key != known.dn_key:
-        taken = memberships.is_taken(tx, _PEOPLE, run.directory_id, known.id, known.dn_key, dn_key)
-        memberships.give_way(tx, _PEOPLE, run.directory_id, known.id, dn_key, run.started_at)
-        memberships.rename_member(tx, run.directory_id, known.dn_key, dn_key, run.started_at if taken else None)
-
-
 def _revoke_inactive(
     tx: Tx, run: Run, known: Known, status: str, names: Sequence[str], revocations: Revocations
 ) -> None:
@@ -313,6 +281,6 @@ def _revoke(tx: Tx, run: Run, names: Sequence[str], revocations: Revocations, re
 
 
 def _count(tx: Tx, run: Run, user_id: int, change: int) -> None:
-    counters.add_row(tx, run.domain_id, USERS, user_id, change)
+    counters.add_row(tx, run.domain_id, USER_COUNT, user_id, change)
     if run.cloud:
-        counters.add(tx, run.domain_id, CLOUD_USERS, change)
+        counters.add(tx, run.domain_id, CLOUD_USER_COUNT, change)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sallyport.base.errors import Conflict
-from sallyport.directory.directory import CLOUD_USERS, GROUPS, USERS, Group, User
+from sallyport.directory.directory import CLOUD_USER_COUNT, GROUP_COUNT, USER_COUNT, Group, User
 from sallyport.directory.imports.job import Run
 from sallyport.directory.mapping import MOST_MAPPED, attributes_in
 from sallyport.store.model import Tx, Value, without_case
@@ -58,13 +58,13 @@ def users(tx: Tx, stretch: Stretch, search: str, *, cloud: bool = False) -> tupl
     if not cloud:
         if search:
             return _USERS_SEARCH.page(tx, User, _USER_SELECT, stretch, search)
-        return whole_page(tx, User, _USER_SELECT, "directory_users", stretch, counter=USERS)
+        return whole_page(tx, User, _USER_SELECT, "directory_users", stretch, counter=USER_COUNT)
     ids = "select id from directory_users where domain_id = :d and cloud = 1"
     parameters: dict[str, Value] = {"d": stretch.domain_id}
     if search:
         found, match = _USERS_SEARCH.find(stretch.domain_id, search)
         ids, parameters = f"{ids} and +id in ({found})", parameters | match
-    counter = None if search else CLOUD_USERS
+    counter = None if search else CLOUD_USER_COUNT
     return page_of(tx, User, _USER_SELECT, ids, stretch, counter=counter, searched=bool(search), **parameters)
 
 
@@ -73,7 +73,7 @@ def groups(tx: Tx, stretch: Stretch, search: str) -> tuple[list[Group], int]:
     if search:
         return _GROUPS_SEARCH.page(tx, Group, _GROUP_SELECT, stretch, search)
     ids = "select id from directory_groups where domain_id = :d"
-    return page_of(tx, Group, _GROUP_SELECT, ids, stretch, counter=GROUPS, d=stretch.domain_id)
+    return page_of(tx, Group, _GROUP_SELECT, ids, stretch, counter=GROUP_COUNT, d=stretch.domain_id)
 
 
 def group(tx: Tx, group_id: int) -> Group | None:
@@ -206,7 +206,7 @@ def principals(tx: Tx, domain_id: int, keys: Sequence[str]) -> list[Principal]:
 def inhabited(tx: Tx) -> frozenset[int]:
     """Return the domains that have people of directories."""
     sql = "select domain_id from counters where name = :name and value > 0"
-    return frozenset(int(str(row[0])) for row in tx.rows(sql, name=USERS))
+    return frozenset(int(str(row[0])) for row in tx.rows(sql, name=USER_COUNT))
 
 
 # --- after an import ------------------------------------------------------------------------------------------------

@@ -31,7 +31,9 @@ from sallyport.directory.entries.changes import (
     new_person,
     rename_unit,
 )
-from sallyport.directory.entries.groups import MOST, NO_DIGEST, Named, NewNamed
+from sallyport.directory.entries.groups import GROUPS, MOST, UNITS, Named, NewNamed
+from sallyport.directory.entries.people import PEOPLE
+from sallyport.directory.entries.rows import NO_DIGEST
 from sallyport.directory.imports import repo
 from sallyport.directory.imports.job import Counts, Moved, Revocations, Run
 from sallyport.directory.imports.lines import Line
@@ -150,14 +152,14 @@ class Applier:
     def _unchanged(self, tx: Tx, run: Run, line: Line, at: int) -> Counts:
         external_id, dn, dn_key, status = map(str, line[1:])
         moved = Moved(dn, bytes.fromhex(dn_key), status)
-        person = people.find(tx, run, external_id, b"")
+        person = PEOPLE.find(tx, run, external_id)
         if person is not None:
             return people.still(tx, run, person, moved, self._revocations, at)
-        group = groups.find_group(tx, run, external_id, b"")
+        group = GROUPS.find(tx, run, external_id)
         if group is not None:
-            return groups.still(tx, run, group, moved, is_group=True)
-        unit = groups.find_unit(tx, run, external_id, b"")
-        return Counts(skipped=1) if unit is None else groups.still(tx, run, unit, moved, is_group=False)
+            return groups.still(tx, GROUPS, run, group, moved)
+        unit = UNITS.find(tx, run, external_id)
+        return Counts(skipped=1) if unit is None else groups.still(tx, UNITS, run, unit, moved)
 
     def _change(self, tx: Tx, run: Run, wanted: Change, at: int, flaws: list[Flaw]) -> Counts | None:
         try:
@@ -168,9 +170,9 @@ class Applier:
 
     def _small_group(self, tx: Tx, run: Run, item: Item, at: int) -> Counts:
         new = _group_of(item.line)
-        known = groups.find_group(tx, run, new.external_id, new.dn_key)
+        known = GROUPS.find(tx, run, new.external_id, new.dn_key)
         if known is not None and known.digest == new.digest:
-            return groups.unchanged(tx, run, known, is_group=True)
+            return GROUPS.mark(tx, run, known)
         counts = groups.put_group(tx, run, new, known, at)
         before = memberships.stated_members(tx, run.directory_id, new.dn_key)
         memberships.add_members(tx, run.directory_id, new.dn_key, sorted(set(item.members) - before))
@@ -182,9 +184,9 @@ class Applier:
         new = _group_of(item.line)
 
         def begin(tx: Tx) -> Counts | None:
-            known = groups.find_group(tx, run, new.external_id, new.dn_key)
+            known = GROUPS.find(tx, run, new.external_id, new.dn_key)
             if known is not None and known.digest == new.digest:
-                repo.progress(tx, run.job_id, item.end, groups.unchanged(tx, run, known, is_group=True))
+                repo.progress(tx, run.job_id, item.end, GROUPS.mark(tx, run, known))
                 return None
             return groups.put_group(tx, run, replace(new, digest=NO_DIGEST), known, self._clock())
 
@@ -212,7 +214,7 @@ class Applier:
     async def _long_change(self, run: Run, item: Item) -> None:
         """Apply a change that takes several transactions."""
         wanted = _change_of(item.line)
-        group = await self._store.search(lambda tx: groups.find_group(tx, run, "", wanted.dn_key))
+        group = await self._store.search(lambda tx: GROUPS.find(tx, run, dn_key=wanted.dn_key))
         if group is None:
             await self._subtree(run, item, wanted)
         else:
@@ -227,13 +229,13 @@ class Applier:
         self._changed(run.domain_id)
 
     def _gone(self, tx: Tx, run: Run, external_id: str, dn_key: bytes) -> Counts | None:
-        person = people.find(tx, run, external_id, dn_key)
+        person = PEOPLE.find(tx, run, external_id, dn_key)
         if person is not None:
             return people.remove(tx, run, person, self._revocations)
-        group = groups.find_group(tx, run, external_id, dn_key)
+        group = GROUPS.find(tx, run, external_id, dn_key)
         if group is not None:
             return groups.remove_group(tx, run, group)
-        unit = groups.find_unit(tx, run, external_id, dn_key)
+        unit = UNITS.find(tx, run, external_id, dn_key)
         return Counts(skipped=1) if unit is None else groups.remove_unit(tx, unit)
 
     def _remove_unseen(self, tx: Tx, row_id: int, _batch: _Batch, *, run: Run, table: str) -> Counts | None:

@@ -1,0 +1,74 @@
+"""The rows of people, groups and units: how an import finds, marks and renames them."""
+
+from dataclasses import fields
+from typing import Final, Generic, Protocol, TypeVar
+
+from sallyport.directory.entries import memberships
+from sallyport.directory.imports.job import Counts, Run
+from sallyport.store.model import Tx
+
+NO_DIGEST: Final = b""
+"""The digest of an entry that is compared with the next reading, whatever it has."""
+
+
+class Stored(Protocol):
+    """A stored person, group or unit. seen: id of the last import that had it."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def external_id(self) -> str: ...
+    @property
+    def dn_key(self) -> bytes: ...
+    @property
+    def seen(self) -> int: ...
+
+
+RowT = TypeVar("RowT", bound=Stored)
+
+
+class Table(Generic[RowT]):
+    """A table of people, groups or units. row: a dataclass of the columns that are read."""
+
+    def __init__(self, name: str, row: type[RowT]) -> None:
+        self.name = name
+        self._row = row
+        columns = ", ".join(field.name for field in fields(row))  # type: ignore[arg-type]  # a dataclass
+        self._select = f"select {columns} from {name}"  # noqa: S608
+
+    def get(self, tx: Tx, row_id: int) -> RowT | None:
+        """Return a row, or None."""
+        return tx.one(self._row, f"{self._select} where id = :id", id=row_id)
+
+    def find(self, tx: Tx, run: Run, external_id: str = "", dn_key: bytes = b"") -> RowT | None:
+        """Find an entry by identifier, or by name if the entry or the row has no better identifier."""
+        select = f"{self._select} where directory_id = :dir and "
+        found = None
+        if external_id:
+            by_id = f"{select}domain_id = :d and external_id = :external"
+            found = tx.one(self._row, by_id, d=run.domain_id, dir=run.directory_id, external=external_id)
+        if found is None and dn_key:
+            named = tx.one(self._row, f"{select}dn_key = :key order by id desc", dir=run.directory_id, key=dn_key)
+            if named is not None and (not external_id or "dn:" in (external_id[:3], named.external_id[:3])):
+                return named
+        return found
+
+    def mark(self, tx: Tx, run: Run, known: RowT) -> Counts:
+        """Mark an unchanged row as one that the import has."""
+        if run.marks and known.seen != run.job_id:
+            tx.execute(f"update {self.name} set seen = :job where id = :id", job=run.job_id, id=known.id)  # noqa: S608
+        return Counts(skipped=1)
+
+    def rename(self, tx: Tx, run: Run, known: RowT, dn_key: bytes) -> None:
+        """Rename a person or a group in the memberships."""
+        if dn_key == known.dn_key:
+            return
+        taken = memberships.is_taken(tx, self.name, run.directory_id, known.id, known.dn_key, dn_key)
+        memberships.give_way(tx, self.name, run.directory_id, known.id, dn_key, run.started_at)
+        rename = memberships.rename_group if self.name == memberships.GROUPS_TABLE else memberships.rename_member
+        rename(tx, run.directory_id, known.dn_key, dn_key, run.started_at if taken else None)
+
+
+def kept_identifier(known: Stored, external_id: str) -> str:
+    """Return the identifier of a row after a change: a name never replaces a better one."""
+    return known.external_id if external_id[:3] == "dn:" != known.external_id[:3] else external_id
