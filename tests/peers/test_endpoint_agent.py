@@ -207,7 +207,7 @@ def test_keys_by_command_end_with_the_account(site: Site) -> None:
     assert site.host.run("test", "-e", "/home/ann/.ssh", check=False).returncode == 1
     site.host.run("usermod", "--lock", "--expiredate", "1", "ann")
     assert site.logged_in(port, "ann") == ""
-    site.agent("--once")  # what somebody else has locked is open again
+    site.agent("--once")  # what another user has locked is open again
     assert site.logged_in(port, "ann") == "ann"
     site.host.run("rm", "/var/lib/sallyport-keys/ann")
     assert site.logged_in(port, "ann") == ""

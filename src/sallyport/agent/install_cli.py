@@ -66,7 +66,7 @@ def uninstall(*, which: str, lock_accounts: bool, purge: bool, prefix: Path) -> 
         _systemctl("disable", "--now", agent.unit)
     failures = 0
     if which == "endpoint" and lock_accounts:
-        from sallyport.agent.endpoint.removal import lock_all
+        from sallyport.agent.endpoint.wiring import lock_all
 
         for name, error in lock_all(config, prefix):
             failures += bool(error)

@@ -21,6 +21,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sallyport.agent import disk
 from sallyport.agent.endpoint.accounts import Account, read
 from sallyport.agent.endpoint.agent import Endpoint, StateFile
+from sallyport.agent.endpoint.clock import ServiceClock
 from sallyport.agent.endpoint.executor import Executor, Options
 from sallyport.agent.endpoint.files import Files, Mode
 from sallyport.agent.endpoint.identity import FILE, Identity, Known
@@ -29,7 +30,6 @@ from sallyport.agent.endpoint.plan import plan
 from sallyport.agent.endpoint.processes import NO_PROCESSES, Processes
 from sallyport.agent.endpoint.rotation import Journal, Rotator
 from sallyport.agent.endpoint.tools import Tools
-from sallyport.agent.endpoint.trueclock import TrueClock
 from sallyport.base.agentwire.envelope import UNCHANGED, envelope
 from sallyport.base.agentwire.report import Action, Phase, Poll, PrivilegeStatus, Report, Rotation, rotation
 from sallyport.base.agentwire.state import DesiredUser, Settings, State, Trigger, TriggerKind
@@ -240,7 +240,7 @@ class Agent:
         memory = MemoryFile(host.state_dir / "memory.json", host.write)
         self.executor = Executor(host.files, tools, memory, host.options, processes)
         self.rotator = Rotator(self.executor, Journal(host.state_dir / "rotation.json", host.write), service)
-        self.clock = TrueClock(lambda: host.wall, lambda: host.since_boot, "boot")
+        self.clock = ServiceClock(lambda: host.wall, lambda: host.since_boot, "boot")
         self.service = service
         states = StateFile(host.state_dir / "state.json", host.write)
         path = host.state_dir / FILE

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sallyport.agent.endpoint.daemon import Around, Daemon, Stop, Stopped, enrolled
+from sallyport.agent.endpoint.daemon import Daemon, Environment, Stop, Stopped, enrolled
 from sallyport.agent.endpoint.identity import Identity, Known
 from sallyport.agent.service import BackOff
 from sallyport.base.agentwire.fields import MAX_REPORT
@@ -37,10 +37,10 @@ class World:
 
     def __post_init__(self) -> None:
         self.stop = Stop()
-        around = Around(Notifier({}), self.stop, lambda: self.now_s, self.pause, self.said.append)
+        environment = Environment(Notifier({}), self.stop, lambda: self.now_s, self.pause, self.said.append)
         self.agent = Agent(self.host, self.service)
         self.service.world = self
-        self.daemon = Daemon(self.agent.endpoint, self.service, None, around, BackOff(chance=lambda: 0.0))
+        self.daemon = Daemon(self.agent.endpoint, self.service, None, environment, BackOff(chance=lambda: 0.0))
 
     def pause(self, seconds: float) -> None:
         self.waits.append(seconds)
@@ -218,8 +218,8 @@ def test_systemd_is_told(tmp_path: Path) -> None:
         sock.setblocking(False)
         world = World(bare_host(tmp_path / "host"), Recording())
         environ = {"NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "20000000"}
-        around = Around(Notifier(environ), world.stop, lambda: world.now_s, world.pause, world.said.append)
-        daemon = Daemon(world.agent.endpoint, world.service, None, around)
+        environment = Environment(Notifier(environ), world.stop, lambda: world.now_s, world.pause, world.said.append)
+        daemon = Daemon(world.agent.endpoint, world.service, None, environment)
         world.service.want(DesiredUser("ann"))
         daemon.turn()
         world.stop.ask()
@@ -244,7 +244,7 @@ def test_enrolment_waits_for_the_service(tmp_path: Path) -> None:
     answers: list[Identity | Exception] = [ServiceAway("away"), Identity(tmp_path, Known(7, "A" * 43 + "="))]
     waits: list[float] = []
     stop = Stop()
-    around = Around(Notifier({}), stop, lambda: 0.0, waits.append, lambda text: None)
+    environment = Environment(Notifier({}), stop, lambda: 0.0, waits.append, lambda text: None)
 
     def enrol() -> Identity:
         answer = answers.pop(0)
@@ -252,15 +252,15 @@ def test_enrolment_waits_for_the_service(tmp_path: Path) -> None:
             raise answer
         return answer
 
-    known = enrolled(enrol, around, patient=True)
+    known = enrolled(enrol, environment, patient=True)
     assert known is not None
     assert known.instance == 7
     assert len(waits) == 1
     answers[:] = [ServiceAway("away")]
     with pytest.raises(ServiceAway):
-        enrolled(enrol, around, patient=False)
+        enrolled(enrol, environment, patient=False)
     stop.ask()
-    assert enrolled(enrol, around, patient=True) is None
+    assert enrolled(enrol, environment, patient=True) is None
 
 
 def test_reports_fit_into_what_the_service_takes(world: World) -> None:
@@ -307,7 +307,7 @@ def test_a_rotation_that_is_not_confirmed(world: World) -> None:
 
 
 def test_a_rotation_that_is_not_confirmed_keeps_no_other(world: World) -> None:
-    """What was ordered for somebody else is done."""
+    """What was ordered for another user is done."""
     world.service.want(DesiredUser("ann", password_hash=HASH), DesiredUser("ben", password_hash=HASH))
     world.daemon.turn()
     world.service.loses_of = {"ann"}

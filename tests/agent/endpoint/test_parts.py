@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sallyport.agent.endpoint.accounts import read
+from sallyport.agent.endpoint.clock import ServiceClock
 from sallyport.agent.endpoint.discovery import discover
 from sallyport.agent.endpoint.files import Files, Mode
-from sallyport.agent.endpoint.generate import generate
 from sallyport.agent.endpoint.memory import Kept, Memory, MemoryFile
+from sallyport.agent.endpoint.passwords import generate
 from sallyport.agent.endpoint.sudoers import read as read_sudoers
 from sallyport.agent.endpoint.sudoers import render
 from sallyport.agent.endpoint.tools import Tools
-from sallyport.agent.endpoint.trueclock import TrueClock
 from sallyport.base.agentwire.state import DesiredUser, Policy, Quality
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import ConfigError, HostError
@@ -165,7 +165,7 @@ def test_a_host_with_everything_strange(tmp_path: Path) -> None:
 def test_the_service_tells_the_time() -> None:
     """From a state on, the time since the host booted counts, however its wall clock is set."""
     wall, ticks = [50 * SECOND], [0]
-    clock = TrueClock(lambda: wall[0], lambda: ticks[0], "a boot")
+    clock = ServiceClock(lambda: wall[0], lambda: ticks[0], "a boot")
     assert clock.now(None) == wall[0]
     anchor = clock.anchor(NOW)
     wall[0], ticks[0] = 3, 7 * SECOND
@@ -176,8 +176,8 @@ def test_the_service_tells_the_time() -> None:
 def test_after_another_boot() -> None:
     """The wall clock is all there is, but time does not go back behind what the service has said."""
     wall = [NOW + 5]
-    anchor = TrueClock(lambda: 0, lambda: 10**12, "a boot").anchor(NOW)
-    clock = TrueClock(lambda: wall[0], lambda: 3, "another")
+    anchor = ServiceClock(lambda: 0, lambda: 10**12, "a boot").anchor(NOW)
+    clock = ServiceClock(lambda: wall[0], lambda: 3, "another")
     assert clock.now(anchor) == NOW + 5
     wall[0] = 0
     assert clock.now(anchor) == NOW
@@ -185,7 +185,7 @@ def test_after_another_boot() -> None:
 
 def test_the_hosts_own_clocks() -> None:
     """Without an anchor it is the wall clock; with one, time passes."""
-    clock = TrueClock()
+    clock = ServiceClock()
     anchor = clock.anchor(NOW)
     assert clock.now(anchor) >= NOW
     assert clock.now(None) > NOW - 10**16

@@ -17,7 +17,7 @@ PUT_BACK = Settings(put_back_privileges=True)
 
 
 def test_groups_by_hand_and_privileges(host: Host, service: Service) -> None:
-    """What somebody else added stays, but for rights: these are reported, and taken back where the setting says so."""
+    """What another user added stays, but for rights: these are reported, and taken back where the setting says so."""
     service.want(DesiredUser("ann", groups=("dev",)))
     agent = Agent(host, service)
     agent.pass_()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sallyport.agent.endpoint.hashing import hash_password, matches
+from sallyport.agent.endpoint.passwords import hash_password, matches
 from sallyport.base.agentwire.report import DriftKind, Phase, Rotation
 from sallyport.base.agentwire.state import DesiredUser, Policy, Quality, TriggerKind
 from sallyport.base.errors import HostError, ServiceAway, ServiceRefused

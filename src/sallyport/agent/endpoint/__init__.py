@@ -1,20 +1,19 @@
 """The endpoint agent: accounts, groups, sudo, SSH keys and passwords of a Linux host, as the service's state says.
 
-    poll > believe > plan > do, one step after the other > rotate > report
+    poll > verify > plan > execute, one step after the other > rotate > report
 
-Each pass looks at what is on the host and plans what is between that and the state, so that nothing depends on where
-the last one ended: a crash, a full disk or a lock leaves something that the next pass goes on from. What is remembered
-is only what a host cannot tell: which accounts are the agent's, what it dealt with, the rotation that has not ended.
+Each pass compares the host with the state and plans the difference, so that it does not depend on the end of the last
+pass: after a crash, a full disk or a lock the next pass continues. The memory has only what the host itself does not
+show: the agent's own accounts, the handled orders, an unfinished rotation.
 
-It is root among files of others. Programs get argument lists and a fixed environment, passwords go over standard input,
-names are checked before they are names, and files are written through directories that nobody else can have changed.
+The agent is root among files of other users. Programs get argument lists and a fixed environment, passwords go over
+standard input, names are checked before use, and files are written through directories that no other user can change.
 
-    cli         the commands, each of which imports what it needs; wiring: the parts put together
-    daemon      the loop; agent: one pass; service: what is asked of the service; enrolment: who the agent is
-    plan        from state and host to steps; change: for one account; executor: does the steps
-    accounts    what is on the host; files, tools, processes: by what it is changed
-    sudoers     rights; keys: SSH keys; discovery: everything, for the service
-    rotation    passwords; generate, hashing: their making
-    memory      what is remembered; trueclock: the service's time
-    removal     when the agent goes
+    cli         the commands, each of which imports its own modules; wiring: builds the parts, and removes the accounts
+    daemon      the loop; agent: one pass; service: the requests; enrolment, identity: registration
+    plan        the steps from host and state; change: of one account; executor: executes the steps
+    accounts    the accounts of the host; files, tools, processes: the means of changing them
+    sudoers     rights; keys: SSH keys; discovery: the accounts for the service
+    rotation    of passwords; passwords: generates and hashes them
+    memory      of the agent; clock: the service's time
 """

@@ -8,10 +8,10 @@ from sallyport.agent.endpoint.files import Files
 from sallyport.base.clock import SECOND
 
 MANAGED_GROUP: Final = "sallyport-managed"
-"""Every account that the agent manages is in it, so that an administrator sees which these are."""
+"""Group of all accounts that the agent manages, so that an administrator sees them."""
 DAY: Final = 86_400 * SECOND
 EXPIRED: Final = 1
-"""The day since which a locked account has expired, as usermod(8) recommends."""
+"""Expiry day of a locked account, as usermod(8) recommends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Account:
 
     @property
     def locked(self) -> bool:
-        """Whether it has been locked and expired, so that neither a password nor a key opens it."""
+        """Whether the account is locked and expired: neither a password nor a key opens it."""
         return self.expires == EXPIRED and self.password.startswith("!")
 
 
@@ -46,7 +46,7 @@ class LocalGroup:
 
 @dataclass(frozen=True, slots=True)
 class Accounts:
-    """What is on a host."""
+    """The accounts, groups and login.defs(5) settings of a host."""
 
     users: Mapping[str, Account]
     groups: Mapping[str, LocalGroup]
@@ -56,17 +56,17 @@ class Accounts:
     hash_method: str
 
     def is_system(self, account: Account) -> bool:
-        """Whether an account is none of a person's: the agent leaves these alone, whatever it is told."""
+        """Return whether an account is a system account, which the agent never changes."""
         return account.uid < self.lowest_uid or account.name in {"root", "nobody"}
 
     def in_managed_group(self, name: str) -> bool:
-        """Whether an account is marked as managed."""
+        """Return whether an account is marked as managed."""
         group = self.groups.get(MANAGED_GROUP)
         return group is not None and name in group.members
 
 
 def read(files: Files) -> Accounts:
-    """The accounts and groups of a host. Lines that are none are left out. HostError: the files cannot be read."""
+    """Return the accounts and groups of a host; invalid lines are ignored. HostError: the files cannot be read."""
     groups = {
         name: LocalGroup(name, int(gid), tuple(filter(None, members.split(","))))
         for name, _, gid, members in _lines(files, "/etc/group", 4, numbers=(2,))
@@ -116,7 +116,7 @@ def subordinate_uids(files: Files, account: Account, accounts: Accounts) -> tupl
 
 
 def expiry_day(moment: int | None) -> int | None:
-    """The day since 1970 from which an account has expired that may be used until `moment` (microseconds)."""
+    """Return the first expired day, since 1970, of an account that is usable until `moment` (microseconds)."""
     return None if moment is None else max(-(-moment // DAY), EXPIRED + 1)
 
 

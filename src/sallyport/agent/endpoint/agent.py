@@ -1,7 +1,7 @@
-"""One pass of the agent: take the newest state, make the host so, rotate what is to be rotated, and tell the service.
+"""One pass of the agent: fetch the newest state, apply it to the host, rotate passwords, and report to the service.
 
-Nothing here waits for the service to be there: without it the last state is kept on disk and goes on to hold, so that
-accounts expire on time and what somebody changed is put right.
+No step waits for the service to be reachable: the last state is stored on disk and remains in force, so that accounts
+expire on time and foreign changes are undone.
 """
 
 import secrets
@@ -12,15 +12,14 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from sallyport.agent.endpoint.accounts import Accounts, read
+from sallyport.agent.endpoint.clock import ServiceClock
 from sallyport.agent.endpoint.discovery import discover, privileges, remember_privileged
 from sallyport.agent.endpoint.executor import Executor
-from sallyport.agent.endpoint.identity import Identity
+from sallyport.agent.endpoint.identity import Identity, own_version
 from sallyport.agent.endpoint.keys import printable
 from sallyport.agent.endpoint.plan import Plan, Step, plan
 from sallyport.agent.endpoint.rotation import KIND, Rotator
 from sallyport.agent.endpoint.service import Service
-from sallyport.agent.endpoint.trueclock import TrueClock
-from sallyport.agent.endpoint.version import own_version
 from sallyport.base import disk
 from sallyport.base.agentwire.envelope import Position, believe, content, follow, open_envelope
 from sallyport.base.agentwire.fields import MAX_FOUND, MAX_REPORT, MAX_STATE
@@ -42,28 +41,28 @@ from sallyport.base.errors import ConfigError, HostError, ServiceAway, ServiceRe
 from sallyport.base.wire import dumps, loads
 
 _WRONG_CLOCK_US: Final = 300 * SECOND
-"""From here on Kerberos and one-time passwords fail; it is reported."""
+"""Error of the clock that makes Kerberos and one-time passwords fail; the agent reports it."""
 
 
 TellingT = TypeVar("TellingT", Report, PrivilegeStatus)
 
 
 class StateFile:
-    """The last state that was followed, as it came, signed."""
+    """The last accepted state, as it came, signed."""
 
     def __init__(self, path: Path, write: Callable[[Path, bytes], None] = disk.write) -> None:
         self._path = path
         self._write = write
 
     def read(self) -> object:
-        """The envelope. WireError: there is none."""
+        """Return the envelope. WireError: there is none."""
         try:
             return loads(self._path.read_bytes(), most=MAX_STATE)
         except OSError as error:
             raise WireError(str(error.strerror)) from None
 
     def put(self, answer: object) -> None:
-        """It is on disk when this returns. ConfigError."""
+        """Store the envelope; it is on disk when this returns. ConfigError."""
         self._write(self._path, dumps(answer))
 
 
@@ -77,7 +76,7 @@ class Endpoint:
         service: Service,
         identity: Identity,
         states: StateFile,
-        clock: TrueClock | None = None,
+        clock: ServiceClock | None = None,
         *,
         alive: Callable[[], None] = lambda: None,
     ) -> None:
@@ -87,7 +86,7 @@ class Endpoint:
         self._service = service
         self._identity = identity
         self._states = states
-        self._clock = clock or TrueClock()
+        self._clock = clock or ServiceClock()
         self._alive = alive
         self._passed_at = 0
         self.state: State | None = self._remembered()
@@ -95,9 +94,9 @@ class Endpoint:
     # --- the state --------------------------------------------------------------------------------------------
 
     def poll(self, wait_s: int) -> bool:
-        """Ask for a newer state: whether there is one.
+        """Poll for a newer state; return whether there is one.
 
-        ServiceAway, ServiceRefused. WireError: the answer is not to be believed, and the state at hand goes on to hold.
+        ServiceAway, ServiceRefused. WireError: the answer is not valid, and the present state remains in force.
         """
         answer = self._service.state(Poll(self.state.version if self.state else 0, wait_s, self._identity.key))
         signed = open_envelope(answer)
@@ -116,14 +115,15 @@ class Endpoint:
         return True
 
     def _position(self) -> Position:
-        """What a newer state is measured by: the one on disk may be ahead of the memory, after a crash between them."""
+        """Return the position to compare a newer state with: after a crash the stored state may be ahead of the
+        memory."""
         at = self._memory.now.position
         if self.state is not None and self.state.version > at.version:
             return Position(self.state.version, content(self.state))
         return at
 
     def preview(self) -> Plan | None:
-        """What a pass would do with the newest state; nothing is changed, and nothing remembered. None: no state.
+        """Return the plan of a pass with the newest state, without changing anything. None: no state.
 
         ServiceAway, ServiceRefused, WireError.
         """
@@ -136,35 +136,36 @@ class Endpoint:
         return plan(state, read(self._executor.files), self._executor, self.now(), rotating=self._rotator.unended)
 
     def _remembered(self) -> State | None:
-        """The state on disk. One that is not signed any more, or not what was followed, is none."""
+        """Return the state on disk; None if its signature is no longer valid, or it is not the accepted one."""
         try:
             signed = open_envelope(self._states.read())
             state = believe(signed, self._identity.remembers) if signed else None
             if state is not None:
                 follow(self._memory.now.position, state, instance=self._identity.instance)
-                self._identity.follow(state.key)  # which a crash may have kept from being done
+                self._identity.follow(state.key)  # a crash may have prevented it
         except WireError:
             return None
         return state
 
     def now(self) -> int:
-        """The service's time, in microseconds, as well as it is known."""
+        """Return the service's time in microseconds, as far as the agent knows it."""
         return self._clock.now(self._memory.now.anchor)
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether something is left that only needs the service to be there."""
+        """Whether work is left that needs the service."""
         return bool(self._rotator.unended or (self.state is not None and any(self._open(self.state))))
 
     def next_expiry(self) -> int | None:
-        """When the next account expires that the last pass found open, in microseconds; it may be past."""
+        """Return the next expiry of an account that the last pass found open, in microseconds; it may be past."""
         expiries = (user.expires for user in self.state.users) if self.state else ()
         return min((at for at in expiries if at is not None and at > self._passed_at), default=None)
 
     # --- one pass ---------------------------------------------------------------------------------------------
 
     def run(self, *, look: bool = False) -> tuple[Report, PrivilegeStatus] | None:
-        """Make the host what the state says: what is to be told. look: discover even if nobody asks. None: no state.
+        """Apply the state to the host; return the messages for the service. look: discover accounts without an order.
+        None: no state.
 
         HostError: the host's files cannot be read at all.
         """
@@ -211,7 +212,7 @@ class Endpoint:
         )
 
     def _done(self, steps: tuple[Step, ...]) -> Iterator[Action]:
-        """Do every step: a failed one does not keep the others from being done."""
+        """Do every step, also after a failed one."""
         for step in steps:
             self._alive()
             error = _try(step)
@@ -235,8 +236,8 @@ class Endpoint:
         return (trigger for trigger in state.triggers if trigger.id not in ended)
 
     def _triggers(self, state: State, actions: list[Action]) -> Iterator[Outcome]:
-        """Rotate whom the triggers name. Where a rotation has not ended, the rest is left for the next pass: the
-        journal has room for one, which must not be forgotten."""
+        """Rotate the passwords that the triggers name. Where a rotation has not ended, the rest is left for the next
+        pass: the journal has room for one, which must not be forgotten."""
         for trigger in list(self._open(state)):
             if trigger.kind is not TriggerKind.ROTATE:
                 continue
@@ -298,7 +299,7 @@ def _try(step: Step) -> str:
 
 
 def _bounded(message: TellingT) -> TellingT:
-    """A message as long as the service takes it: of what it lists, the beginnings."""
+    """Return a message within the limit of the service, with its lists cut."""
     while len(dumps(message)) > MAX_REPORT:
         message = replace(message, drift=message.drift[: len(message.drift) // 2])
         if isinstance(message, Report):
@@ -309,7 +310,7 @@ def _bounded(message: TellingT) -> TellingT:
 
 
 def _system() -> str:
-    """What runs on the host, for people."""
+    """Return the operating system and kernel of the host, for people."""
     import platform  # not worth its time at every start
 
     try:

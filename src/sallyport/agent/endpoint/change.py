@@ -1,4 +1,4 @@
-"""What has to change about an account that is there, and what others changed about it."""
+"""The changes of an existing account that the state requires, and the drift that others caused."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from sallyport.base.agentwire.report import Drift, DriftKind
 from sallyport.base.agentwire.state import DesiredUser, Settings
 
 SUDO_GROUPS = frozenset({"sudo", "wheel", "admin"})
-"""Groups whom the sudoers file of common distributions lets do everything."""
+"""Groups that the sudoers files of common distributions give all rights."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """usermod's arguments, none where nothing is to change; the groups that the account has from the agent then."""
+    """Arguments of usermod, none without a change; granted: the groups that the account then has from the agent."""
 
     arguments: tuple[str, ...]
     detail: str
@@ -32,9 +32,9 @@ def change(
     memory: Memory,
     settings: Settings,
 ) -> Change:
-    """What makes an active account what the state says. groups: those that the user may have."""
+    """Return the change of an active account to the desired state. groups: the user's existing groups."""
     wanted = {MANAGED_GROUP, *groups}
-    # What somebody else put it into stays, unless it comes with rights that it should not have.
+    # Groups that others gave it stay, unless they give rights that it should not have.
     foreign = account.groups - wanted - {*kept.granted, *memory.groups}
     rights = set() if user.privileged else foreign & (ROOT_GROUPS | SUDO_GROUPS)
     put_back = settings.put_back_privileges

@@ -52,7 +52,7 @@ def endpoint(*, config: Path, prefix: Path, once: bool, planned: bool) -> int:
 
 
 def _run(agent_file: "AgentFile", host: "Parts", *, once: bool, planned: bool) -> int:
-    from sallyport.agent.endpoint.daemon import Around, Daemon, Stop, enrolled
+    from sallyport.agent.endpoint.daemon import Daemon, Environment, Stop, enrolled
     from sallyport.agent.endpoint.enrolment import enrol
     from sallyport.agent.endpoint.service import HttpService
     from sallyport.agent.keys import KeyRing
@@ -63,17 +63,17 @@ def _run(agent_file: "AgentFile", host: "Parts", *, once: bool, planned: bool) -
         agent_file.service, ca_certificate=agent_file.ca_certificate, agent="sallyport-agent-endpoint"
     )
     ring = KeyRing(agent_file.path, "endpoint", posts)
-    around = Around(Notifier(os.environ), Stop())
+    environment = Environment(Notifier(os.environ), Stop())
     if not (once or planned):
-        around.stop.listen()
-    known = enrolled(lambda: enrol(agent_file.state_dir, posts, ring), around, patient=not (once or planned))
+        environment.stop.listen()
+    known = enrolled(lambda: enrol(agent_file.state_dir, posts, ring), environment, patient=not (once or planned))
     if known is None:
         return 0
     service = HttpService(posts, ring)
-    agent = host.endpoint(service, known, around.systemd)
+    agent = host.endpoint(service, known, environment.systemd)
     if planned:
         return _show(agent.preview())
-    daemon = Daemon(agent, service, ring, around)
+    daemon = Daemon(agent, service, ring, environment)
     if once:
         return daemon.once()
     daemon.run()

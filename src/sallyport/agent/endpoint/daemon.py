@@ -1,8 +1,7 @@
-"""The agent that runs all the time: asks for the newest state, makes the host so, and tells what it did.
+"""The loop of the agent: it polls for the newest state, applies it to the host, and reports the result.
 
-One thread does one thing after the other. It mostly waits for the service's answer to a poll, and looks at the host by
-itself: when an account expires, and every so often for what others changed. Whatever the service answers, or if it
-does not, the last state goes on to hold.
+One thread does one thing after the other. It mostly waits for the answer to a poll. It checks the host when an account
+expires, and periodically for changes by others. Without an answer the last state remains in force.
 """
 
 import signal
@@ -27,32 +26,31 @@ from sallyport.base.errors import ConfigError, HostError, ServiceAway, ServiceRe
 from sallyport.base.notify import Notifier
 
 POLL_S: Final = 25.0
-"""How long the service may wait for a newer state: below what proxies take for dead, and twice as often as the
-service's heartbeat needs."""
+"""Longest wait of a poll: below the idle timeout of proxies, and half of the service's heartbeat interval."""
 SOON_S: Final = 5.0
-"""When something is left to be done that the service or the host did not take; later each time, if it does not help."""
+"""First delay before unfinished work is retried; it grows with each failure."""
 _UNSENT: Final = 20
-"""Reports that are kept until the service is there again; the newest says what matters."""
+"""Reports that are queued while the service is unreachable; the newest is the most important."""
 
 
 class Stopped(Exception):
-    """The agent was told to end."""
+    """The agent is asked to stop."""
 
 
 class Stop:
-    """SIGTERM and SIGINT. What is being done to the host is done to its end; waiting ends at once."""
+    """The handler of SIGTERM and SIGINT. A change of the host is completed; waiting ends at once."""
 
     def __init__(self) -> None:
         self.asked = False
         self._waiting = False
 
     def listen(self) -> None:
-        """Take the process's signals."""
+        """Install the signal handlers."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self.ask)
 
     def ask(self, number: int = 0, frame: FrameType | None = None) -> None:
-        """End, now or when what is being done is done."""
+        """Stop, now or after the present step."""
         self.asked = True
         if self._waiting:
             self._waiting = False
@@ -60,7 +58,7 @@ class Stop:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """What is waited for may be broken off by Stopped."""
+        """Allow Stopped to interrupt the wait in this block."""
         self._waiting = True
         try:
             if self.asked:
@@ -71,8 +69,8 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
-    """What is around the agent. monotonic: seconds; pause: waits for so many; say: writes a line of the log."""
+class Environment:
+    """The environment of the agent. monotonic: seconds; pause: sleeps for seconds; say: writes a line of the log."""
 
     systemd: Notifier
     stop: Stop
@@ -81,47 +79,47 @@ class Around:
     say: Callable[[str], None] = lambda text: print(text, file=sys.stderr, flush=True)
 
 
-def enrolled(enrol: Callable[[], Identity], around: Around, *, patient: bool) -> Identity | None:
-    """Who the agent is, as soon as the service says so. patient: wait for it; None: told to end meanwhile.
+def enrolled(enrol: Callable[[], Identity], environment: Environment, *, patient: bool) -> Identity | None:
+    """Register, and return the agent's identity. patient: retry until the service answers; None: stopped meanwhile.
 
     ServiceAway: not patient. ServiceRefused, ConfigError.
     """
     back_off = BackOff()
     while True:
         try:
-            with around.stop.waiting():
+            with environment.stop.waiting():
                 return enrol()
         except ServiceAway as error:
             if not patient:
                 raise
-            around.say(str(error))
+            environment.say(str(error))
             wait_s = back_off.failed(error.after_s)
         except Stopped:
             return None
-        around.systemd.ready("waits for the service")
+        environment.systemd.ready("waits for the service")
         try:
-            with around.stop.waiting():
-                around.pause(min(wait_s, around.systemd.alive_s or wait_s))
+            with environment.stop.waiting():
+                environment.pause(min(wait_s, environment.systemd.alive_s or wait_s))
         except Stopped:
             return None
-        around.systemd.alive()
+        environment.systemd.alive()
 
 
 class Daemon:
-    """The loop. ring: the agent's key; None where nobody renews it."""
+    """The loop. ring: the agent's key; None: it is not renewed."""
 
     def __init__(
         self,
         endpoint: Endpoint,
         service: Service,
         ring: KeyRing | None,
-        around: Around,
+        environment: Environment,
         back_off: BackOff | None = None,
     ) -> None:
         self._endpoint = endpoint
         self._service = service
         self._ring = ring
-        self._around = around
+        self._environment = environment
         self._back_off = back_off or BackOff()
         self._again = BackOff(first_s=SOON_S, chance=lambda: 0.0)
         self._again_at = 0.0
@@ -131,18 +129,18 @@ class Daemon:
         self._trouble = ""
 
     def run(self) -> None:
-        """Until the agent is told to end. ConfigError: its own files are gone."""
-        self._around.systemd.ready("starting")
+        """Run until the agent is asked to stop. ConfigError: its own files are gone."""
+        self._environment.systemd.ready("starting")
         try:
             while True:
-                self._around.systemd.alive()
+                self._environment.systemd.alive()
                 self.turn()
         except Stopped:
-            self._around.systemd.stopping()
+            self._environment.systemd.stopping()
 
     def once(self) -> int:
-        """Ask, act, tell, end: 0 if everything was done. ServiceAway, ServiceRefused, WireError: it was not asked, and
-        the state at hand was made to hold."""
+        """Poll, act and report once; return 0 if everything was done. ServiceAway, ServiceRefused, WireError: the poll
+        failed, and the present state was applied."""
         error: ServiceAway | ServiceRefused | WireError | None = None
         try:
             self._endpoint.poll(0)
@@ -154,10 +152,10 @@ class Daemon:
         return 0 if self._tell() == 0.0 and not failures else 1
 
     def turn(self) -> None:
-        """Ask once; act if there is a reason to; tell. Stopped."""
+        """Poll once, act if there is a reason, and report. Stopped."""
         news, wait_s = False, 0.0
         try:
-            with self._around.stop.waiting():
+            with self._environment.stop.waiting():
                 if self._ring is not None:
                     self._ring.renew_when_due()
                 news = self._endpoint.poll(int(self._may_wait_s()))
@@ -184,46 +182,46 @@ class Daemon:
         return self._endpoint.state.settings if self._endpoint.state else Settings()
 
     def _until_due_s(self) -> float:
-        """Until the host is to be looked at whatever the service says."""
+        """Return the seconds until the next check of the host."""
         if self._passed_at is None:
             return 0.0
-        due = self._passed_at + self._settings().privilege_s - self._around.monotonic()
+        due = self._passed_at + self._settings().privilege_s - self._environment.monotonic()
         expiry = self._endpoint.next_expiry()
         return due if expiry is None else min(due, (expiry - self._endpoint.now()) / SECOND)
 
     def _until_again_s(self) -> float:
-        """Until what is left to be done is tried once more."""
-        return self._again_at - self._around.monotonic() if self._endpoint.is_unfinished else POLL_S
+        """Return the seconds until unfinished work is retried."""
+        return self._again_at - self._environment.monotonic() if self._endpoint.is_unfinished else POLL_S
 
     def _may_wait_s(self) -> float:
         if self._endpoint.state is None or self._passed_at is None or self._unsent:
             return 0.0
         longest = max(0.0, min(POLL_S, self._until_again_s()))
-        watchdog_s = self._around.systemd.alive_s
+        watchdog_s = self._environment.systemd.alive_s
         return max(0.0, min(longest, self._until_due_s(), *(() if watchdog_s is None else (watchdog_s / 2,))))
 
     def _wait(self, seconds: float) -> None:
-        """Wait, while systemd sees that the agent lives. Stopped."""
-        until = self._around.monotonic() + seconds
-        step_s = self._around.systemd.alive_s or POLL_S
-        while (left := until - self._around.monotonic()) > 0:
-            self._around.systemd.alive()
-            with self._around.stop.waiting():
-                self._around.pause(min(left, step_s))
+        """Wait, and notify systemd's watchdog meanwhile. Stopped."""
+        until = self._environment.monotonic() + seconds
+        step_s = self._environment.systemd.alive_s or POLL_S
+        while (left := until - self._environment.monotonic()) > 0:
+            self._environment.systemd.alive()
+            with self._environment.stop.waiting():
+                self._environment.pause(min(left, step_s))
 
     # --- acting and telling -----------------------------------------------------------------------------------
 
     def _act(self) -> int:
-        """Make the host so: how much was not done."""
-        now = self._around.monotonic()
+        """Apply the state to the host; return the number of failed actions."""
+        now = self._environment.monotonic()
         look = self._looked_at is None or now - self._looked_at >= self._settings().discover_s
         try:
             told = self._endpoint.run(look=look)
         except (HostError, ConfigError) as error:
             self._passed_at = now
-            self._around.say(f"the host cannot be looked at: {error}")
+            self._environment.say(f"the host cannot be looked at: {error}")
             return 1
-        self._passed_at = self._around.monotonic()
+        self._passed_at = self._environment.monotonic()
         if self._endpoint.is_unfinished:
             self._again_at = self._passed_at + self._again.failed()
         else:
@@ -234,20 +232,20 @@ class Daemon:
         self._looked_at = now if report.discovery is not None else self._looked_at
         for action in report.actions:
             failed = f": {action.error}" if action.error else ""
-            self._around.say(f"{action.kind} {action.name} {action.detail}".rstrip() + failed)
-        # The newest status says all that an older one does.
+            self._environment.say(f"{action.kind} {action.name} {action.detail}".rstrip() + failed)
+        # The newest status replaces older ones.
         self._unsent = deque((each for each in self._unsent if isinstance(each, Report)), maxlen=_UNSENT)
         self._unsent.extend((report, status))
         failures = sum(1 for action in report.actions if action.error)
-        self._around.systemd.status(f"{len(report.managed)} accounts, {failures} failures, state {report.version}")
+        self._environment.systemd.status(f"{len(report.managed)} accounts, {failures} failures, state {report.version}")
         return failures
 
     def _tell(self) -> float:
-        """Send what is not sent: how long to wait before it is tried again, 0 if all is sent. Stopped."""
+        """Send the queued messages; return the seconds until the next attempt, 0 if all are sent. Stopped."""
         while self._unsent:
             message = self._unsent[0]
             try:
-                with self._around.stop.waiting():
+                with self._environment.stop.waiting():
                     if isinstance(message, Report):
                         self._service.report(message)
                     else:
@@ -256,21 +254,21 @@ class Daemon:
                 self._troubled(str(error))
                 return self._back_off.failed(error.after_s)
             except ServiceRefused as error:
-                self._around.say(f"the service refuses a report: {error}")
+                self._environment.say(f"the service refuses a report: {error}")
             self._unsent.popleft()
         self._back_off.worked()
         return 0.0
 
     def _troubled(self, what: str) -> None:
-        """Say it once, not at each attempt."""
+        """Log an error once, not at each attempt."""
         if what != self._trouble:
-            self._around.say(what)
-            self._around.systemd.status(what)
+            self._environment.say(what)
+            self._environment.systemd.status(what)
         self._trouble = what
 
     def _untroubled(self) -> None:
         if self._trouble:
-            self._around.say("the service answers again")
+            self._environment.say("the service answers again")
             self._again.worked()
             self._again_at = 0.0
         self._trouble = ""

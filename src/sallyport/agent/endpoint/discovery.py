@@ -1,5 +1,5 @@
-"""What is on a host: local accounts and groups, what sudo lets them do, who may log in by key, who logged in last; and
-who may do what root may."""
+"""Discovery of a host: local accounts and groups, their sudo rules, keys and last logins; and accounts with root's
+rights."""
 
 import struct
 from collections.abc import Iterable, Mapping
@@ -34,22 +34,22 @@ _UTMP: Final = struct.Struct("<hh i 32s 4s 32s 256s hh i i i 16s 20s")
 """utmp(5) on 64-bit Linux: type, process, terminal, id, user, host, exit, session, seconds, microseconds, address."""
 _USER_PROCESS: Final = 7
 _NEWEST_LOGINS: Final = 5000
-"""Records of wtmp that are looked at: 2 MB."""
+"""Records of wtmp that are read: 2 MB."""
 _MOST_KEYS: Final = 100
-"""Of an account."""
-_ROOM: Final = MAX_REPORT // 2
-"""Octets of a discovery: a report has other things to say."""
+"""Keys of an account."""
+_MOST_OCTETS: Final = MAX_REPORT // 2
+"""Octets of a discovery; the rest of a report has other content."""
 
 
 def discover(accounts: Accounts, executor: Executor, now: int) -> Discovery:
-    """Everything that is reported of a host, within the bounds of a message."""
+    """Return the accounts and groups of a host, within the limits of a message."""
     files = executor.files
     sudoers = read_sudoers(files)
     logins = _last_logins(files, accounts)
     made = set(executor.memory.now.groups)
-    everybody = sorted(accounts.users.values(), key=lambda account: account.uid)
+    by_uid = sorted(accounts.users.values(), key=lambda account: account.uid)
     found_accounts = tuple(
-        _account(account, accounts, executor, sudoers, logins.get(account.name)) for account in everybody[:MAX_FOUND]
+        _account(account, accounts, executor, sudoers, logins.get(account.name)) for account in by_uid[:MAX_FOUND]
     )
     every_group = sorted(accounts.groups.values(), key=lambda group: group.gid)
     found_groups = tuple(
@@ -61,14 +61,14 @@ def discover(accounts: Accounts, executor: Executor, now: int) -> Discovery:
         )
         for group in every_group[:MAX_FOUND]
     )
-    complete = len(everybody) <= MAX_FOUND and len(every_group) <= MAX_FOUND
+    complete = len(by_uid) <= MAX_FOUND and len(every_group) <= MAX_FOUND
     return _within(Discovery(now, found_accounts, found_groups, complete))
 
 
 def privileges(state: State, accounts: Accounts, executor: Executor) -> tuple[tuple[Privilege, ...], tuple[Drift, ...]]:
-    """Who may do what root may, and by what; and what of it nobody has asked for.
+    """Return the accounts with root's rights, with the reasons, and the drift of rights.
 
-    Of an account that the agent does not manage it is drift when it had no such right as the agent first looked.
+    The rights of an account that the agent does not manage are drift if it had none when the agent first checked.
     """
     sudoers = read_sudoers(executor.files)
     before = executor.memory.now.privileged
@@ -89,7 +89,7 @@ def privileges(state: State, accounts: Accounts, executor: Executor) -> tuple[tu
 
 
 def remember_privileged(found_now: Iterable[Privilege], executor: Executor) -> None:
-    """What the first look finds is what later ones are measured by. ConfigError."""
+    """Store the privileged accounts of the first check, which later checks compare with. ConfigError."""
     memory = executor.memory.now
     if memory.privileged is None:
         names = tuple(each.name for each in found_now if not each.managed)
@@ -97,7 +97,7 @@ def remember_privileged(found_now: Iterable[Privilege], executor: Executor) -> N
 
 
 def _ways(account: Account, accounts: Accounts, sudoers: Sudoers) -> Iterable[str]:
-    """By what an account may do what root may."""
+    """Yield the reasons for an account's root rights."""
     if account.uid == 0:
         yield "uid 0"
     own = accounts.groups.values()
@@ -144,7 +144,7 @@ def _keys(account: Account, accounts: Accounts, executor: Executor) -> tuple[Fou
 
 
 def _last_logins(files: Files, accounts: Accounts) -> Mapping[str, int]:
-    """When each account logged in last, in microseconds; from lastlog, or from wtmp's end where there is none."""
+    """Return the last login of each account, in microseconds; from lastlog, else from the end of wtmp."""
     try:
         lastlog = files.records("/var/log/lastlog", _LASTLOG.size, {account.uid for account in accounts.users.values()})
         if lastlog is not None:
@@ -179,8 +179,8 @@ def _id(number: int) -> int:
 
 
 def _within(discovery: Discovery) -> Discovery:
-    """What fits into a message; system accounts, which have the lowest uids, are at its beginning."""
-    while len(dumps(discovery)) > _ROOM:
+    """Return a discovery within the limit of a message; accounts with the lowest uids are kept."""
+    while len(dumps(discovery)) > _MOST_OCTETS:
         accounts, groups = discovery.accounts, discovery.groups
         kept = (accounts[: len(accounts) * 3 // 4], groups[: len(groups) * 3 // 4])
         discovery = replace(discovery, accounts=kept[0], groups=kept[1], complete=False)

@@ -1,6 +1,6 @@
-"""Registration: the service tells which instance the agent is, and by which key it knows the service's states.
+"""Registration: the service answers with the agent's instance and the public key of its states.
 
-An agent that has lost what it was told registers again, by the key of its own.
+An agent that has lost its identity registers again, with its own key.
 """
 
 import hashlib
@@ -8,8 +8,7 @@ import socket
 from pathlib import Path
 from typing import Final
 
-from sallyport.agent.endpoint.identity import FILE, Identity, Known
-from sallyport.agent.endpoint.version import own_version
+from sallyport.agent.endpoint.identity import FILE, Identity, Known, own_version
 from sallyport.agent.keys import KeyRing
 from sallyport.agent.service import ServiceClient
 from sallyport.base.errors import ServiceAway, WireError
@@ -22,9 +21,9 @@ _APPLICATION: Final = b"sallyport agent endpoint\0"
 
 
 def enrol(directory: Path, posts: ServiceClient, ring: KeyRing) -> Identity:
-    """Register, and have a key of the agent's own in the file. ServiceAway, ServiceRefused, ConfigError.
+    """Register, and exchange the enrolment key for a key of the agent's own. ServiceAway, ServiceRefused, ConfigError.
 
-    After a crash at any place it is done once more, which the service takes for the same machine.
+    After a crash it is repeated, and the service finds the same machine.
     """
     known = Identity.load(directory)
     if known is not None and ring.enrolment_key is None:
@@ -43,7 +42,7 @@ def enrol(directory: Path, posts: ServiceClient, ring: KeyRing) -> Identity:
 
 
 def _machine() -> dict[str, object]:
-    """The host, as it registers."""
+    """Return the body of the registration."""
     return {
         "instanceName": socket.gethostname()[:253],
         "hostName": socket.gethostname()[:253],
@@ -55,7 +54,7 @@ def _machine() -> dict[str, object]:
 
 
 def _machine_id() -> str:
-    """Tells this machine from others. machine-id(5) is confidential, so a hash of it goes out."""
+    """Return a stable id of this machine: a hash, since machine-id(5) is confidential."""
     try:
         text = _MACHINE_ID.read_bytes().strip()
     except OSError:
@@ -64,7 +63,7 @@ def _machine_id() -> str:
 
 
 def _address() -> str:
-    """The address by which the host reaches others, as far as it knows without asking them; or empty."""
+    """Return the host's address for outgoing connections, by its routing table; or empty."""
     for family, target in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):
         try:
             with socket.socket(family, socket.SOCK_DGRAM) as sock:

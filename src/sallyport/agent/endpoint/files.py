@@ -1,4 +1,4 @@
-"""Files of a host, beneath a prefix, in places where others may have put links.
+"""Files of a host, beneath a prefix, in directories where other users may have put links.
 
 Root writes into directories that users own. Each path is therefore walked one directory at a time without following
 links, each directory on the way has to be root's (or the account's whose home it is), and what is written is a
@@ -38,7 +38,7 @@ class Content:
 
 
 class Files:
-    """The files of a host. prefix: where its root directory is; owner: whom its system directories belong to."""
+    """The files of a host. prefix: its root directory; owner: the owner of its system directories."""
 
     def __init__(self, prefix: Path = Path("/"), *, owner: int = _ROOT) -> None:
         self.prefix = prefix
@@ -75,7 +75,7 @@ class Files:
         return {number: octets for number, octets in found.items() if len(octets) == size}
 
     def names(self, path: str) -> list[str]:
-        """What is in a directory, sorted; nothing where there is none."""
+        """Return the names in a directory, sorted; none if there is no directory."""
         try:
             return sorted(each.name for each in (self.prefix / path.lstrip("/")).iterdir())
         except OSError:
@@ -83,9 +83,10 @@ class Files:
 
     @contextmanager
     def directory(self, path: str, owners: frozenset[int] = frozenset()) -> Iterator[int]:
-        """A descriptor of a directory. owners: whom the last one may belong to, beside root; those before are root's.
+        """Yield a descriptor of a directory. owners: accepted owners of the last one, beside root; the others are
+        root's.
 
-        HostError: missing, a link, or somebody else's.
+        HostError: missing, a link, or another user's.
         """
         parts = [part for part in path.split("/") if part]
         descriptor = os.open(self.prefix, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -258,12 +259,12 @@ def _enter(directory: int, name: str, path: str) -> int:
 
 
 def _trust(descriptor: int, path: str, owners: frozenset[int], *, final: bool) -> None:
-    """HostError unless nobody but the owners can have changed what is in a directory."""
+    """Raise HostError if another user than the owners can change the content of a directory."""
     found = os.fstat(descriptor)
     if found.st_uid not in owners:
-        raise HostError(f"{path}: {'belongs' if final else 'leads through what belongs'} to somebody else")
+        raise HostError(f"{path}: {'belongs' if final else 'leads through a directory that belongs'} to another user")
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not found.st_mode & stat.S_ISVTX:
-        raise HostError(f"{path}: {'is' if final else 'leads through what is'} writable by others")
+        raise HostError(f"{path}: {'is' if final else 'leads through a directory that is'} writable by others")
 
 
 def _reason(error: OSError) -> str:

@@ -1,12 +1,13 @@
-"""Which instance the agent is, and by which key it knows the service's states. Kept beside the agent's memory.
+"""The agent's instance, and the public key that it checks the service's states with. Stored beside the agent's memory.
 
-The service changes its key by a state that the old one has signed. From then on a state that comes is believed by the
-new key alone; the one on disk may still be signed by the old one, and goes on to hold.
+The service changes its key by a state that the old key has signed. From then on only the new key verifies a state that
+comes; the state on disk may still be signed by the old one, and remains in force.
 """
 
 import base64
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -21,7 +22,7 @@ _MOST: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the service told. state_key: 32 octets in base64; former_key: the one before."""
+    """The stored identity. state_key: 32 octets in base64; former_key: the last one."""
 
     instance: Number
     state_key: Annotated[str, Text(64, "[A-Za-z0-9+/]{43}=", "an Ed25519 key in base64")]
@@ -29,7 +30,7 @@ class Known:
 
 
 class Identity:
-    """Who the agent is to the service. write: puts octets into the file whole or not at all."""
+    """The identity of the agent. write: replaces the file as a whole or not at all."""
 
     def __init__(self, path: Path, known: Known, write: Callable[[Path, bytes], None] = disk.write) -> None:
         self._path = path
@@ -38,7 +39,7 @@ class Identity:
 
     @classmethod
     def load(cls, directory: Path) -> "Identity | None":
-        """The one in the agent's directory; None before it has registered. ConfigError: the file is none."""
+        """Return the identity in the agent's directory; None before it has registered. ConfigError: an invalid file."""
         path = directory / FILE
         try:
             known = decode(Known, loads(path.read_bytes(), most=_MOST))
@@ -55,24 +56,24 @@ class Identity:
 
     @property
     def key(self) -> str:
-        """By which a state that comes is believed."""
+        """The public key that verifies new states."""
         return self.known.state_key
 
     def save(self) -> None:
-        """It is on disk when this returns. ConfigError."""
+        """Store the identity; it is on disk when this returns. ConfigError."""
         self._write(self._path, dumps(self.known) + b"\n")
 
     def verify(self, signature: bytes, octets: bytes) -> bool:
-        """Whether the service has signed octets that come."""
+        """Return whether the service has signed new octets."""
         return verifies(self.known.state_key, signature, octets)
 
     def remembers(self, signature: bytes, octets: bytes) -> bool:
-        """Whether it has signed octets that were believed before."""
+        """Return whether the service has signed octets that were accepted before."""
         former = self.known.former_key
         return self.verify(signature, octets) or (former != "" and verifies(former, signature, octets))
 
     def follow(self, key: str) -> None:
-        """Know later states by the key that a state names, if it is another one. ConfigError."""
+        """Verify later states with the key in a state, if it is another one. ConfigError."""
         if key not in {"", self.known.state_key}:
             before, self.known = self.known, Known(self.known.instance, key, self.known.state_key)
             try:
@@ -83,7 +84,7 @@ class Identity:
 
 
 def verifies(key: str, signature: bytes, octets: bytes) -> bool:
-    """Whether a signature is by that Ed25519 key (RFC 8032) over octets. key: 32 octets in base64."""
+    """Return whether a signature over octets is by that Ed25519 key (RFC 8032). key: 32 octets in base64."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
@@ -92,3 +93,11 @@ def verifies(key: str, signature: bytes, octets: bytes) -> bool:
     except (InvalidSignature, ValueError):
         return False
     return True
+
+
+@cache
+def own_version() -> str:
+    """Return the installed version of this program."""
+    from importlib.metadata import version  # takes as long to import as the rest of the agent's beginning
+
+    return version("sallyport")

@@ -1,7 +1,7 @@
 """SSH keys: the agent's block in authorized_keys, or files that an AuthorizedKeysCommand reads (sshd_config(5)).
 
-Which of the two is chosen in the agent's file. In the block, between two marker lines, nothing but the agent's keys
-stands; what is outside is the user's. The command's files belong to root, so that no home is touched.
+The agent's file selects one of the two. The block, between two marker lines, has only the agent's keys; the lines
+outside are the user's. The command's files belong to root, so that no home directory is touched.
 
 sshd reads a file of any length, and through a link. Where unknown keys are to be removed, a file that the agent cannot
 read is therefore replaced. Else a long file stays under a second name, and its first lines in the first.
@@ -58,7 +58,7 @@ class KeyFile:
 
 
 def parse(octets: bytes) -> KeyFile:
-    """The lines of a file. A block that does not end is none: what is behind its beginning is the user's."""
+    """Return the lines of a file. A block without an end is none: the lines after its beginning are the user's."""
     managed: list[str] = []
     others: list[str] = []
     block: list[str] | None = None
@@ -83,7 +83,7 @@ def is_key(line: str) -> bool:
 
 
 def found(line: str, *, managed: bool) -> FoundKey:
-    """A line for people: type, fingerprint, comment; options are left out, and what is no key has no fingerprint."""
+    """Return a line for people: type, fingerprint, comment, without options; an invalid key has no fingerprint."""
     words = line.split()
     at = next((i for i, word in enumerate(words[:-1]) if word.startswith(_KINDS)), None)
     if at is None:
@@ -97,7 +97,7 @@ def found(line: str, *, managed: bool) -> FoundKey:
 
 
 def printable(text: str, most: int) -> str:
-    """Text that a message carries: what is not printable is replaced, and what Unicode 3.2 did not have.
+    """Return text for a message: characters that are not printable, or not in Unicode 3.2, are replaced.
 
     A service whose Python knows an older Unicode than the agent's would refuse a report for one newer character, which
     any user of the host can write into the comment of a key.
@@ -116,7 +116,7 @@ class UserKeys:
         self._files = files
 
     def read(self, account: Account) -> KeyFile:
-        """What is there. HostError: links, others' files, or directories that others may write."""
+        """Return the lines. HostError: links, others' files, or directories that others may write."""
         if not self._has_any(account):
             return KeyFile((), ())
         owners, mode = frozenset({account.uid}), Mode(0o700, account.uid, account.gid)
@@ -166,7 +166,7 @@ class UserKeys:
             self._files.put(ssh, _SECOND, b"", Mode(0o600, account.uid, account.gid))
 
     def _seen(self, ssh: int, name: str, account: Account, *, alone: bool) -> Content | None:
-        """Return a file; of one that cannot be read, no more than that it is there if it is to be written `alone`."""
+        """Return a file. alone: for a file that cannot be read, an empty one, since it will be replaced."""
         try:
             return self._files.look(ssh, name, owners=frozenset({account.uid}), most=LONGEST)
         except HostError:
@@ -176,7 +176,7 @@ class UserKeys:
 
 
 class CommandKeys:
-    """Files that `sallyport agent authorized-keys USER` reads; they belong to root, and anybody may read them."""
+    """Files that `sallyport agent authorized-keys USER` reads; they belong to root, and all users may read them."""
 
     def __init__(self, files: Files, directory: str) -> None:
         self._files = files
@@ -204,7 +204,7 @@ def for_command(keys: Sequence[str], expires: int | None) -> bytes:
 
 
 def authorized(octets: bytes, now: int) -> tuple[str, ...]:
-    """The keys in such a file that hold at `now` (microseconds); none where the file is not what was written."""
+    """Return the keys in such a file that hold at `now` (microseconds); none if the file is not the agent's."""
     try:
         lines = octets.decode("ascii", "strict").splitlines() if octets.isascii() else octets.decode().splitlines()
     except UnicodeDecodeError:

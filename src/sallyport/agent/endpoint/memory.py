@@ -1,7 +1,7 @@
-"""What the agent remembers: which accounts are its own, and what it did last. One file, rewritten as a whole.
+"""The memory of the agent: its own accounts, and its last actions. One file, rewritten as a whole.
 
-An account is the agent's if it is in here *and* in the group `sallyport-managed` with the same uid: neither a forgotten
-file nor a group that somebody changed makes it touch a stranger's account. `making` covers the moment between the two:
+An account is the agent's if it is in here *and* in the group `sallyport-managed` with the same uid: neither an old file
+nor a changed group makes the agent touch another account. `making` covers the moment between the two:
 it is written before useradd begins, so that an account of a crashed useradd is found again.
 """
 
@@ -21,7 +21,7 @@ from sallyport.base.wire import Many, Text, decode, dumps, loads
 
 _MOST: Final = 8_000_000
 ANYBODY: Final = "*"
-"""In the place of a name, where it is not known whose rotation has not ended."""
+"""In place of a name, if the account of an unfinished rotation is not known."""
 _Digest = Annotated[str, Text(64, "[0-9a-f]*", "a digest")]
 
 
@@ -66,7 +66,7 @@ class Anchor:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Everything that is remembered.
+    """The content of the memory.
 
     version, content: of the state that was followed last. groups: made by the agent. outcomes: of triggers that the
     state still lists. privileged: accounts of others that were privileged when the agent looked first; None before it
@@ -84,11 +84,11 @@ class Memory:
     sudoers: _Digest = ""
 
     def of(self, name: str) -> Kept | None:
-        """What is remembered of an account."""
+        """Return the entry of an account, or None."""
         return next((kept for kept in self.kept if kept.name == name), None)
 
     def owns(self, accounts: Accounts, account: Account) -> Kept | None:
-        """What is remembered of an account if it is the agent's own."""
+        """Return the entry of an account if it is the agent's own, or None."""
         kept = self.of(account.name)
         if kept is None or kept.making:
             return kept
@@ -113,7 +113,7 @@ class MemoryFile:
         self.now = self._load()
 
     def _load(self) -> Memory:
-        """ConfigError: there is a file and it is none; what is the agent's own would not be known."""
+        """Read the file. ConfigError: it is invalid, so that the agent's own accounts are not known."""
         try:
             octets = self._path.read_bytes()
         except FileNotFoundError:
@@ -142,7 +142,7 @@ class MemoryFile:
         self.now = memory
 
     def keep(self, kept: Kept) -> None:
-        """Remember an account, in the place of what was remembered of it."""
+        """Store the entry of an account, in place of the old one."""
         others = tuple(each for each in self.now.kept if each.name != kept.name)
         self.change(replace(self.now, kept=(*others, kept)))
 
@@ -161,12 +161,12 @@ class MemoryFile:
         self.change(replace(self.now, groups=(*others, name) if made else others))
 
     def ended(self, outcomes: Iterable[Outcome], *, listed: Iterable[int]) -> None:
-        """What became of triggers, beside what was known of those that are still listed."""
+        """Store outcomes of triggers, beside those of triggers that the state still lists."""
         still = set(listed)
         known = {each.trigger: each for each in (*self.now.outcomes, *outcomes) if each.trigger in still}
         self.change(replace(self.now, outcomes=tuple(known.values())))
 
 
 def digest(text: str) -> str:
-    """What stands for a password's hash where nobody needs the hash itself; empty for none."""
+    """Return a digest in place of a password's hash; empty for none."""
     return hashlib.sha256(text.encode()).hexdigest() if text else ""

@@ -39,7 +39,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The steps, what is not done of the state and why, and what others have changed."""
+    """The steps, the refused parts of the state with the reasons, and the drift."""
 
     steps: tuple[Step, ...]
     refused: tuple[Action, ...]
@@ -88,7 +88,7 @@ class _Planner:
         yield from self._sudoers_more(content, privileged)
         yield from self._groups_to_remove(users)
 
-    # --- who is accepted --------------------------------------------------------------------------------------
+    # --- accepted users ---------------------------------------------------------------------------------------
 
     def _is_active(self, user: DesiredUser) -> bool:
         return user.expires is None or user.expires > self._now
@@ -147,7 +147,7 @@ class _Planner:
         return allowed
 
     def _comes_with_rights(self, name: str) -> bool:
-        """Whether a group is a system's, or known to make root of its members, whoever has made it."""
+        """Return whether a group is a system group, or one that gives its members root's rights."""
         group = self._accounts.groups.get(name)
         system = group is not None and group.gid < self._accounts.lowest_gid and name not in self._memory.groups
         return system or name in ROOT_GROUPS | SUDO_GROUPS
@@ -220,7 +220,8 @@ class _Planner:
         wanted |= {group.name: group for group in self._state.groups}
         wanted[MANAGED_GROUP] = DesiredGroup(MANAGED_GROUP)
         given = {name for user in users if user.privileged for name in user.groups}
-        withheld = (ROOT_GROUPS | SUDO_GROUPS) - given  # what is installed later would find its group with members
+        # A package that is installed later would find its group with members.
+        withheld = (ROOT_GROUPS | SUDO_GROUPS) - given
         for name in sorted(wanted.keys() - self._accounts.groups.keys() - withheld):
             if name not in self._accounts.users or name == MANAGED_GROUP:
                 gid = wanted[name].gid

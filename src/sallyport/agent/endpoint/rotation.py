@@ -95,8 +95,11 @@ class Rotator:
 
         HostError, ServiceRefused: it did not, and the old one is in force. ServiceAway: `reconcile` will tell.
         """
-        from sallyport.agent.endpoint.generate import generate  # a tenth of the agent's start, for what is done rarely
-        from sallyport.agent.endpoint.hashing import hash_password, matches
+        from sallyport.agent.endpoint.passwords import (
+            generate,  # a tenth of the agent's start, for what is done rarely
+            hash_password,
+            matches,
+        )
 
         account = self._own(user)
         if account.locked:

@@ -1,4 +1,4 @@
-"""What the endpoint agent asks of the service."""
+"""The service, as the endpoint agent uses it."""
 
 from typing import Protocol
 
@@ -9,23 +9,23 @@ from sallyport.base.agentwire.report import Poll, PrivilegeStatus, Report, Rotat
 from sallyport.base.wire import mapping
 
 _SLACK_S = 30.0
-"""What an answer may take beyond the time that the service may wait."""
+"""Time limit of an answer, beyond the wait of a poll."""
 
 
 class Service(Protocol):
-    """The service. Each raises ServiceAway (whether it was done is not known) or ServiceRefused (it was not)."""
+    """The service. Each method raises ServiceAway (the outcome is not known) or ServiceRefused (it was not done)."""
 
     def state(self, poll: Poll) -> object:
-        """The answer to a poll, in JSON's types."""
+        """Return the answer to a poll, in JSON's types."""
 
     def report(self, report: Report) -> None:
-        """Tell what was done and found."""
+        """Send a report."""
 
     def privileges(self, status: PrivilegeStatus) -> None:
-        """Tell who may do what root may."""
+        """Send a privilege status."""
 
     def rotation(self, message: Rotation) -> None:
-        """Tell how far a rotation has come; the service has it stored when this returns."""
+        """Send a step of a rotation; the service has stored it when this returns."""
 
 
 class HttpService:

@@ -34,7 +34,7 @@ class Rule:
     file: str
 
     def holds_for(self, account: Account, accounts: Accounts, aliases: dict[str, tuple[str, ...]]) -> bool:
-        """Whether it speaks of an account. A name behind `!` is not considered: what is shown is rather too much."""
+        """Return whether the rule is about an account. A negated name counts too: the report shows rather too much."""
         return any(_is(who, account, accounts, aliases) for who in self.who)
 
 

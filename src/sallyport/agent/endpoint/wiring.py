@@ -1,20 +1,25 @@
-"""The endpoint agent put together from its file: the parts that it needs, wired as the host is."""
+"""The parts of the endpoint agent, wired from its file; and the removal of its accounts, which needs no service."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, cast
 
 from sallyport.agent import file
+from sallyport.agent.disk import alone
+from sallyport.agent.endpoint.accounts import read
 from sallyport.agent.endpoint.agent import Endpoint, StateFile
 from sallyport.agent.endpoint.executor import Executor, Keys, Options
 from sallyport.agent.endpoint.files import Files
 from sallyport.agent.endpoint.identity import Identity
 from sallyport.agent.endpoint.memory import MemoryFile
+from sallyport.agent.endpoint.plan import plan
 from sallyport.agent.endpoint.processes import NO_PROCESSES, Processes
 from sallyport.agent.endpoint.rotation import Journal, Rotator
 from sallyport.agent.endpoint.service import Service
 from sallyport.agent.endpoint.tools import Tools
-from sallyport.base.errors import ConfigError
+from sallyport.base.agentwire.state import Removal, Settings, State
+from sallyport.base.errors import ConfigError, HostError
 from sallyport.base.notify import Notifier
 
 AGENT: Final = "endpoint"
@@ -25,20 +30,20 @@ _JOURNAL: Final = "endpoint-rotation.json"
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What works on the host without the service."""
+    """The parts that work on the host without the service."""
 
     executor: Executor
     journal: Journal
     states: StateFile
 
     def endpoint(self, service: Service, identity: Identity, systemd: Notifier) -> Endpoint:
-        """The agent."""
+        """Return the agent."""
         rotator = Rotator(self.executor, self.journal, service)
         return Endpoint(self.executor, rotator, service, identity, self.states, alive=systemd.alive)
 
 
 def options(own: file.Table) -> Options:
-    """The agent's table in its file. ConfigError."""
+    """Return the options in the agent's table of its file. ConfigError."""
     keys = own.choice("keys", "file", "command", "off")
     keys_dir = own.text("keys_dir", Options().keys_dir)
     protected = frozenset(own.texts("protected"))
@@ -49,7 +54,7 @@ def options(own: file.Table) -> Options:
 
 
 def parts(agent_file: file.AgentFile, prefix: Path) -> Parts:
-    """The host whose root directory is `prefix`, and what is remembered of it. ConfigError."""
+    """Return the parts for the host whose root directory is `prefix`, with their memory. ConfigError."""
     directory = agent_file.state_dir
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -59,3 +64,22 @@ def parts(agent_file: file.AgentFile, prefix: Path) -> Parts:
     processes = Processes() if prefix == Path("/") else NO_PROCESSES
     executor = Executor(Files(prefix), Tools(prefix), memory, options(agent_file.own), processes)
     return Parts(executor, Journal(directory / _JOURNAL), StateFile(directory / _STATE))
+
+
+def lock_all(config: Path, prefix: Path) -> Iterator[tuple[str, str]]:
+    """Lock the accounts that the agent manages, and remove their keys and their sudo rules.
+
+    Yields each step, and the reason of its failure or empty text. ConfigError; Locked: the agent runs.
+    """
+    agent_file = file.read(config, AGENT)
+    agent_file = replace(agent_file, state_dir=prefix / agent_file.state_dir.relative_to("/"))
+    executor = parts(agent_file, prefix).executor
+    nothing = State(0, 0, 0, settings=Settings(removal=Removal.LOCK))
+    with alone(agent_file.state_dir):
+        for step in plan(nothing, read(executor.files), executor, now=0).steps:
+            try:
+                step.do()
+            except (HostError, ConfigError) as error:
+                yield f"{step.kind} {step.name}".strip(), str(error)
+            else:
+                yield f"{step.kind} {step.name}".strip(), ""

@@ -1,8 +1,7 @@
-"""The time of the service, as well as the agent knows it: a host's own clock may be hours off, and be set at any time.
+"""The service's time, as far as the agent knows it: a host's own clock may be hours off, and may be set at any time.
 
-Each new state says when it was issued. From then on the clock that counts since the host booted tells the time, which
-nobody sets. After a restart of the host its wall clock is all there is, but time does not go back behind what the
-service has said.
+Each new state has its time of issue. From then on the agent adds the time of the host's boot clock, which cannot be
+set. After a restart of the host it uses the wall clock, but never a time before the last state.
 """
 
 import time
@@ -17,7 +16,7 @@ _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
 
 
 def boot_id() -> str:
-    """Names the time since the host booted; empty where nobody knows."""
+    """Return the id of the present boot; empty if it is not known."""
     try:
         return _BOOT.read_text().strip()
     except OSError:
@@ -25,11 +24,11 @@ def boot_id() -> str:
 
 
 def ticks() -> int:
-    """Microseconds since the host booted, sleep included."""
+    """Return the microseconds since the host booted, sleep included."""
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000
 
 
-class TrueClock:
+class ServiceClock:
     """The service's clock. wall, since_boot: the host's, in microseconds; boot: which boot it is."""
 
     def __init__(
@@ -40,11 +39,11 @@ class TrueClock:
         self._boot = boot_id() if boot is None else boot
 
     def anchor(self, issued: int) -> Anchor:
-        """What is to be remembered of a state that has just come."""
+        """Return the anchor of a new state, for the memory."""
         return Anchor(self._boot, self._since_boot(), issued)
 
     def now(self, anchor: Anchor | None) -> int:
-        """Microseconds since 1970, UTC."""
+        """Return the service's time: microseconds since 1970, UTC."""
         if anchor is None:
             return self._wall()
         passed = self._since_boot() - anchor.ticks
@@ -53,5 +52,5 @@ class TrueClock:
         return max(self._wall(), anchor.issued)
 
     def ahead(self, anchor: Anchor | None) -> int:
-        """How far the host's clock is ahead of the service's, in microseconds."""
+        """Return the microseconds that the host's clock is ahead of the service's."""
         return self._wall() - self.now(anchor)

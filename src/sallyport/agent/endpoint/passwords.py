@@ -1,9 +1,12 @@
-"""Passwords that meet the policies of the host's machine, from the system's randomness.
+"""Passwords that meet the policies of the host's machine, from the system's randomness, and their hashes.
 
-Characters are drawn one by one from the classes that the policies leave, and what does not meet a policy is drawn anew:
-so every password that meets them is about as likely as any other.
+Characters are drawn one by one from the classes that the policies allow, and a password that does not meet a policy is
+drawn again: every password that meets them is about equally likely. The hash is the one that the host itself makes:
+yescrypt if login.defs(5) names it, else SHA-512.
 """
 
+import ctypes
+import hmac
 import secrets
 import string
 from collections.abc import Sequence
@@ -12,17 +15,19 @@ from typing import Final
 from sallyport.base.agentwire import state
 from sallyport.base.agentwire.state import Policy
 from sallyport.base.errors import HostError
+from sallyport.base.sha512crypt import sha512_crypt
 from sallyport.passwords.engine import First, Quality, Rules, failures
 
 LENGTH: Final = 24
-"""Characters, unless a policy wants more or fewer: 140 random bits of letters and digits."""
+"""Characters, unless a policy demands more or fewer: 140 random bits of letters and digits."""
 _LONGEST: Final = 128  # what RADIUS carries of a password (RFC 2865 section 5.2)
-_SPECIAL: Final = "!#$%&()*+,-./;<=>?@[]^_{|}~"  # without quotes, backslash and colon, which get lost in configurations
+_SPECIAL: Final = "!#$%&()*+,-./;<=>?@[]^_{|}~"  # no quotes, backslash and colon, which configurations lose
 _TRIES: Final = 300
+_LIBRARIES: Final = ("libcrypt.so.1", "libcrypt.so.2")
 
 
 def generate(policies: Sequence[Policy], user: str) -> str:
-    """A password that meets all policies. HostError: none was found; they contradict each other."""
+    """Return a password that meets all policies. HostError: none was found; the policies contradict each other."""
     rules = [_rules(policy) for policy in policies]
     length = _length(policies)
     for classes in _choices(policies):
@@ -65,9 +70,10 @@ def _length(policies: Sequence[Policy]) -> int:
 
 
 def _choices(policies: Sequence[Policy]) -> list[list[str]]:
-    """The classes of characters to draw from: all that are allowed; with letters of one case where it must be one."""
+    """Return the classes of characters to draw from: all allowed ones, with letters of one case if a policy demands
+    it."""
     digits = [string.digits] if all(policy.digits for policy in policies) else []
-    # Letters and digits are enough unless a policy asks for more: they survive every form and every shell.
+    # Letters and digits are enough unless a policy demands more: every form and every shell keeps them.
     special = [_SPECIAL] if all(policy.special for policy in policies) else []
     upper, lower = string.ascii_uppercase, string.ascii_lowercase
     letters = [[lower, upper]] if all(policy.both_cases for policy in policies) else [[lower], [upper]]
@@ -75,7 +81,7 @@ def _choices(policies: Sequence[Policy]) -> list[list[str]]:
 
 
 def _draw(policies: Sequence[Policy], classes: Sequence[str], length: int) -> str:
-    """A password of that length in which no class stands more often in a row than the policies allow."""
+    """Return a password of that length in which no class repeats more often in a row than the policies allow."""
     longest_run = min((q.maxclassrepeat for p in policies if (q := p.quality) and q.maxclassrepeat > 1), default=length)
     password = ""
     run = 0
@@ -84,7 +90,7 @@ def _draw(policies: Sequence[Policy], classes: Sequence[str], length: int) -> st
         allowed = [each for each in classes if each != last or run < longest_run] or list(classes)
         if not password:
             allowed = _first(policies, allowed)
-        # By the character, not by the class: a class of ten digits is not as good as one of 26 letters.
+        # By the character, not by the class: a class of ten digits is worth less than one of 26 letters.
         character = secrets.choice("".join(allowed))
         kind = next(each for each in classes if character in each)
         run = run + 1 if kind == last else 1
@@ -101,3 +107,38 @@ def _first(policies: Sequence[Policy], classes: list[str]) -> list[str]:
     }
     wanted = [kinds[First(policy.first)] for policy in policies if policy.first]
     return [each for each in classes if all(each == kind for kind in wanted)] or classes
+
+
+def hash_password(password: str, method: str) -> str:
+    """Return the hash of a password, with a new salt. method: ENCRYPT_METHOD of login.defs(5)."""
+    library = _libcrypt() if method == "YESCRYPT" else None
+    if library is not None:
+        salt = library.crypt_gensalt(b"$y$", 0, None, 0)
+        hashed = library.crypt(password.encode(), salt) if salt else None
+        if hashed and hashed.startswith(b"$y$"):
+            return str(hashed.decode("ascii"))
+    return sha512_crypt(password.encode())
+
+
+def matches(password: str, hashed: str) -> bool:
+    """Return whether a hash of `hash_password` is this password's."""
+    if hashed.startswith("$6$"):
+        return hmac.compare_digest(sha512_crypt(password.encode(), hashed.split("$")[2]), hashed)
+    library = _libcrypt()
+    again = library.crypt(password.encode(), hashed.encode()) if library is not None else None
+    return again is not None and hmac.compare_digest(again, hashed.encode())
+
+
+def _libcrypt() -> ctypes.CDLL | None:
+    """Return libxcrypt (crypt(3), crypt_gensalt(3)); None if the host has none, or one without crypt_gensalt."""
+    for name in _LIBRARIES:
+        try:
+            library = ctypes.CDLL(name)
+            library.crypt_gensalt.restype = ctypes.c_char_p
+            library.crypt_gensalt.argtypes = (ctypes.c_char_p, ctypes.c_ulong, ctypes.c_char_p, ctypes.c_int)
+            library.crypt.restype = ctypes.c_char_p
+            library.crypt.argtypes = (ctypes.c_char_p, ctypes.c_char_p)
+        except (OSError, AttributeError):
+            continue
+        return library
+    return None
