@@ -85,7 +85,7 @@ async def test_a_mode_that_goes_back_by_itself(areas: Areas, since: Since) -> No
         await areas.domains.set_mode([areas.domain], Mode.ENFORCE, revert_after_minutes=1)
     reverts_at = iso(areas.clock() + 60_000_000)
     areas.clock.pass_by(60)
-    await Reverts(areas.domains, areas.clock).take_back()
+    await Reverts(areas.domains, areas.clock).revert_due()
     rows = await since.rows()
     assert [(row.action, row.actor) for row in rows] == [("domain.mode", "ci"), ("domain.revert", "")]
     assert f'"revertsAt": ["{reverts_at}", null]' in rows[1].changes

@@ -54,7 +54,7 @@ def test_a_user_has_the_names_that_logins_are_mapped_by(directory: Directory) ->
 
 @pytest.mark.parametrize("name", ["ann@mail.example@corp", "ann smith@corp", "a.@..b", "ann+x@-y", "a@.", "a@@b"])
 def test_a_user_may_have_any_name(directory: Directory, name: str) -> None:
-    """What is no mail address is a principal name all the same."""
+    """A name that is no mail address is a principal name too."""
     assert names(directory.issue(name, present()))[0] == x509.OtherName(UPN, bytes((0x0C, len(name))) + name.encode())
 
 

@@ -20,7 +20,7 @@ def test_nothing_is_anybody_elses(directory: Directory) -> None:
 
 
 def test_an_authority_is_not_made_over_another(directory: Directory) -> None:
-    """A second init is refused, and what is there stays."""
+    """A second init is refused and changes nothing."""
     before = directory.ca.read_bytes()
     with pytest.raises(Conflict):
         directory.make("Other", ["x.example.org"], present())
@@ -106,7 +106,8 @@ def test_what_was_taken_back_is_made_anew_with_another_key(directory: Directory)
 
 
 def test_the_server_gets_another_key_where_its_certificate_was_taken_back(directory: Directory) -> None:
-    """Its key may be known to somebody: a renewal makes another, for the same names; the next one keeps it."""
+    """A renewal after a revocation makes a new key for the same names, since the old one may be known; the next one
+    keeps it."""
     serial, key = f"{read_certificates(directory.server)[0].serial_number:x}", directory.server_key.read_bytes()
     hosts = host_names(read_certificates(directory.server)[0])
     directory.revoke(serial, present())

@@ -23,7 +23,7 @@ def make(id: int, name: str, *realms: str, tenant_id: int = 1) -> Domain:
 
 @pytest.mark.parametrize("realm", ["Corp", "CORP", "corp.EXAMPLE", "straße"])
 def test_a_realm_is_a_name_or_a_realm_in_any_case(realm: str) -> None:
-    """Within a tenant; what another tenant calls its own is nobody's here."""
+    """Within a tenant; names and realms of another tenant are not found."""
     corp, branch = make(1, "Corp", "corp.example", "STRASSE"), make(2, "Zürich")
     theirs = make(3, "Corp", tenant_id=2)
     table = DomainTable([corp, branch, theirs])

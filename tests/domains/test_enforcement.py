@@ -5,12 +5,12 @@ import pytest
 from sallyport.base.errors import StoreError
 from sallyport.domains.bodies import Counts, DeviceImpact, Impact, Tally, UserImpact
 from sallyport.domains.domain import Effect, Fallback, Mode
-from sallyport.domains.enforcement import NOT_FORESEEN, Enforcement, NotClean, Switch
+from sallyport.domains.enforcement import IMPACT_UNKNOWN, Enforcement, NotClean, Switch
 from tests.areas import Areas
 
 
 class FixedImpact:
-    """Foresight with a fixed impact. denied: number of users; None: the store takes too long."""
+    """ImpactPreview with a fixed impact. denied: number of users; None: the store takes too long."""
 
     def __init__(self, denied: int | None) -> None:
         self.denied = denied
@@ -42,26 +42,26 @@ async def test_enforcing_returns_its_impact(areas: Areas, denied: int | None, mo
     switched = await enforcement.switch(areas.domain, Switch(mode, Fallback.ALLOW))
     assert areas.domains.table.by_id[areas.domain].mode is switched.domain.mode is mode
     assert (switched.impact is not None) is known
-    assert (NOT_FORESEEN in switched.warnings) is (denied is None)
+    assert (IMPACT_UNKNOWN in switched.warnings) is (denied is None)
 
 
 async def test_clean_means_that_nobody_is_denied(areas: Areas) -> None:
     """Otherwise the domain stays as it is, and the refusal names them, but for those that no mode lets in. It is asked
     with the fallback that is to hold."""
-    foresight = FixedImpact(2)
-    enforcement = Enforcement(areas.domains, foresight)
+    previews = FixedImpact(2)
+    enforcement = Enforcement(areas.domains, previews)
     with pytest.raises(NotClean) as refused:
         await enforcement.switch(areas.domain, Switch(Mode.ENFORCE, Fallback.ALLOW, require_clean=True))
     domain = areas.domains.table.by_id[areas.domain]
-    assert (domain.mode, domain.fallback, foresight.asked) == (Mode.MONITOR, Fallback.DENY, ["allow"])
+    assert (domain.mode, domain.fallback, previews.asked) == (Mode.MONITOR, Fallback.DENY, ["allow"])
     assert refused.value.status == 409
     assert refused.value.details == {
         "users": [{"user": "ann", "outcome": "reject", "reason": "not enrolled", "logins": 2, "lastSeen": ""}],
         "devices": [{"device_id": 7, "device_name": "vpn", "outcome": "reject", "reason": "blocked by rule"}],
     }
-    foresight.denied = 0
+    previews.denied = 0
     switched = await enforcement.switch(areas.domain, Switch(Mode.ENFORCE, require_clean=True))
-    assert (switched.domain.mode, switched.impact is not None, len(foresight.asked)) == (Mode.ENFORCE, True, 2)
+    assert (switched.domain.mode, switched.impact is not None, len(previews.asked)) == (Mode.ENFORCE, True, 2)
 
 
 async def test_what_cannot_be_told_is_not_clean(areas: Areas) -> None:

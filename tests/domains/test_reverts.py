@@ -31,10 +31,10 @@ def settings(areas: Areas) -> tuple[str, str, bool]:
 
 
 async def pass_by(areas: Areas, reverts: Reverts, hand: Hand, seconds: float) -> int:
-    """Both clocks go on, and what is due is taken back."""
+    """Advance both clocks, and revert what the deadline allows; return the number of domains."""
     areas.clock.pass_by(seconds)
     hand.now += seconds
-    return await reverts.take_back()
+    return await reverts.revert_due()
 
 
 async def test_what_nobody_confirms_goes_back(areas: Areas) -> None:
@@ -66,7 +66,7 @@ async def test_a_confirmed_change_stays(areas: Areas, confirmed: Mode | None) ->
 
 
 async def test_a_repeated_request_goes_back_to_what_was_confirmed(areas: Areas) -> None:
-    """The time begins anew, and what was tried does not become what was."""
+    """A repeated request restarts the time, and does not confirm the change."""
     hand = Hand()
     reverts = Reverts(areas.domains, areas.clock, hand)
     for _ in range(3):
@@ -77,14 +77,14 @@ async def test_a_repeated_request_goes_back_to_what_was_confirmed(areas: Areas) 
 
 
 async def test_a_restart_forgets_nothing(areas: Areas) -> None:
-    """What waits is in the store: what became due while nothing ran is taken back at the start, the rest later."""
+    """The deadline is in the store: a change that expired while the service was down is reverted at the start."""
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE, revert_after_minutes=10)
     for passed, mode in ((5, "enforce"), (5, "monitor")):
         areas.clock.pass_by(passed * MINUTE)
         later = Areas(areas.store, areas.clock)
         later.domain = areas.domain
         await later.configuration.reload()
-        await Reverts(later.domains, areas.clock, Hand()).take_back()
+        await Reverts(later.domains, areas.clock, Hand()).revert_due()
         assert settings(later)[0] == mode
 
 
@@ -94,12 +94,12 @@ async def test_a_clock_that_is_set_does_not_matter(areas: Areas, jump: int) -> N
     hand = Hand()
     reverts = Reverts(areas.domains, areas.clock, hand)
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE, revert_after_minutes=10)
-    assert await reverts.take_back() == 0
+    assert await reverts.revert_due() == 0
     areas.clock.pass_by(jump)
     hand.now += 10 * MINUTE - 1
-    assert await reverts.take_back() == 0
+    assert await reverts.revert_due() == 0
     hand.now += 1
-    assert await reverts.take_back() == 1
+    assert await reverts.revert_due() == 1
     assert settings(areas)[0] == "monitor"
 
 
@@ -109,13 +109,13 @@ async def test_a_change_outlasts_its_duration_by_no_restart(areas: Areas) -> Non
     areas.clock.pass_by(-365 * 86_400)
     hand = Hand()
     reverts = Reverts(areas.domains, areas.clock, hand)
-    assert await reverts.take_back() == 0
+    assert await reverts.revert_due() == 0
     hand.now += 10 * MINUTE
-    assert await reverts.take_back() == 1
+    assert await reverts.revert_due() == 1
 
 
 async def test_who_confirms_in_the_same_moment_wins(areas: Areas) -> None:
-    """What is taken back is what was seen: a change in between stands."""
+    """A revert applies only to the change that was seen: a change in between stays."""
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE, revert_after_minutes=10)
     seen = domain(areas).reverts_at
     assert seen is not None
@@ -128,8 +128,8 @@ async def test_who_confirms_in_the_same_moment_wins(areas: Areas) -> None:
 
 
 async def test_the_break_glass_remembers_what_was(areas: Areas) -> None:
-    """Mode and fallback of every domain, once: a second one does not make monitor what was. Restoring twice is no
-    mistake, and forgets nothing that was set in between."""
+    """Mode and fallback of every domain are stored once: a second break-glass does not overwrite them. A second restore
+    changes nothing, and drops no later change."""
     branch = await areas.domains.add(areas.tenant, "branch")
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE, Fallback.ALLOW)
     for fallback in (None, Fallback.DENY):
@@ -163,13 +163,13 @@ async def test_what_an_admin_set_since_stays(areas: Areas) -> None:
 
 
 async def test_nothing_enforces_behind_the_break_glass(areas: Areas) -> None:
-    """A time for monitoring that is over while the glass is broken is over for what was, not for what holds."""
+    """A deadline that passes during break-glass reverts the stored state, not the present one."""
     hand = Hand()
     reverts = Reverts(areas.domains, areas.clock, hand)
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE, Fallback.ALLOW)
     await areas.domains.set_mode([areas.domain], Mode.MONITOR, Fallback.DENY, revert_after_minutes=10)
     await areas.domains.break_glass()
-    await reverts.take_back()
+    await reverts.revert_due()
     assert await pass_by(areas, reverts, hand, 10 * MINUTE) == 1
     assert settings(areas) == ("monitor", "deny", False)
     await areas.domains.restore()

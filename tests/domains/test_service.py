@@ -58,7 +58,7 @@ async def test_a_realm_belongs_to_one_domain(areas: Areas, name: str, realms: tu
 
 
 async def test_adding_the_same_at_the_same_time(areas: Areas) -> None:
-    """One of many wins, the others are told."""
+    """One of many concurrent requests succeeds; the others get Conflict."""
     refused = []
 
     async def add() -> None:

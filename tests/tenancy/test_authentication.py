@@ -20,7 +20,7 @@ def test_a_source_has_a_burst_and_then_one_at_a_time() -> None:
 
 
 def test_a_source_is_a_subscriber() -> None:
-    """A /64 of IPv6 is one source, and so is an IPv4 address however it is written; what is no address is its own."""
+    """A /64 of IPv6 is one source, and so is an IPv4 address in each notation; other texts are sources of their own."""
     guesses = Guesses(burst=1)
     guesses.fail("2001:db8::1", 0)
     guesses.fail("::ffff:192.0.2.1", 0)

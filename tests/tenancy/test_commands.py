@@ -55,7 +55,7 @@ async def test_defaults(run: Commands) -> None:
 
 
 async def test_a_name_is_revoked_by_name(run: Commands) -> None:
-    """Names and ids are told apart by their digits."""
+    """A number is an id, another text is a name."""
     await create(run, name="ci")
     assert cast(dict[str, JSON], await run.run("token.revoke", {"token": "ci"}))["status"] == "revoked"
     for unknown in ("12345", "9" * 30, "other"):

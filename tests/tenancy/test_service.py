@@ -53,7 +53,7 @@ async def test_the_store_holds_no_token(store: SqliteStore, clock: SetClock) -> 
 
 @pytest.mark.parametrize("token", ["", "sp_", "sp_" + "x" * 43, "x" * 46, "sp_" + "x" * 100_000, "sp_\0", "sp_é"])
 async def test_an_unknown_token_is_invalid(store: SqliteStore, clock: SetClock, token: str) -> None:
-    """Whatever is no token is told in the same words."""
+    """Every wrong token gets the same message."""
     with pytest.raises(Unauthenticated, match=r"^invalid token$"):
         await Tenancy(store, clock).authenticate(token)
 
@@ -235,7 +235,7 @@ async def test_unknown_tokens_are_looked_up_in_turn(store: SqliteStore, clock: S
 
 
 async def test_a_revocation_overtakes_a_read(store: SqliteStore, clock: SetClock) -> None:
-    """What was read before a revocation is not remembered after it."""
+    """A record that was read before a revocation is not cached after it."""
     counting = CountingStore(store)
     tenancy = Tenancy(counting, clock)
     record, token = await tenancy.create_token(1, 1, Role.ADMIN, "n", None)

@@ -383,7 +383,7 @@ class App:
         self.reloaded()
         self.copies.clear()
         await self.copies.remember()
-        await self.reverts.take_back()
+        await self.reverts.revert_due()
         await self.directory.principals.load()
         await self.logins.lockouts.load()
         await self.agents.prepare()

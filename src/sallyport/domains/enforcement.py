@@ -22,12 +22,12 @@ from sallyport.domains.service import Domains
 LOOK_S: Final = 1.0
 DEFAULT_DAYS: Final = 30
 LONGEST_DAYS: Final = 365
-NOT_FORESEEN: Final = "the impact of enforcing is not known: ask for the domain's preview"
+IMPACT_UNKNOWN: Final = "the impact of enforcing is not known: ask for the domain's preview"
 
 log = structlog.get_logger()
 
 
-class Foresight(Protocol):
+class ImpactPreview(Protocol):
     """Computes what enforcing would do."""
 
     async def impact(self, domain_id: int, *, days: int = DEFAULT_DAYS, fallback: str | None = None) -> Impact:
@@ -70,9 +70,9 @@ class Switched:
 class Enforcement:
     """Switches domains."""
 
-    def __init__(self, domains: Domains, foresight: Foresight) -> None:
+    def __init__(self, domains: Domains, previews: ImpactPreview) -> None:
         self._domains = domains
-        self._foresight = foresight
+        self._previews = previews
 
     async def switch(self, domain_id: int, switch: Switch) -> Switched:
         """Switch a domain from the next request on. NotClean: it would deny logins; nothing was switched.
@@ -82,7 +82,7 @@ class Enforcement:
         enforces = switch.mode is Mode.ENFORCE
         impact = None
         if enforces and switch.require_clean:
-            impact = await self._foresight.impact(domain_id, fallback=switch.fallback)
+            impact = await self._previews.impact(domain_id, fallback=switch.fallback)
             if impact.counts.denied:
                 raise NotClean(impact)
         await self._domains.set_mode(
@@ -91,10 +91,10 @@ class Enforcement:
         domain, warnings = self._domains.table.by_id[domain_id], self._domains.warnings(domain_id)
         if enforces and impact is None:
             try:
-                impact = await self._foresight.impact(domain_id)
+                impact = await self._previews.impact(domain_id)
             except StoreError as error:
                 log.warning("enforcement_impact_unknown", domain=domain_id, error=str(error))
-                warnings.append(NOT_FORESEEN)
+                warnings.append(IMPACT_UNKNOWN)
         return Switched(domain, impact, warnings)
 
 
@@ -111,9 +111,9 @@ class Reverts:
 
     async def run(self) -> None:
         """Revert what is due, until cancelled."""
-        await every(LOOK_S, self.take_back, failure="domain_mode_revert_failed")
+        await every(LOOK_S, self.revert_due, failure="domain_mode_revert_failed")
 
-    async def take_back(self) -> int:
+    async def revert_due(self) -> int:
         """Revert what is due now; return the number of domains. StoreError."""
         now = self._monotonic()
         waiting = [each for each in self._domains.table.by_id.values() if each.reverts_at is not None]

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from sallyport.base.validation import Between
 from sallyport.domains.bodies import Impact
-from sallyport.domains.enforcement import DEFAULT_DAYS, LONGEST_DAYS, Foresight
+from sallyport.domains.enforcement import DEFAULT_DAYS, LONGEST_DAYS, ImpactPreview
 from sallyport.web.operation import Operations
 from sallyport.web.scope import READERS, Caller, Gate, InDomain, Whole
 
@@ -19,7 +19,7 @@ class PreviewEnforcement(InDomain):
     days: Days = Field(default=DEFAULT_DAYS, description="Days before now whose logins are decided again.")
 
 
-def operations(service: Foresight, gate: Gate) -> Operations:
+def operations(service: ImpactPreview, gate: Gate) -> Operations:
     """The operations of this slice."""
     previews = Operations("Domains", gate)
 

@@ -158,8 +158,8 @@ def test_ranges_touch_as_networks_overlap(networks: list[Network], network: Netw
 def test_what_a_client_must_and_may_learn(
     signature: str, since: int | None, network: str, required: bool, learns: bool
 ) -> None:
-    """yes and no are what the admin says; auto is what was learned, and only a single address learns. Both settings
-    go by the same rule."""
+    """yes and no are the admin's settings; auto is learned, and only by a single address. Both settings have the same
+    rule."""
     client = make(1, network, signature=signature, signed_since=since)
     assert (client.signature_required, client.learns_signature) == (required, learns)
     client = make(1, network, limit=signature, limited_since=since)
@@ -259,8 +259,8 @@ def test_a_certificate_is_of_one_client() -> None:
 
 
 def test_a_certificate_that_two_tenants_claim_is_nobodys() -> None:
-    """One has its name, and another, who has seen it, its fingerprint or a further name: neither may take the logins
-    of the other."""
+    """One client has its name; another, whose owner has seen it, has its fingerprint or a further name: neither
+    receives the logins of the other."""
     table = ClientTable(
         [
             make(1, "10.0.0.1/32", tls_name="a", tls_fingerprint="e"),

@@ -83,7 +83,7 @@ def test_the_old_style_takes_the_name_for_the_address(tmp_path: Path, name: str)
     ],
 )
 def test_one_bad_client_is_set_aside_and_the_others_go_on(tmp_path: Path, text: str, reason: str) -> None:
-    """A client that cannot be imported is told with its place and its reason; the next one is read."""
+    """A client that cannot be imported is reported with its place and its reason; the next one is read."""
     entries = read(write(tmp_path, f"\n{text}{client('next', address='ipaddr = 198.51.100.1')}"))
     assert names(entries) == ["next"]
     (bad,) = entries.unusable
@@ -177,7 +177,7 @@ def test_clients_of_lists_and_virtual_servers(tmp_path: Path) -> None:
     ],
 )
 def test_notes(tmp_path: Path, text: str, note: str) -> None:
-    """What is ignored, and what deserves a warning, is noted without showing a secret."""
+    """Ignored items and warnings are noted, without a secret."""
     assert only(tmp_path, text).notes == (note.format(tmp_path / "clients.conf"),)
 
 

@@ -97,7 +97,7 @@ def test_a_secret_is_the_octets_that_freeradius_takes(tmp_path: Path, written: s
     ],
 )
 def test_what_is_no_configuration_is_told_with_its_line(tmp_path: Path, text: str, line: int, what: str) -> None:
-    """A syntax error names the file, the line and what is wrong."""
+    """A syntax error names the file, the line and the mistake."""
     path = write(tmp_path, text)
     with pytest.raises(ClientsFileError, match=re.escape(f"{path}:{line}: ")) as caught:
         read(path)
@@ -106,7 +106,7 @@ def test_what_is_no_configuration_is_told_with_its_line(tmp_path: Path, text: st
 
 @pytest.mark.parametrize(("octets", "what"), [(b"\xef\xbb\xbfclient", "byte order mark"), (b"a\0b", "a NUL octet")])
 def test_octets_that_hide_sections_are_refused(tmp_path: Path, octets: bytes, what: str) -> None:
-    """FreeRADIUS overlooks what stands behind a NUL or at a byte order mark; an import must not guess."""
+    """FreeRADIUS ignores the text after a NUL or at a byte order mark; an import must not guess."""
     with pytest.raises(ClientsFileError, match=what):
         read(write(tmp_path, octets))
 
@@ -143,7 +143,7 @@ def test_any_octets_are_read_or_refused(octets: bytes) -> None:
 
 @given(st.binary(min_size=1, max_size=60).filter(lambda octets: not set(octets) & set(b"\0\n\\'")))
 def test_a_quoted_secret_keeps_its_octets(octets: bytes) -> None:
-    """Between single quotes every octet stands for itself, except NUL, line feed, backslash and the quote."""
+    """Between single quotes every octet is literal, except NUL, line feed, backslash and the quote."""
     with TemporaryDirectory() as folder:
         text = b"client a {\nipaddr = ::1\nsecret = '" + octets + b"'\n}\n"
         assert only(Path(folder), text).secret == Secret(octets)

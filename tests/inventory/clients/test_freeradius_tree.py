@@ -98,7 +98,7 @@ def test_an_included_file_closes_its_own_sections(tmp_path: Path, text: str) -> 
 
 
 def test_limits_on_files(tmp_path: Path) -> None:
-    """Depth, number and size of the files are bounded, and what is no file is not opened."""
+    """Depth, number and size of the files are bounded, and only regular files are opened."""
     for number in range(MAX_INCLUDES + 2):
         write(tmp_path, f"$INCLUDE {number + 1}\n", str(number))
     with pytest.raises(ClientsFileError, match=f"more than {MAX_INCLUDES} files deep"):

@@ -18,7 +18,7 @@ from tests.plans import statements
 
 
 async def history(areas: Areas) -> list[tuple[str, str, int]]:
-    """What is kept of what clients learned: (name, event, seconds since the start)."""
+    """Return the history of learned settings: (name, event, seconds since the start)."""
     start = 1_767_225_600
     return await areas.store.read(
         lambda tx: tx.all(
@@ -240,7 +240,7 @@ async def test_many_are_added_at_once(areas: Areas) -> None:
 
 
 async def test_many_are_changed_with_a_statement_each(areas: Areas) -> None:
-    """What is to be read of them is read at once: nobody else's answer is written meanwhile."""
+    """They are read by one query: no other answer is written meanwhile."""
     await areas.clients.add_all(areas.tenant, [NewClient(f"c{n}", f"10.0.0.{n}") for n in range(100)])
     own = areas.clients.of_tenant(areas.tenant)
     changes = [Change(client.id, {"product": "Cisco ISE"}, b"another", [areas.domain]) for client in own]
@@ -282,7 +282,7 @@ async def test_an_update_keeps_what_is_not_given(areas: Areas) -> None:
 
 
 async def test_a_client_of_another_tenant_does_not_exist(areas: Areas) -> None:
-    """Changing and deleting it is NotFound, in the same words as for one that nobody has."""
+    """Changing and deleting it is NotFound, with the message for an unknown id."""
     other = await areas.tenancy.ensure_tenant(2, 1)
     client = await areas.client(tenant=other)
     for client_id in (client.id, 99, 0, -1):
@@ -295,7 +295,7 @@ async def test_a_client_of_another_tenant_does_not_exist(areas: Areas) -> None:
 
 
 async def test_a_deleted_client_is_a_stranger_at_once(areas: Areas) -> None:
-    """Its address belongs to nobody, or to the range around it; its name and address are free again."""
+    """Its address belongs to no client, or to the range around it; its name and address are free again."""
     wide = await areas.client("192.0.2.0/24")
     client = await areas.client("192.0.2.1/32", domain_ids=(areas.domain,))
     await areas.clients.delete(areas.tenant, client.id)
@@ -400,7 +400,8 @@ async def test_what_makes_a_client_forget(
 
 @pytest.mark.parametrize("written", [True, False])
 async def test_what_was_forgotten_is_not_remembered_by_the_next_reload(areas: Areas, written: bool) -> None:
-    """A setting that was another one for a while begins anew, here and in the store, as does an address."""
+    """A setting that was changed and changed back is learned again, in memory and in the store; so after a change of
+    the address."""
     client = await areas.client("192.0.2.1/32")
     for what, setting in ((SIGNED, "require_message_authenticator"), (LIMITED, "limit_proxy_state")):
         areas.clients.latch(areas.clients.table.by_id[client.id], what)
@@ -418,7 +419,7 @@ async def test_what_was_forgotten_is_not_remembered_by_the_next_reload(areas: Ar
 
 
 async def test_what_is_learned_of_a_deleted_client_is_harmless(areas: Areas) -> None:
-    """A latch that comes after the deletion changes nobody."""
+    """A latch after the deletion changes no client."""
     client, other = await areas.client("192.0.2.1/32"), await areas.client("192.0.2.2/32")
     await areas.clients.delete(areas.tenant, client.id)
     areas.clients.latch(client, SIGNED)

@@ -1,4 +1,4 @@
-"""What is weak about clients, without a word of their secrets; and networks that touch."""
+"""The weaknesses of clients, without a part of their secrets; and overlapping networks."""
 
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
@@ -42,7 +42,7 @@ def client(network: str = "192.0.2.1/32", secret: bytes = b"a-Secret-of-22-octet
     ],
 )
 def test_secrets_are_judged(secret: bytes, told: str) -> None:
-    """Known, short or repetitive secrets are told without showing them."""
+    """Known, short or repetitive secrets are reported without showing them."""
     found = weakness.of_secret(secret)
     assert told in found
     assert bool(told) == bool(found)

@@ -31,7 +31,7 @@ class Seen:
         return self.areas.devices.sightings.station(device, name, user, self.areas.clock())
 
     async def write(self, *devices: Device, station: Station | None = None) -> list[Registered]:
-        """Write what has no row yet, and tell the inventory of it. Return what was registered."""
+        """Write the missing rows and count them in the inventory. Return the registrations."""
 
         def work(tx: Tx) -> list[Registered | Refused]:
             return [each for device in devices for each in write_first_sighting(tx, device, station)]
@@ -60,5 +60,5 @@ class Seen:
 
 @pytest.fixture
 async def seen(areas: Areas) -> Seen:
-    """What is seen of the RADIUS client 192.0.2.0/24."""
+    """Requests of the RADIUS client 192.0.2.0/24."""
     return Seen(areas, await areas.client("192.0.2.0/24"))

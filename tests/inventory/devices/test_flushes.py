@@ -55,7 +55,7 @@ class FailingStore:
 async def test_counts_are_flushed_every_second_and_at_the_end(
     areas: Areas, seen: Seen, mock_clock: trio.testing.MockClock
 ) -> None:
-    """Without anybody asking; what is left is flushed when the service stops."""
+    """Counts are flushed every second, and once more when the service stops."""
     mock_clock.rate = 1
     await seen.device("a")
     count = "select request_count from devices"
@@ -73,7 +73,7 @@ async def test_counts_are_flushed_every_second_and_at_the_end(
 
 
 async def test_nothing_is_counted_while_nothing_changes(areas: Areas, mock_clock: trio.testing.MockClock) -> None:
-    """An idle service leaves the store alone; what is written is counted at the next look."""
+    """An idle service does not read the store; written devices are counted with the next flush."""
     watched = FailingStore(areas.store)
     areas.devices = Devices(watched, Sightings(), InventoryMetrics(CollectorRegistry()), areas.clock)
 
@@ -101,7 +101,7 @@ async def test_nothing_is_counted_while_nothing_changes(areas: Areas, mock_clock
 async def test_a_failing_store_does_not_end_the_flushes(
     areas: Areas, seen: Seen, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """While the store takes nothing and gives nothing the inventory waits, and goes on where it was."""
+    """While the store neither reads nor writes, the inventory waits; then it continues."""
     failing = FailingStore(areas.store)
     areas.devices = Devices(failing, Sightings(), InventoryMetrics(CollectorRegistry()), areas.clock)
     await seen.device("a")
@@ -117,7 +117,7 @@ async def test_a_failing_store_does_not_end_the_flushes(
 
 
 async def test_the_inventory_is_read_while_nothing_can_be_written(areas: Areas, seen: Seen) -> None:
-    """A list on a full disk shows what is stored and what is counted in memory."""
+    """A list on a full disk shows the stored counts plus those in memory."""
 
     class NoWrites(FailingStore):
         async def read(self, work: Work[T]) -> T:
@@ -134,7 +134,7 @@ async def test_the_inventory_is_read_while_nothing_can_be_written(areas: Areas, 
 
 
 class HeldWrites(FailingStore):
-    """A store whose next write returns when it is let go: its rows are written by then, and nobody knows it."""
+    """A store whose next write returns when the test allows it: its rows are committed before."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -148,7 +148,7 @@ class HeldWrites(FailingStore):
 
 
 async def test_a_list_writes_nothing(areas: Areas, seen: Seen) -> None:
-    """A page, or one device, shows what is counted in memory beside what is stored, and leaves the store alone."""
+    """A page, or one device, shows the stored counts plus those in memory, and writes nothing."""
     device = await seen.device("a")
     await areas.devices.flush()
     before = areas.store.changes

@@ -1,4 +1,4 @@
-"""The limits of devices and stations: what is beyond them gets no row, and nothing else is refused."""
+"""The limits of devices and stations: those beyond a limit get no row, and nothing else is refused."""
 
 from structlog.testing import capture_logs
 

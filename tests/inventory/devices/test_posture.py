@@ -1,4 +1,4 @@
-"""A device's posture: what is counted of its logins, and measured while it waits."""
+"""A device's posture: the counts of its logins, and the times measured while it waits."""
 
 import pytest
 
@@ -62,7 +62,8 @@ def test_a_new_identifier_is_a_repetition_too() -> None:
 
 
 def test_what_is_flushed_is_counted_once() -> None:
-    """Taking gives the counts and begins anew; what could not be written is put back; measurements stay."""
+    """Taking returns the counts and begins at 0; counts that could not be written are added again; measurements
+    stay."""
     posture = Posture(retransmit_ms=5000)
     signed, bare = opened(access_request(b"")), opened(access_request(attributes(PROXY_STATE=b"1"), signed=False))
     posture.count(signed, 1)
@@ -112,7 +113,7 @@ async def test_a_posture_is_kept(areas: Areas, seen: Seen) -> None:
 
 
 async def test_what_is_learned_late_brings_no_device_back(areas: Areas, seen: Seen) -> None:
-    """A login that was waiting when its device was deleted tells of it in vain."""
+    """A login that waited during the deletion of its device does not bring the device back."""
     device = await seen.device("gate")
     await areas.devices.delete(areas.domain, device_ids=[device.id or 0], addresses=None, actor="admin")
     device.posture.give_up_ms = 15_000

@@ -107,7 +107,7 @@ def ask(tx: Tx, query: DeviceQuery) -> tuple[list[int], int]:
 
 
 def agrees(tx: Tx, devices: list[Device], search: str = "", column: str = "", value: str = "") -> list[int]:
-    """Assert that both domains' answers are those of the model; what is found in ours."""
+    """Assert that the answers for both domains are those of the model; return the ids of ours."""
     for domain_id in (THEIRS, OURS):
         query = DeviceQuery(domain_id, search=search, column=column, value=value, limit=1000)
         ids = meant(devices, query)
@@ -142,7 +142,7 @@ def test_every_part_of_a_name_finds_it(tx: Tx) -> None:
     "search", ["", "192.0.2.1", "0.2.1", "192.0.2.111", "::", "%ETH", "cisco", "O I", "zzz", "a" * 300]
 )
 def test_addresses_and_products_are_searched(tx: Tx, search: str) -> None:
-    """So are they in part; what nobody has is found nowhere."""
+    """Parts of addresses and products are found; other texts are not."""
     agrees(tx, register_all(tx), search)
 
 
@@ -167,7 +167,7 @@ def test_domains_with_alike_numbers_are_apart(tx: Tx, search: str) -> None:
 @pytest.mark.parametrize("column", FILTERS)
 @pytest.mark.parametrize("search", ["", "o", "192.0.2"])
 def test_filters_compare_without_case_beside_a_search(tx: Tx, column: str, search: str) -> None:
-    """Each value that there is, in any case, and one that nobody has."""
+    """Each existing value in upper and lower case, and an unknown value."""
     devices = register_all(tx)
     values = {str(getattr(device, column)) for device in devices}
     for value in {*values, *map(str.upper, values), *map(str.lower, values), "nobody's"}:

@@ -135,7 +135,8 @@ SEARCHES = {
 
 
 async def test_a_search_finds_parts_of_any_length(seen: Seen) -> None:
-    """Substrings without case, of one, two or more characters; what has a meaning elsewhere is plain text here."""
+    """Substrings in upper or lower case, of one, two or more characters; operators of the search language are plain
+    text."""
     for name in NAMES:
         await seen.device(name)
     assert {search: await seen.names(search) for search in SEARCHES} == SEARCHES
@@ -266,7 +267,7 @@ async def test_a_device_with_many_stations(areas: Areas, seen: Seen) -> None:
 
 
 async def test_the_history_is_kept(areas: Areas, seen: Seen) -> None:
-    """Registered, deleted by whom, registered again: newest first, of one device or of all, through its deletion."""
+    """Registrations and deletions with their actors, newest first, of one device or of all, also of deleted devices."""
     device = await seen.device("a")
     await seen.device("b")
     areas.clock.pass_by(1)

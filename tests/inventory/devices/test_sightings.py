@@ -188,7 +188,7 @@ async def test_stations_are_told_by_their_device(areas: Areas, seen: Seen) -> No
 
 
 async def test_a_flush_that_breaks_off_loses_nothing(areas: Areas, seen: Seen) -> None:
-    """What was written before the store failed is not counted twice, and the rest is counted again."""
+    """Counts that were written before the store failed are not counted twice; the others are counted again."""
     device = await seen.device("a")
     for number in range(3 * STATIONS):
         seen.station(device, f"s{number}")
@@ -294,7 +294,7 @@ async def test_each_tenant_has_a_share_of_the_memory(areas: Areas, seen: Seen) -
 
 
 async def test_a_device_that_made_room_and_was_deleted_stays_deleted(areas: Areas, seen: Seen) -> None:
-    """What was counted of it is not written when it has left the memory."""
+    """The counts of a forgotten device are not written."""
     areas.devices = Devices(areas.store, Sightings(max_devices=1), InventoryMetrics(CollectorRegistry()), areas.clock)
     device = await seen.device("a")
     seen.note(NAS_IDENTIFIER=b"a")

@@ -28,12 +28,12 @@ NUMBERS = (
 
 
 def facts(told: Report) -> dict[str, object]:
-    """What is told, by name."""
+    """Return the facts by name."""
     return {name: value for name, value in zip(FACTS, told.facts, strict=True) if value is not None}
 
 
 def counts(told: Report) -> dict[str, int]:
-    """What is counted, by name."""
+    """Return the counters by name."""
     return dict(zip(COUNTS, told.counts, strict=True))
 
 

@@ -25,7 +25,7 @@ DAY_S = 86_400
 
 
 async def write(areas: Areas, *reports: Report, device: int = 1, domain: int = 0) -> list[bool]:
-    """Records of one transaction: which of them are to be kept."""
+    """Write records in one transaction; return for each whether it is kept."""
     records = [Record(domain or areas.domain, device, each) for each in reports]
     return await areas.store.write(lambda tx: write_records(tx, records))
 
@@ -86,7 +86,7 @@ async def test_a_name_that_is_used_again(areas: Areas) -> None:
 
 @pytest.mark.parametrize("status", [Status.ON, Status.OFF])
 async def test_a_device_that_restarts_ends_its_sessions(areas: Areas, status: Status) -> None:
-    """All of them that it told of before, in the order of the transaction, and no other device's."""
+    """All of its sessions without a later record, in the order of the transaction, and no other device's."""
     await write(areas, *(report(1, 0, session=b"%d" % number) for number in range(3)))
     await write(areas, started(), device=2)
     restart = report(status, 100, session=b"")
@@ -103,8 +103,8 @@ async def test_a_device_that_restarts_ends_its_sessions(areas: Areas, status: St
 
 
 async def test_a_device_with_many_sessions_starts_anew(areas: Areas) -> None:
-    """The record ends the first of them; the others end right after, in short transactions, but not those that began
-    or were told of since. A second such record meanwhile ends those too."""
+    """The record ends the first of them; the others end right after, in short transactions, except those with a later
+    begin or record. A second record of a restart meanwhile ends those too."""
     await write(areas, *(report(1, 0, session=b"%d" % number) for number in range(701)))
     await write(areas, report(7, 10, session=b""), report(3, 20, session=b"700"), report(1, 20, session=b"new"))
     assert Counter(await states(areas)) == {"lost": repo.AT_ONCE, "live": 702 - repo.AT_ONCE}
@@ -119,7 +119,7 @@ async def test_a_device_with_many_sessions_starts_anew(areas: Areas) -> None:
 
 
 async def test_totals_are_exact(areas: Areas) -> None:
-    """By state and domain, however sessions come to their end."""
+    """By state and domain, for each kind of end."""
     other = await areas.domains.add(areas.tenant, "branch")
     await write(areas, started(), stopped(5), *(report(1, 0, session=b"%d" % each) for each in range(5)))
     await write(areas, report(2, 9, session=b"0"), report(3, 10, session=b"1"))
@@ -237,7 +237,7 @@ async def test_the_largest_numbers(areas: Areas) -> None:
 
 
 async def test_a_session_goes_on_after_a_restart(tmp_path: Path, clock: SetClock) -> None:
-    """What was committed is known: a repeated record counts once, the Stop ends the session that began before."""
+    """Committed records are known after a restart: a repeated record counts once, and the Stop ends its session."""
     async with running_store(tmp_path / "s.db") as store:
         await store.write(lambda tx: write_records(tx, [Record(1, 1, started()), Record(1, 1, interim(60))]))
     async with running_store(tmp_path / "s.db") as store:

@@ -51,8 +51,8 @@ RECORDS = st.lists(
 def test_order_and_repetition_do_not_matter(
     ticks: list[tuple[int, int, int]], starts: bool, stops: bool, chance: random.Random
 ) -> None:
-    """Any order and any repetition, with a delay that tells how late it is, make the session that the order of events
-    makes; a session that has ended is not live again."""
+    """Any order and any repetition, with Acct-Delay-Time, give the same session as the order of the events; a session
+    that has ended is not live again."""
     last = max(second for second, _, _ in ticks) + 1
     made: dict[float, tuple[int, dict[str, int | str]]] = {
         second: (3, {"ACCT_SESSION_TIME": second, "ACCT_INPUT_OCTETS": octets, "ACCT_INPUT_GIGAWORDS": giga})
@@ -89,13 +89,13 @@ def test_a_repetition_is_told_from_a_new_record() -> None:
 
 
 def test_an_idle_session_stays_alive() -> None:
-    """A device that has nothing new to say still says that the session goes on."""
+    """A device without news still confirms that the session is live."""
     made = session(report(3, 0), report(3, 600))
     assert (made.updated, made.records) == (NOW + 600 * SECOND, 1)
 
 
 def test_a_counter_that_went_round_does_not_shrink_the_total() -> None:
-    """A device without gigawords starts at 0 again after 4 GiB: what was counted stays."""
+    """A device without gigawords starts at 0 again after 4 GiB: the former count stays."""
     made = session(started(), interim(60, ACCT_OUTPUT_OCTETS=WRAPPED - 1), interim(120, ACCT_OUTPUT_OCTETS=5))
     assert made.counts == (120, 0, WRAPPED - 1, 0, 0)
 
@@ -107,7 +107,7 @@ def test_a_stop_without_a_start() -> None:
 
 
 def test_what_is_newer_replaces_what_is_older() -> None:
-    """An address that changes is the last one; a late record changes nothing but what was not known."""
+    """The last address counts; a late record only adds missing facts."""
     made = session(
         interim(60, FRAMED_IP_ADDRESS=bytes((10, 0, 0, 1))),
         interim(180, FRAMED_IP_ADDRESS=bytes((10, 0, 0, 3))),
@@ -128,7 +128,7 @@ def test_a_late_interim_does_not_reopen() -> None:
 
 
 def test_a_lost_session_that_is_heard_of_again_is_live() -> None:
-    """The device says so; and its Stop is worth more than any silence."""
+    """A reported end replaces the end by silence."""
     lost = session(started())
     lost.state, lost.stopped = State.LOST, NOW
     lost.take_in(interim(60))

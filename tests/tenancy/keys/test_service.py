@@ -28,7 +28,7 @@ async def instance(areas: Areas, name: str = "web1") -> int:
 
 
 async def enrolment(areas: Areas, agent: Agent = Agent.ENDPOINT, **fields: int | None) -> Caller:
-    """Whoever has a new enrolment key."""
+    """Return the caller of a new enrolment key."""
     _, key = await areas.keys.create(NewKey(areas.domain, agent, **fields))  # type: ignore[arg-type]
     return await areas.keys.authenticate(key)
 
@@ -73,7 +73,7 @@ async def test_the_store_holds_no_key(areas: Areas) -> None:
 
 @pytest.mark.parametrize("key", ["spk_", "spk_" + "x" * 43, "spk_" + "x" * 100_000, "spk_\0", "spk_é"])
 async def test_an_unknown_key_is_invalid(areas: Areas, key: str) -> None:
-    """Whatever is no key is told in the same words."""
+    """Every wrong key gets the same message."""
     with pytest.raises(Unauthenticated, match=r"^invalid token$"):
         await areas.keys.authenticate(key)
 
@@ -216,7 +216,7 @@ async def test_a_bound_key_is_for_its_instance(areas: Areas) -> None:
 
 
 async def test_a_hash_that_is_somebody_elses_gives_nothing(areas: Areas) -> None:
-    """Whoever has read a hash cannot bind it to anything else, nor bring a revoked key back."""
+    """A hash cannot be bound to another agent, and does not bring a revoked key back."""
     machine, other = await instance(areas), await instance(areas, "web2")
     _, key = await enrolled(areas, machine)
     thief = await enrolment(areas, instance_id=other)
@@ -276,7 +276,7 @@ async def test_a_successor_that_nobody_uses_is_replaced(areas: Areas) -> None:
 
 
 async def test_both_keys_at_once(areas: Areas) -> None:
-    """An agent that uses the new key in many requests at once is let in by each."""
+    """Many concurrent requests with the new key are all accepted."""
     agent, _ = await enrolled(areas, await instance(areas))
     key = new_key()
     await areas.keys.renew(agent, token_hash(key))
@@ -335,7 +335,7 @@ async def test_a_key_of_many_machines_goes_in_slices(areas: Areas, clock: SetClo
 
 
 async def test_an_instances_keys_go_with_it(areas: Areas) -> None:
-    """Whoever deletes an instance tells `forget_instance` in the same transaction."""
+    """The deletion of an instance calls `forget_instance` in the same transaction."""
     machine = await instance(areas)
     _, key = await enrolled(areas, machine)
     _, kept = await areas.keys.create(NewKey(areas.domain))
@@ -361,7 +361,7 @@ async def test_the_audit_trail_has_each_step_and_no_key(areas: Areas) -> None:
 
 
 async def test_who_is_revoked_is_not_renewed(areas: Areas) -> None:
-    """A revoked key's successor, made before by whoever had it, is revoked too, and the list shows both."""
+    """A successor of a revoked key that was made before is revoked too, and the list shows both."""
     agent, old = await enrolled(areas, await instance(areas))
     new = new_key()
     successor = await areas.keys.renew(agent, token_hash(new))
@@ -377,7 +377,7 @@ async def test_who_is_revoked_is_not_renewed(areas: Areas) -> None:
 
 
 async def test_a_revoked_key_stays_to_be_seen(areas: Areas) -> None:
-    """A use of its successor that was let in at that moment does not delete it."""
+    """A concurrent use of its successor does not delete a revoked key."""
     agent, _ = await enrolled(areas, await instance(areas))
     successor = await areas.keys.renew(agent, token_hash(new_key()))
     await areas.keys.revoke(areas.domain, agent.token_id)
