@@ -47,8 +47,6 @@ LIST_DEVICES = "/network_device/ListDevices"
 HTTP_S = 60.0  # the first look at /docs makes it
 START = 1  # of Acct-Status-Type (RFC 2866 section 5.1)
 
-USERS_API = "/api/v1/endpointUsers"
-
 
 class Story:
     """One run of the demo against a running service. It blocks: run it in a thread."""
@@ -96,10 +94,12 @@ class Story:
         self._domain_id = added["domainId"]
         for name, password in USERS.items():
             body: Row = {"userName": name, "password": {"hex": password.hex()}}
-            line.run(f"{USERS_API}/addEpmUserInfo", body, domain=DOMAIN)
+            line.run("/api/v1/endpointUsers/addEpmUserInfo", body, domain=DOMAIN)
         self._post("/ad/SetMFAProvider", {**self._body(), "provider": "totp"})
-        self._seed = str(line.run(f"{USERS_API}/enrolTotp", {"userName": "alice"}, domain=DOMAIN)["seed"])
-        line.run(f"{USERS_API}/confirmTotp", {"userName": "alice", "code": TOTP(self._seed).now()}, domain=DOMAIN)
+        self._seed = str(line.run("/api/v1/endpointUsers/enrolTotp", {"userName": "alice"}, domain=DOMAIN)["seed"])
+        line.run(
+            "/api/v1/endpointUsers/confirmTotp", {"userName": "alice", "code": TOTP(self._seed).now()}, domain=DOMAIN
+        )
         wanted = [(sender.name, sender.source) for sender in SENDERS] + [("this-machine", "127.0.0.1")]
         bodies: list[Row] = [{"orgId": ORG, "tenantId": TENANT, "name": name, "address": each} for name, each in wanted]
         secrets = [str(line.run("/network_device/AddClient", body, domains=[DOMAIN])["secret"]) for body in bodies]

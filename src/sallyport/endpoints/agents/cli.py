@@ -11,7 +11,6 @@ DRIFT = ("instanceId", "kind", "name", "detail", "putBack", "first", "last", "en
 FOUND = {"account": ("name", "uid", "shell", "groups", "sudo", "managed", "found"), "group": ("name", "gid", "members")}
 SETTINGS = ("setting", "value")
 PASSWORDS = ("state", "since", "password")
-PATH = "/api/v1/agent"
 _instance = click.argument("instance")
 
 
@@ -21,7 +20,7 @@ _instance = click.argument("instance")
 @click.pass_obj
 def list_(line: CommandLine, *, domain: str, form: Form | None) -> None:
     """List the endpoint agents of a domain."""
-    line.print_rows(line.listed(f"{PATH}/listAgents", "agents", domain=domain), COLUMNS, form)
+    line.print_rows(line.listed("/api/v1/agent/listAgents", "agents", domain=domain), COLUMNS, form)
 
 
 @click.command("show")
@@ -31,7 +30,7 @@ def list_(line: CommandLine, *, domain: str, form: Form | None) -> None:
 def show(line: CommandLine, *, instance: str, domain: str) -> None:
     """Show the situation of a machine: its accounts, the newest report, the orders; as JSON."""
     body = {"instanceId": files.instance_id(line, domain, instance)}
-    line.print_json(line.run(f"{PATH}/agentStatus", body, domain=domain))
+    line.print_json(line.run("/api/v1/agent/agentStatus", body, domain=domain))
 
 
 @click.command("drift")
@@ -45,7 +44,7 @@ def drift(line: CommandLine, *, domain: str, instance: str | None, everything: b
     body: Row = {"lasting": not everything}
     if instance is not None:
         body["instanceId"] = files.instance_id(line, domain, instance)
-    line.print_rows(line.listed(f"{PATH}/listDrift", "drift", body, domain=domain), DRIFT, form)
+    line.print_rows(line.listed("/api/v1/agent/listDrift", "drift", body, domain=domain), DRIFT, form)
 
 
 @click.command("found")
@@ -58,7 +57,7 @@ def found(line: CommandLine, *, instance: str, domain: str, groups: bool, form: 
     """List the local accounts of a machine, or its groups, as its agent discovered them."""
     kind = "group" if groups else "account"
     body: Row = {"instanceId": files.instance_id(line, domain, instance), "kind": kind}
-    rows = line.listed(f"{PATH}/listDiscovered", "discovered", body, domain=domain)
+    rows = line.listed("/api/v1/agent/listDiscovered", "discovered", body, domain=domain)
     line.print_rows(rows if form == "json" else map(_flat, rows), FOUND[kind], form)
 
 
@@ -75,7 +74,7 @@ def take_over(line: CommandLine, *, instance: str, account: tuple[str, ...], dom
         "userNames": list[JSON](account),
         "action": "remove" if undo else "add",
     }
-    line.run(f"{PATH}/takeOver", body, domain=domain)
+    line.run("/api/v1/agent/takeOver", body, domain=domain)
     line.note(f"{len(account)} account(s) {'given back' if undo else 'taken over'}")
 
 
@@ -94,7 +93,7 @@ def order(line: CommandLine, *, kind: str, instance: str, domain: str, users: tu
         "userNames": list[JSON](users),
         "waitSeconds": wait,
     }
-    (given,) = entries(line.run(f"{PATH}/order", body, domain=domain)["orders"])
+    (given,) = entries(line.run("/api/v1/agent/order", body, domain=domain)["orders"])
     line.note(f"order {given['orderId']}: {given['outcome']} {given['error']}".rstrip())
     if given["outcome"] == "failed":
         raise click.exceptions.Exit(1)
@@ -148,8 +147,8 @@ def settings(
     scope: Row = {"instanceId": 0 if instance is None else files.instance_id(line, domain, instance)}
     changes = {name: value for name, value in given.items() if value is not None}
     if changes:
-        line.run(f"{PATH}/setSettings", {**scope, **changes}, domain=domain)
-    shown = line.run(f"{PATH}/getSettings", scope, domain=domain)
+        line.run("/api/v1/agent/setSettings", {**scope, **changes}, domain=domain)
+    shown = line.run("/api/v1/agent/getSettings", scope, domain=domain)
     line.print_rows(({"setting": name, "value": value} for name, value in shown.items()), SETTINGS, form)
 
 
@@ -158,7 +157,7 @@ def settings(
 @click.pass_obj
 def rotate_state_key(line: CommandLine, *, domain: str) -> None:
     """Replace the key that signs a domain's states; agents learn the new one from the next state."""
-    line.run(f"{PATH}/rotateStateKey", domain=domain)
+    line.run("/api/v1/agent/rotateStateKey", domain=domain)
     line.note("states are signed by a new key; `agent list` shows the agents that know it as up to date")
 
 
@@ -171,7 +170,7 @@ def rotate_state_key(line: CommandLine, *, domain: str) -> None:
 def password(line: CommandLine, *, instance: str, account: str, domain: str, form: Form | None) -> None:
     """Show the passwords that may be in force for an account on a machine; the audit trail records it."""
     body: Row = {"instanceId": files.instance_id(line, domain, instance), "userName": account}
-    found = entries(line.run(f"{PATH}/getPassword", body, domain=domain)["passwords"])
+    found = entries(line.run("/api/v1/agent/getPassword", body, domain=domain)["passwords"])
     line.print_rows(found, PASSWORDS, form)
 
 

@@ -7,7 +7,6 @@ from sallyport.base.wire import JSON
 from sallyport.endpoints import files
 
 COLUMNS = ("groupId", "groupName", "status", "usersCount", "authFlow")
-PATH = "/api/v1/instanceGroup"
 
 
 @click.group()
@@ -25,7 +24,7 @@ def group() -> None:
 def add(line: CommandLine, *, name: str, domain: str, ou: str, cn: str, dc: str) -> None:
     """Add a group, which is active; prints its groupId."""
     body = {"groupName": name, "ou": ou, "cn": cn, "dc": dc}
-    line.print(str(line.run(f"{PATH}/addInstanceGroup", body, domain=domain)["instanceId"]))
+    line.print(str(line.run("/api/v1/instanceGroup/addInstanceGroup", body, domain=domain)["instanceId"]))
     line.note(f"group {name} is added to {domain}")
 
 
@@ -45,7 +44,7 @@ def list_(line: CommandLine, *, domain: str, search: str, form: Form | None) -> 
 @click.pass_obj
 def remove(line: CommandLine, *, name: str, domain: str) -> None:
     """Remove a group; its users and instances stay."""
-    line.run(f"{PATH}/deleteEndpointGroup", {"id": files.group_id(line, domain, name)}, domain=domain)
+    line.run("/api/v1/instanceGroup/deleteEndpointGroup", {"id": files.group_id(line, domain, name)}, domain=domain)
     line.note(f"group {name} is removed from {domain}")
 
 
@@ -57,7 +56,7 @@ def remove(line: CommandLine, *, name: str, domain: str) -> None:
 def status(line: CommandLine, *, name: str, status: str, domain: str) -> None:
     """Set a group's status: Active and Enabled grant, any other grants nothing."""
     body: dict[str, JSON] = {"groupId": files.group_id(line, domain, name), "status": status}
-    line.run(f"{PATH}/updateInstanceGroupStatus", body, domain=domain)
+    line.run("/api/v1/instanceGroup/updateInstanceGroupStatus", body, domain=domain)
     line.note(f"group {name} is {status}")
 
 
@@ -79,7 +78,7 @@ def assign(
     instance_ids: list[JSON] = [files.instance_id(line, domain, each) for each in instances]
     if user_ids:
         body: dict[str, JSON] = {"groupId": group_id, "userIds": user_ids, "action": action}
-        line.run(f"{PATH}/assignUsersToEndpointGroup", body, domain=domain)
+        line.run("/api/v1/instanceGroup/assignUsersToEndpointGroup", body, domain=domain)
     if instance_ids:
         body = {"groupId": group_id, "instanceId": instance_ids, "action": action}
         line.run("/api/v1/instances/assignGroupToMachines", body, domain=domain)

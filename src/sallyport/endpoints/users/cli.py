@@ -13,7 +13,6 @@ from sallyport.endpoints import files
 from sallyport.endpoints.users.bodies import EXPORTED, FILE_COLUMNS, in_a_cell
 
 COLUMNS = ("userId", "userName", "userType", "hasTotp", "updated")
-PATH = "/api/v1/endpointUsers"
 TRIES = 5
 """Wrong codes that end an enrolment."""
 
@@ -36,7 +35,7 @@ _password = click.option(
 def add(line: CommandLine, *, name: str, domain: str, password: str | None) -> None:
     """Add a user, who can log in at once."""
     body: Row = {"userName": name, "password": {"hex": _read(line, password).hex()}}
-    line.run(f"{PATH}/addEpmUserInfo", body, domain=domain)
+    line.run("/api/v1/endpointUsers/addEpmUserInfo", body, domain=domain)
     line.note(f"user {name} is added to {domain}")
 
 
@@ -48,7 +47,7 @@ def add(line: CommandLine, *, name: str, domain: str, password: str | None) -> N
 def password_(line: CommandLine, *, name: str, domain: str, password: str | None) -> None:
     """Set a user's password, which holds for the next login; it must meet the policies of the user's machines."""
     body: Row = {"userId": files.user_id(line, domain, name), "password": {"hex": _read(line, password).hex()}}
-    line.run(f"{PATH}/updateEpmUserInfo", body, domain=domain)
+    line.run("/api/v1/endpointUsers/updateEpmUserInfo", body, domain=domain)
     line.note(f"user {name} has another password")
 
 
@@ -81,7 +80,7 @@ def list_(line: CommandLine, *, domain: str, search: str, form: Form | None) -> 
 @click.pass_obj
 def remove(line: CommandLine, *, name: str, domain: str) -> None:
     """Remove a user; the next login is refused."""
-    line.run(f"{PATH}/deleteEpmUser", {"key": "delete", "epmUsers": [{"userName": name}]}, domain=domain)
+    line.run("/api/v1/endpointUsers/deleteEpmUser", {"key": "delete", "epmUsers": [{"userName": name}]}, domain=domain)
     line.note(f"user {name} is removed from {domain}")
 
 
@@ -145,7 +144,7 @@ def totp(line: CommandLine, *, name: str, domain: str, code: str | None, removal
 
 
 def _enrol(line: CommandLine, name: str, domain: str, *, as_json: bool) -> None:
-    made = line.run(f"{PATH}/enrolTotp", {"userName": name}, domain=domain)
+    made = line.run("/api/v1/endpointUsers/enrolTotp", {"userName": name}, domain=domain)
     if as_json:
         line.print_json(made)
         return
@@ -180,5 +179,5 @@ def _six_digits(text: str) -> str:
 
 def _confirm(line: CommandLine, name: str, domain: str, code: str) -> None:
     """Confirm a seed. Invalid: a wrong code; NotFound: no seed waits for a code."""
-    line.run(f"{PATH}/confirmTotp", {"userName": name, "code": code}, domain=domain)
+    line.run("/api/v1/endpointUsers/confirmTotp", {"userName": name, "code": code}, domain=domain)
     line.note(f"user {name} has a one-time-password seed")
