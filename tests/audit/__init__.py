@@ -1,4 +1,4 @@
-"""The audit trail: what each area's changes leave in it, what is read of it, and its end."""
+"""Tests of the audit trail: the entries of each area's changes, reading, and retention."""
 
 import json
 from dataclasses import replace
@@ -17,7 +17,7 @@ async def trail(areas: Areas, query: AuditQuery | None = None) -> list[AuditRow]
 
 
 class Since:
-    """What is new in the trail each time that it is looked at."""
+    """The entries added since the last look."""
 
     def __init__(self, areas: Areas) -> None:
         self._areas = areas

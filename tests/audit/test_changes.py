@@ -40,7 +40,7 @@ async def test_a_first_start_is_the_services(areas: Areas) -> None:
 
 
 async def test_who_acts_is_kept(areas: Areas, since: Since) -> None:
-    """Kind, name and token of whoever acts around the change, also in the store's thread."""
+    """An entry has kind, name and token of the actor of the change, also in the store's thread."""
     with acting_as(Actor("token", "ci", 7)):
         await areas.domains.add(areas.tenant, "branch")
     await areas.domains.add(areas.tenant, "other")
@@ -51,7 +51,7 @@ async def test_who_acts_is_kept(areas: Areas, since: Since) -> None:
 
 
 async def test_tenants_are_told_once(areas: Areas, since: Since) -> None:
-    """A tenant that is there leaves nothing; a new one in a known organization is told alone."""
+    """A known tenant leaves no entry; a new tenant in a known organization leaves one."""
     other = await areas.tenancy.ensure_tenant(1, 2)
     await areas.tenancy.ensure_tenant(1, 2)
     (row,) = await since.rows()
@@ -80,7 +80,7 @@ async def test_a_mode_is_told_before_and_after(areas: Areas, since: Since) -> No
 
 
 async def test_a_mode_that_goes_back_by_itself(areas: Areas, since: Since) -> None:
-    """Is the service's doing, whoever set it."""
+    """The service is the actor of the reversion, not the token that set it."""
     with acting_as(Actor("token", "ci", 7)):
         await areas.domains.set_mode([areas.domain], Mode.ENFORCE, revert_after_minutes=1)
     reverts_at = iso(areas.clock() + 60_000_000)
@@ -170,7 +170,7 @@ async def test_what_is_told_of_a_client_is_what_the_store_has(
 
 
 async def test_an_import_is_told_client_by_client(areas: Areas, since: Since) -> None:
-    """What is new is added, what differs is changed, what is the same leaves nothing."""
+    """A new client is added, a different one is changed, an equal one leaves no entry."""
     same, other = [await areas.client(f"192.0.2.{number}/32", name=f"c{number}") for number in (1, 2)]
     await since.rows()
     wanted = [
@@ -185,7 +185,7 @@ async def test_an_import_is_told_client_by_client(areas: Areas, since: Since) ->
 
 
 async def test_what_a_client_learns(areas: Areas, since: Since) -> None:
-    """Latching is the service's own, and is told once; unlatching is an admin's."""
+    """Latching is an entry of the service, once; unlatching is one of an admin."""
     client = await areas.client("192.0.2.1/32", name="nps")
     await since.rows()
     for what in (SIGNED, LIMITED):
@@ -237,7 +237,7 @@ async def test_a_provider_over_its_life(areas: Areas, since: Since) -> None:
 
 
 async def test_a_provider_that_cannot_be_read_can_be_replaced(areas: Areas, since: Since) -> None:
-    """What is not sealed of it is told; the change is not held up."""
+    """The entry has the fields that are not sealed; the change succeeds."""
     await areas.providers.set(areas.domain, "webhook", {"url": "https://h.example/x", "secret": "hunter2"}, 60)
     await since.rows()
     await areas.store.write(lambda tx: tx.execute("update mfa_providers set fields = x'00'"))
@@ -285,7 +285,7 @@ def copies(areas: Areas) -> SqliteCopies:
 
 
 async def test_a_backup_is_the_installations(areas: Areas, since: Since, tmp_path: Path) -> None:
-    """It is told once it is whole, and to no tenant; one that failed leaves nothing."""
+    """A complete backup is one entry of the installation; a failed backup leaves none."""
     with pytest.raises(StoreError):
         await copies(areas).backup(tmp_path / "none" / "b.db")
     await copies(areas).backup(tmp_path / "b.db")
@@ -352,7 +352,7 @@ async def test_no_change_without_its_entry(areas: Areas, since: Since) -> None:
 
 
 async def test_an_entry_is_never_altered(areas: Areas) -> None:
-    """The store refuses it, whoever tries."""
+    """The store refuses it for every actor."""
     with pytest.raises(StoreError, match="append-only"):
         await areas.store.write(lambda tx: tx.execute("update audit_trail set actor = 'nobody'"))
 

@@ -27,7 +27,7 @@ async def write(areas: Areas, *ages: int, domain: int | None = DOMAIN) -> None:
 
 
 async def kept(areas: Areas, **of: int) -> list[str]:
-    """What is there of the tenant, which is as many as the kept total says."""
+    """Return the entries of the tenant, whose number is the kept total."""
     query = AuditQuery(**{"tenant_id": TENANT, "limit": 10_000, **of})
     rows, total = await areas.audit.page(query)
     assert len(rows) == total

@@ -56,7 +56,7 @@ async def test_every_provider_is_tried(areas: Areas) -> None:
 
 @pytest.mark.parametrize("name", PROVIDERS)
 async def test_the_secrets_of_a_provider(areas: Areas, since: Since, name: str) -> None:
-    """Set, set anew with another secret, replaced by another provider and removed."""
+    """Set, set again with another secret, replaced by another provider and removed."""
     fields = PROVIDERS[name]
     other = {field: OTHER if value == SECRET else value for field, value in fields.items()}
     await areas.providers.set(areas.domain, name, fields, 60)

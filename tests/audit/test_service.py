@@ -73,7 +73,7 @@ async def test_what_is_asked_for(written: Areas, asked: dict[str, object], found
 
 
 async def test_the_whole_installation(written: Areas) -> None:
-    """Without a tenant all are there, what is of no tenant among them; the total too."""
+    """Without a tenant all entries and their total are returned, those without a tenant too."""
     before = len(await trail(written))
     await written.store.write(lambda tx: write(tx, 31, tenant=audit.INSTALLATION, domain=None))
     rows, total = await written.audit.page(AuditQuery(limit=1000))

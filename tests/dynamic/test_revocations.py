@@ -1,4 +1,4 @@
-"""Who loses their access loses their sessions, in domains that say so."""
+"""Revoked access ends live sessions, in domains that are set to do so."""
 
 import json
 from collections.abc import AsyncIterator
@@ -62,7 +62,7 @@ def ended(nas: FakeNas) -> list[bytes]:
 
 
 async def test_a_user_who_is_deleted(areas: Areas) -> None:
-    """Loses the sessions at any device of the tenant, by the names that mean this user there, and nobody else does."""
+    """A deleted user's sessions end at all devices of the tenant, by the names of this user there; no others do."""
     branch = await areas.domains.add(areas.tenant, "branch")
     async with nas_of(areas) as (nas, corp):
         client = areas.clients.table.find(LOCAL)
@@ -105,7 +105,7 @@ async def test_a_deletion_that_fails_revokes_nothing(areas: Areas) -> None:
 
 
 async def test_it_survives_a_restart(areas: Areas) -> None:
-    """What was kept and not done is done by the next one that runs."""
+    """A stored revocation is done by the next service that runs."""
     async with nas_of(areas) as (nas, corp):
         await areas.users.add(areas.domain, "ann", PASSWORD)
         await session(areas, corp, "1", USER_NAME="ann")
@@ -119,7 +119,7 @@ async def test_it_survives_a_restart(areas: Areas) -> None:
 
 
 async def test_a_session_that_begins_late(areas: Areas) -> None:
-    """Of a login that was let in just before is ended too, and the others are not asked about again."""
+    """A session whose accounting starts after the first look ends too, and the others are not asked about again."""
     areas.revocations = Revocations(areas.store, areas.dynamic, areas.domains, areas.rules, areas.clock, late_s=5.0)
     async with nas_of(areas) as (nas, corp), at_work(areas):
         await session(areas, corp, "early", USER_NAME="ann")
@@ -131,7 +131,7 @@ async def test_a_session_that_begins_late(areas: Areas) -> None:
 
 
 async def test_a_nas_that_refuses(areas: Areas) -> None:
-    """Is told, and not asked for ever."""
+    """A refusal is reported, and the NAS is not asked again."""
     async with nas_of(areas) as (nas, corp):
         nas.script = nak(504)
         await areas.users.add(areas.domain, "ann", PASSWORD)
@@ -177,7 +177,8 @@ async def test_a_tenant_whose_devices_do_not_answer(areas: Areas) -> None:
 
 
 async def grouped(areas: Areas, corp: Device) -> tuple[int, dict[str, int]]:
-    """The group ops of ann and bob, who have sessions; its id, and theirs. A login rule names it."""
+    """Return the id of the group ops, which a login rule names, and the ids of its members ann and bob, who have
+    sessions."""
     ids = {name: await areas.users.add(areas.domain, name, PASSWORD) for name in ("ann", "bob", "cid")}
     for name in ids:
         await session(areas, corp, name, USER_NAME=name)
@@ -190,7 +191,7 @@ async def grouped(areas: Areas, corp: Device) -> tuple[int, dict[str, int]]:
 
 
 async def test_a_user_who_loses_a_group(areas: Areas) -> None:
-    """That a login rule names: who was in it and is taken out; nobody else, whoever is named."""
+    """Members who leave a group of a login rule lose their sessions; other users who are named do not."""
     async with nas_of(areas) as (nas, corp):
         group, ids = await grouped(areas, corp)
         async with at_work(areas):
@@ -216,7 +217,7 @@ async def test_a_group_that_is_deleted_renamed_or_ended(areas: Areas) -> None:
 
 
 async def test_a_domain_that_monitors(areas: Areas) -> None:
-    """Denies nobody by its rules: a lost group ends nothing."""
+    """A domain in monitor mode blocks no user by rules: a lost group ends nothing."""
     async with nas_of(areas) as (_, corp):
         group, _ = await grouped(areas, corp)
         await areas.domains.set_mode([areas.domain], Mode.MONITOR)
@@ -235,7 +236,7 @@ async def test_a_group_that_no_rule_names(areas: Areas) -> None:
 
 
 async def test_a_certificate_of_another_tenant(areas: Areas) -> None:
-    """A certificate lets nobody in outside of its tenant: its revocation ends no sessions there."""
+    """A certificate is valid in its tenant alone: its revocation ends no session of another tenant."""
     async with nas_of(areas) as (_, corp):
         await session(areas, corp, "1", USER_NAME="ann")
         other = await areas.tenancy.ensure_tenant(2, 1)

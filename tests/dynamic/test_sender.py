@@ -32,7 +32,7 @@ async def ask(sender: Sender, nas: LocalNas, kind: Kind = Kind.DISCONNECT) -> An
 
 
 async def test_a_yes(sender: Sender, autojump_clock: MockClock) -> None:
-    """It is sent once, with the time of the clock, and the answer is told."""
+    """The request is sent once, with the time of the clock, and its answer is returned."""
     async with running_nas(ack) as nas:
         got = await ask(sender, nas)
         assert (got.outcome, got.error_cause, got.problem) == (RequestOutcome.ACK, None, "")
@@ -70,7 +70,7 @@ async def test_an_answer_to_the_third(sender: Sender, autojump_clock: MockClock)
 
 
 async def test_a_late_answer(sender: Sender, clock: SetClock, autojump_clock: MockClock) -> None:
-    """One that comes after the end reaches nobody, and the next request has its own."""
+    """A late answer is dropped, and the next request has its own socket."""
     async with running_nas(silent) as nas:
         assert (await ask(sender, nas)).outcome is RequestOutcome.TIMEOUT
         late = answer(nas.requests[0], 41)
@@ -80,7 +80,8 @@ async def test_a_late_answer(sender: Sender, clock: SetClock, autojump_clock: Mo
 
 
 async def test_an_answer_that_does_not_hold(sender: Sender, autojump_clock: MockClock) -> None:
-    """Is dropped; the right one behind it counts. Where none comes the secret is to be looked at."""
+    """A wrong answer is dropped, and the right one behind it counts. Without a right one the result names the
+    secret."""
 
     def forged(request: bytes, _number: int) -> Sequence[bytes]:
         return [answer(request, 41, secret=b"guessed"), b"", b"\x29", answer(request, 44)]
@@ -102,7 +103,7 @@ async def test_an_answer_that_comes_twice(sender: Sender, autojump_clock: MockCl
 
 
 async def test_nobody_listens(sender: Sender, autojump_clock: MockClock) -> None:
-    """It is tried to the end all the same, since the NAS may be starting; then the reason is told."""
+    """The request is repeated to the end, since the NAS may be starting; then the reason is returned."""
     async with running_nas(silent) as nas:
         where = nas.where
     begun = trio.current_time()
@@ -146,7 +147,7 @@ async def test_few_at_a_time(sender: Sender, autojump_clock: MockClock) -> None:
 
 
 async def test_who_waits_behind_a_silent_nas(sender: Sender, autojump_clock: MockClock) -> None:
-    """Is told with those who were given up, after half a minute in all; a new caller tries again."""
+    """A hundred requests to a silent NAS fail after half a minute in all; a new request is sent again."""
     async with running_nas(silent) as nas:
         begun = trio.current_time()
         answers: list[Answer] = []

@@ -1,4 +1,4 @@
-"""Which sessions are asked about, where and with what, and how it is told."""
+"""Dynamic authorization: the sessions, their NAS, the requests and the results."""
 
 import json
 from functools import partial
@@ -82,7 +82,7 @@ async def test_what_comes_of_it_is_told(areas: Areas) -> None:
 
 
 async def test_an_error_cause_that_nobody_knows(areas: Areas) -> None:
-    """Is told as its number."""
+    """An unknown Error-Cause is returned as its number."""
     async with running_nas(nak(777)) as nas:
         client = await areas.client(LOCAL, coa_port=nas.port)
         found = await session(areas, await device(areas, client, LOCAL, **AP), "s1")
@@ -106,7 +106,7 @@ def impatient(areas: Areas) -> DynamicAuthorization:
 
 
 async def test_a_nas_that_is_silent(areas: Areas) -> None:
-    """Is told as such, with a session of another NAS that answers."""
+    """A silent NAS is reported, beside the answer of another NAS."""
     async with running_nas(silent) as dead, running_nas(ack, "127.0.0.2") as living:
         for nas in (dead, living):
             client = await areas.client(nas.address, coa_port=nas.port)
@@ -215,7 +215,7 @@ async def test_a_stations_sessions(areas: Areas, station: str, found: list[str])
 
 
 async def test_so_many_in_one_call(areas: Areas) -> None:
-    """The first hundred; that there are more is told."""
+    """The first hundred sessions end, and the answer shows that there are more."""
     async with running_nas(ack) as nas:
         client = await areas.client(LOCAL, coa_port=nas.port)
         place = await device(areas, client, LOCAL, **AP)
@@ -228,7 +228,7 @@ async def test_so_many_in_one_call(areas: Areas) -> None:
 
 
 async def test_a_change(areas: Areas) -> None:
-    """Its attributes stand behind those that name the session, by their dictionary names; they are told."""
+    """The attributes follow those that name the session, by their dictionary names, and are in the audit trail."""
     changes = [
         Reply(name="Filter-Id", value="guests"),
         Reply(name="Cisco-AVPair", value="subscriber:command=reauthenticate"),
@@ -250,7 +250,7 @@ async def test_a_change(areas: Areas) -> None:
 
 
 async def refused(areas: Areas, nas: FakeNas, found: int) -> None:
-    """What is no attribute of a change, or has no room, is not sent."""
+    """Attributes that a change cannot have, or that do not fit, are not sent."""
     for name, value in (("State", "0x00"), ("No-Such", "1"), ("Session-Timeout", "soon"), ("Acct-Session-Id", "s2")):
         with pytest.raises(Invalid):
             await areas.dynamic.change(found, [Reply(name=name, value=value)])
@@ -264,7 +264,7 @@ async def refused(areas: Areas, nas: FakeNas, found: int) -> None:
 
 
 async def test_a_call_that_is_cancelled(areas: Areas) -> None:
-    """What was sent until then is in the audit trail."""
+    """The requests that were sent are in the audit trail."""
     async with running_nas(silent) as nas:
         client = await areas.client(LOCAL, coa_port=nas.port)
         found = await session(areas, await device(areas, client, LOCAL, **AP), "s1", **ANN)

@@ -104,7 +104,7 @@ async def test_every_event_once_and_the_oldest_first(events: Log, size: int) -> 
 
 
 async def test_an_export_is_of_the_moment_when_it_began(events: Log) -> None:
-    """What is written while it runs is not in it, whichever time it has: not before, and not after the place."""
+    """Events written during the export are not in it, whatever their time."""
     await events.write(10, 20, 30)
     first = await events.page(limit=1)
     await events.write(5, 15, 25, 35)

@@ -1,4 +1,4 @@
-"""Retention: what is deleted, when, in what portions, and what it leaves as it was."""
+"""Retention: the deleted rows, the time and size of each deletion, and the rows that stay."""
 
 import math
 from collections.abc import AsyncIterator
@@ -35,7 +35,7 @@ BODY = b"x" * 120
 
 @dataclass
 class Watched:
-    """A store that notes its writes, and fails where it is told to. writes: (rows deleted, moment)."""
+    """A store that notes its writes, and fails on demand. writes: (rows deleted, moment)."""
 
     inner: Store
     writes: list[tuple[object, float]] = field(default_factory=list)
@@ -261,7 +261,7 @@ async def test_nothing_due_writes_nothing(journal: Log) -> None:
 
 
 async def test_a_purge_that_breaks_off_loses_nothing(journal: Log) -> None:
-    """What was deleted until then stays deleted, the totals say so, and the next purge does the rest."""
+    """The chunks deleted before stay deleted, the totals match, and the next purge deletes the rest."""
     await journal.events([OLD] * (2 * CHUNK) + [NEW])
     journal.store.fails_at = 1
     retention = journal.retention()
@@ -274,7 +274,7 @@ async def test_a_purge_that_breaks_off_loses_nothing(journal: Log) -> None:
 
 
 async def test_a_failing_store_does_not_end_the_task(journal: Log, clock: SetClock) -> None:
-    """A purge that failed is told in the log and tried again, and so on for as long as the service runs."""
+    """A failed purge is logged and tried again."""
     await journal.events([OLD, NEW])
     journal.store.fails_at = 0
 
@@ -322,7 +322,7 @@ async def test_accounting_shares_the_limit(journal: Log) -> None:
 
 
 async def test_the_limit_is_told_once(journal: Log) -> None:
-    """A log that is always full does not fill the service's log too; one that was calm for a while is told again."""
+    """A limit that is always exceeded is logged once; after a pause it is logged again."""
     await journal.events([DAY] * 100)
     limit = await journal.octets()
     retention = journal.retention(limit=limit)
@@ -389,7 +389,7 @@ async def test_the_estimate_is_near_the_truth(journal: Log, table: RetainedTable
 
 @pytest.mark.parametrize("table", [EVENTS, ACCOUNTING], ids=lambda table: table.name)
 async def test_events_cannot_be_changed(journal: Log, table: RetainedTable) -> None:
-    """The store refuses to alter what was recorded, whoever tries."""
+    """The store refuses to change recorded rows."""
     await journal.events([NEW])
     await journal.accounting([NEW])
     with pytest.raises(StoreError, match="append-only"):
@@ -398,7 +398,7 @@ async def test_events_cannot_be_changed(journal: Log, table: RetainedTable) -> N
 
 @pytest.mark.parametrize("table", [EVENTS, ACCOUNTING], ids=lambda table: table.name)
 async def test_no_purge_walks_through_the_log(journal: Log, table: RetainedTable) -> None:
-    """What is due is found by index or by id: no statement that finds or deletes it scans a table or sorts it."""
+    """Rows that are due are found by an index or by id: no statement scans or sorts a table."""
     await journal.events([OLD, NEW])
     await journal.accounting([OLD, NEW])
     statements: list[str] = []

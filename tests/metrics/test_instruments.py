@@ -1,4 +1,4 @@
-"""What metrics are made of: cells that cost nothing, values that are read when somebody scrapes, and bounded names."""
+"""Counters for hot paths, gauges that are read at a scrape, and bounded names."""
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -24,7 +24,7 @@ def test_a_cell_is_a_counter(registry: CollectorRegistry) -> None:
 
 
 def test_what_is_expected_is_shown_before_it_happens(registry: CollectorRegistry) -> None:
-    """Combinations that may come are there from 0 on, asked for anew at each scrape."""
+    """Expected combinations are shown from 0 on, and are asked for at each scrape."""
     tally = Tally(registry, "things", "Things.", ("client",))
     clients = ["a"]
     tally.expect(lambda: ((name,) for name in clients))

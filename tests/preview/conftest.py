@@ -26,7 +26,7 @@ DAY = 24 * HOUR
 
 
 class ScriptedFields(Fields):
-    """enrolled: names with commas between. away: it cannot be asked. unsure: it does not know who is enrolled."""
+    """enrolled: names with commas between. away: it cannot be asked. unsure: enrolments are unknown."""
 
     enrolled: str = ""
     away: bool = False
@@ -58,7 +58,7 @@ class Scripted:
         return Answer(Outcome.CODE if self._has(question.user) else Outcome.NOT_ENROLLED)
 
     async def poll(self, handle: str) -> Answer:
-        """Nobody waits."""
+        """Raise: no login waits here."""
         return Answer(Outcome.DENIED)
 
     async def verify(self, question: Question, code: Code, handle: str) -> Answer:
@@ -78,7 +78,7 @@ class Scripted:
 
 
 class OnlyCodes(Scripted):
-    """One that lets nobody in without a code."""
+    """A provider that always needs a code."""
 
     only_codes: ClassVar[bool] = True
 

@@ -36,7 +36,8 @@ class Slow(Scripted):
 
 
 async def test_the_time_is_bounded(autojump_clock: MockClock) -> None:
-    """Who was asked about in time is known, the rest is not; a further preview within a minute asks about nobody."""
+    """Users who were asked about in time are known, the others are not; a second preview within a minute asks no
+    question."""
     slow = Slow(ScriptedFields(enrolled="u0,u1"), cast(Host, None))
     second = Standing(Attached("slow", "slow/1", Guarded(slow, MfaMetrics(CollectorRegistry())), 60.0), Reason.NONE)
     factors = SecondFactors(cast(Providers, None), Enrolments(trio.current_time))

@@ -82,8 +82,9 @@ SCENES = st.builds(
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(SCENES)
 def test_a_preview_is_what_happens(scene: Scene) -> None:
-    """Recorded while monitoring, decided again while enforcing: verdict and reason are those of the preview, by any
-    rules, with a user who is enrolled, is not, or is gone, and with a provider that is away or not there."""
+    """The preview of a login recorded in monitor mode has the verdict and reason of the same login in enforce
+    mode: for any rules, for enrolled, unenrolled and removed users, and for a provider that is unreachable or
+    missing."""
     trio.run(play, scene)
 
 

@@ -52,8 +52,8 @@ def holds(window: Window, at: int) -> bool:
     st.lists(st.integers(0, 20 * DAY), min_size=1, max_size=20),
 )
 def test_a_period_is_of_one_kind(given_windows: list[Window], day: int, length: int, offsets: list[int]) -> None:
-    """The spans follow each other without a gap; at any moment of one each time of day holds as it does at the moment
-    that stands for its period, across changes of the clocks too."""
+    """The spans have no gaps, and at each moment the same times of day hold as at the moment that represents its
+    period."""
     since = NOW + day * DAY
     until = since + length + 1
     spans = spans_of([rule(number, each) for number, each in enumerate(given_windows)], since, until)
@@ -111,7 +111,7 @@ def test_many_times_of_day() -> None:
     st.integers(10**6, 10**16),
 )
 def test_parts_are_the_whole(lengths: list[int], longest: int) -> None:
-    """Every moment of the spans is in one part, once, and stands for the same; no part is longer than it may be."""
+    """Each moment of the spans is in one part and has the same representative; no part is longer than allowed."""
     spans, at = [], 0
     for number, given_length in enumerate(lengths):
         length = min(given_length, 50 * longest)

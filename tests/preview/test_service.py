@@ -23,13 +23,13 @@ from tests.preview.conftest import DAY, HOUR, Book, OnlyCodes, Scripted
 
 
 def test_every_reason_is_before_or_behind_the_first_door() -> None:
-    """A reason that is new must be told to the preview: does it say that the first factor was right?"""
+    """The preview knows of each reason whether the first factor was right."""
     assert set(Reason) == set(PASSED) | set(FIRST)
     assert not set(PASSED) & set(FIRST)
 
 
 async def test_a_domain_without_logins(book: Book) -> None:
-    """Nobody is named, and the time that was looked at is told."""
+    """No user is named, and the answer has the time of the preview."""
     impact = await book.impact(days=2)
     assert (impact.users, impact.devices, impact.logins, impact.counts.denied) == ([], [], 0, 0)
     assert (impact.since, impact.until) == ("2025-12-30T00:00:00.000000Z", "2026-01-01T00:00:00.000000Z")
@@ -58,8 +58,8 @@ async def test_what_becomes_of_users(book: Book) -> None:
 
 
 async def test_names_that_did_not_pass_the_first_factor(book: Book) -> None:
-    """Are noise that anybody can make: they are not named, whatever the mode was. Nor is what is older, of another
-    domain, or of no domain."""
+    """Logins with a wrong first factor are noise and are not named, in any mode; nor are older logins or those of
+    another domain."""
     await book.provider(enrolled="ann")
     await book.users("ann", "bob", "cy")
     other = await book.areas.domains.add(book.areas.tenant, "branch")
@@ -101,8 +101,8 @@ async def test_a_provider_that_cannot_be_asked(book: Book, fallback: str, outcom
 
 
 async def test_logins_that_bring_no_code(book: Book) -> None:
-    """Where nobody gets in without a code, whoever comes by a method that has no place for one is denied, and so is
-    everybody behind a device that knows nothing else; by another method the same user is challenged."""
+    """If a code is always needed, users of methods that carry none are denied, and so are devices with no other method;
+    by another method the same user is challenged."""
     await book.users("ann", "bob", "eve")
     switch, gateway = await book.device("switch"), await book.device("gateway")
     book.areas.kinds["scripted"] = OnlyCodes
@@ -126,7 +126,7 @@ async def test_logins_that_bring_no_code(book: Book) -> None:
 
 
 async def test_what_is_not_known_is_told_so(book: Book) -> None:
-    """An enrolment that the provider does not know is unknown, and denies nobody."""
+    """An enrolment that the provider does not know is unknown, and counts as not denied."""
     await book.provider(unsure=True)
     await book.users("ann")
     await book.events(["ann"])
@@ -253,7 +253,7 @@ async def test_what_rules_look_at(book: Book) -> None:
 
 
 async def test_groups_and_units(book: Book) -> None:
-    """A rule on a group holds for who is in it now: as an endpoint user, or by a directory that was imported."""
+    """A rule on a group applies to its present members, endpoint users and imported ones."""
     areas = book.areas
     await book.users("ann", "bob", "cy")
     ann = await areas.users.load(areas.domain, "ann")

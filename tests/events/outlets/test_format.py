@@ -43,7 +43,7 @@ def test_a_line_of_json_has_every_field() -> None:
 
 
 def test_a_syslog_message_is_rfc_5424() -> None:
-    """Facility authpriv, a severity by what was applied, structured data, and a sentence in UTF-8."""
+    """Facility authpriv, a severity by the applied decision, structured data, and a sentence in UTF-8."""
     message = as_syslog(login_fields(EVENT, "corp", None), "gate")
     found = RFC_5424.fullmatch(message)
     assert found is not None, message

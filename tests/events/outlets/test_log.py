@@ -31,7 +31,7 @@ def log_in(service: RunningService) -> None:
 
 
 def test_a_decision_is_a_line_with_its_events_id(tmp_path: Path) -> None:
-    """request_id is the eventId of GetAuthLog; what was decided and why is told; no password is."""
+    """request_id is the eventId of GetAuthLog; the line has decision and reason, and no password."""
     with running_service(tmp_path, {"SALLYPORT_REJECT_DELAY_S": "0"}) as service:
         log_in(service)
         lines = logins(service, 2)

@@ -35,7 +35,7 @@ async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
 
 
 async def decide(store: SqliteStore, *users: str, backwards: bool = False) -> None:
-    """Events of these users, in one transaction. backwards: who is written first has come last."""
+    """Write events of these users in one transaction. backwards: the first written is the last in time."""
     columns = (
         "at", "domain_id", "user_name", "ip_address", "client_ip", "device_id", "device_name", "station", "method",
         "factor", "decision", "applied_decision", "would_have_been", "reason", "latency_us",
@@ -86,7 +86,8 @@ async def lines_of(path: Path, count: int) -> list[str]:
 
 
 async def test_a_file_gets_a_line_for_each(store: SqliteStore, tmp_path: Path) -> None:
-    """In order, from now on, of mode 0600; a rotated file is begun anew."""
+    """The file has the events in order, from the start of the outlet on, and mode 0600; a rotated file is created
+    again."""
     await decide(store, "before")
     path = tmp_path / "logins.jsonl"
     async with carried(store, parse_target(f"file://{path}")):
@@ -99,7 +100,7 @@ async def test_a_file_gets_a_line_for_each(store: SqliteStore, tmp_path: Path) -
 
 
 async def test_what_is_told_at_once_is_in_the_order_of_its_time(store: SqliteStore, tmp_path: Path) -> None:
-    """Whichever way it was written; and where it is read in parts, all of each part is told, once."""
+    """The order of writing makes no difference; each part of a long queue is sent once and as a whole."""
     path = tmp_path / "logins.jsonl"
     users = [f"user{number}" for number in range(2 * BATCH)]
     async with carried(store, parse_target(f"file://{path}")):
@@ -108,7 +109,7 @@ async def test_what_is_told_at_once_is_in_the_order_of_its_time(store: SqliteSto
 
 
 async def test_the_log_is_in_the_order_of_time_too(store: SqliteStore) -> None:
-    """Two decisions of one transaction; and each is told once."""
+    """Two decisions of one transaction are in the order of time, each once."""
     with capture_logs() as logged:
         async with carried(store, in_log=True):
             await decide(store, "late", "early", backwards=True)
@@ -147,7 +148,7 @@ async def test_the_audit_trail_is_carried_too(store: SqliteStore, tmp_path: Path
 
 
 async def test_what_came_while_nobody_ran_is_carried(store: SqliteStore, tmp_path: Path) -> None:
-    """The place is in the store: a restart goes on behind it and repeats nothing that it remembered."""
+    """The position is in the store: a restart continues behind it and repeats nothing."""
     path = tmp_path / "logins.jsonl"
     target = parse_target(f"file://{path}")
     async with carried(store, target):
@@ -243,7 +244,7 @@ def authority(tmp_path: Path) -> Iterator[tuple[Path, ssl.SSLContext]]:
 async def test_syslog_over_tls_is_counted_and_trusted(
     store: SqliteStore, authority: tuple[Path, ssl.SSLContext], trusted: bool
 ) -> None:
-    """RFC 5425: a frame begins with its length; a server that nobody vouches for gets nothing."""
+    """RFC 5425: a frame starts with its length; a server without a trusted certificate gets nothing."""
     ca, context = authority
     (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
     port = listener.socket.getsockname()[1]

@@ -1,4 +1,4 @@
-"""MAC authentication bypass: who is let in by an address, and who never is."""
+"""MAC authentication bypass: stations that an address admits, and requests that it never admits."""
 
 from contextlib import closing
 
@@ -74,7 +74,7 @@ async def test_who_is_listed_is_let_in(desk: Desk, request_: bytes) -> None:
 
 @pytest.mark.parametrize("request_", OTHERS.values(), ids=OTHERS)
 async def test_nobody_is_let_in_by_accident(desk: Desk, request_: bytes) -> None:
-    """What is not a NAS asking in that station's name is a login like any other, though the station is listed."""
+    """A request that is not a NAS asking in the station's name is an ordinary login, although the station is listed."""
     await desk.areas.bypass.add(desk.areas.domain, [MAC])
     login = desk.login(request_)
     decision = await desk.decide(login)
@@ -126,7 +126,7 @@ async def test_no_lock_out_holds_or_ends(desk: Desk) -> None:
 
 
 async def test_lists_are_all_or_none(areas: Areas) -> None:
-    """A station twice is one; a name is added to what is there; to take off one that is not there takes off none."""
+    """A repeated station is one; a name is added to a listed station; removing an unlisted station removes none."""
     domain = areas.domain
     assert await areas.bypass.add(domain, [MAC, "000000000001", MAC], "printers") == 2
     await areas.bypass.add(domain, [MAC])
@@ -170,7 +170,7 @@ async def test_a_change_elsewhere_reads_no_list(areas: Areas) -> None:
 
 
 async def test_sessions_of_a_station_that_is_taken_off(areas: Areas) -> None:
-    """Where the domain says so, they are to end under each name that a NAS gives them."""
+    """In a domain that disconnects, they end under each notation that a NAS may use."""
     await areas.domains.set_disconnect_on_revoke(areas.domain, True)
     await areas.bypass.add(areas.domain, [MAC])
     await areas.bypass.delete(areas.domain, [MAC])

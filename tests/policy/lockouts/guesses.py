@@ -1,4 +1,4 @@
-"""Logins that fail, and what is known of them."""
+"""Logins that fail, and their traces in the service."""
 
 from itertools import count
 
@@ -17,7 +17,7 @@ numbers = count()
 
 
 def guess() -> str:
-    """A wrong password that nobody has tried yet."""
+    """Return a wrong password that was not tried yet."""
     return f"wrong {next(numbers)}"
 
 
@@ -54,7 +54,7 @@ async def fail(desk: Desk, times: int, user: str = "ann", body: bytes = b"", *, 
 
 
 async def stored(areas: Areas, domain: int = 0) -> list[tuple[str, str, int]]:
-    """Who is locked out by the store: kind, name, failures."""
+    """Return the locked names in the store: kind, name, failures."""
     rows, total = await areas.lockouts.page(domain or areas.domain, offset=0, limit=100)
     assert len(rows) == total
     return [(row.kind, row.name, row.failures) for row in rows]

@@ -90,7 +90,7 @@ def test_another_tenant_pushes_nobody_out() -> None:
 
 
 def test_what_is_over_is_forgotten() -> None:
-    """Failures after the window, locks after their end; what is not over stays."""
+    """A sweep removes failures after the window and locks after their end, and nothing else."""
     failures = table()
     failures.fail(ANN, TENANT, 0)
     failures.fail((1, "bob"), TENANT, MINUTE)

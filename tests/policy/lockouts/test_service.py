@@ -1,4 +1,4 @@
-"""What a login comes to that fails, and the one after it: the pipeline with its lock-outs, and their store."""
+"""The pipeline with its lock-outs and their store: logins that fail, and those after them."""
 
 import json
 from collections.abc import Callable
@@ -48,7 +48,7 @@ async def test_a_lock_out_ends(desk: Desk) -> None:
 
 
 async def test_a_success_sets_back(desk: Desk) -> None:
-    """Nine failures, a success, nine failures: nobody is locked out."""
+    """Nine failures, a success, nine failures: no lock-out."""
     for _ in range(3):
         await fail(desk, 9)
         assert await log_in(desk, "ann", "hello") is Reason.NONE
@@ -64,7 +64,7 @@ async def test_slow_failures_lock_nobody(desk: Desk) -> None:
 
 
 async def test_unknown_names_are_locked_too(desk: Desk) -> None:
-    """So that an answer does not tell who exists; and a user of that name, added later, waits like anybody."""
+    """A reply does not show whether a user exists; a user of that name who is added later is locked out too."""
     await fail(desk, 10, "nobody")
     assert await log_in(desk, "nobody") is LOCKED
     await desk.areas.users.add(desk.areas.domain, "nobody", b"hello")
@@ -72,7 +72,7 @@ async def test_unknown_names_are_locked_too(desk: Desk) -> None:
 
 
 async def test_a_lock_is_of_one_domain(desk: Desk) -> None:
-    """The same name in another domain is somebody else."""
+    """The same name in another domain is another user."""
     other = await desk.areas.domains.add(desk.areas.tenant, "branch")
     await desk.areas.users.add(other, "ann", b"hello")
     await fail(desk, 10)
@@ -81,8 +81,8 @@ async def test_a_lock_is_of_one_domain(desk: Desk) -> None:
 
 
 async def test_one_principal_by_all_names(desk: Desk, listed: Domain, book: Book) -> None:
-    """With the realm or without it, and by another name that the directory has: nobody gets more tries by spelling.
-    Somebody else's tries are their own."""
+    """The realm, and another name in the directory, give no more attempts. Attempts of another user count for
+    that user."""
     upn = "userPrincipalName: ann.smith@corp"
     await imported(desk.areas, person("Ann", upn) + person("ben"))
     spelled = ("ann", r"corp\ANN", "ann@corp", "ann.smith@corp", r"CORP\Ann.Smith")
@@ -98,7 +98,7 @@ async def test_one_principal_by_all_names(desk: Desk, listed: Domain, book: Book
 
 
 async def test_guesses_that_come_together(desk: Desk) -> None:
-    """Thirty logins are begun before the first is decided, the right password last: ten are told from the rest."""
+    """Thirty logins start before the first is decided, the right password last: ten are checked."""
     pipeline = desk.areas.pipeline
     desk.areas.users.forget()
     logins = [desk.login(pap("ann", guess(), identifier=number)) for number in range(29)]
@@ -128,7 +128,7 @@ async def test_a_refusal_tells_no_password(desk: Desk, listed: Domain) -> None:
 
 
 async def test_monitoring_and_enforcing_are_the_same(desk: Desk) -> None:
-    """A user who was locked out in one mode is in the other."""
+    """A user who is locked out in one mode is locked out in the other."""
     await fail(desk, 5)
     await desk.areas.domains.set_mode([desk.areas.domain], Mode.ENFORCE)
     await fail(desk, 5)
@@ -211,7 +211,7 @@ async def test_spoofed_requests_lock_nobody(desk: Desk) -> None:
 
 
 async def test_other_refusals_do_not_count(desk: Desk) -> None:
-    """Who has no credentials that can be checked has guessed nothing."""
+    """A login without credentials that can be checked is no guess."""
     for _ in range(20):
         login = desk.login(pap("ann@nowhere", guess()))
         await desk.decide(login)
@@ -239,7 +239,7 @@ async def test_a_lock_out_is_recorded(desk: Desk) -> None:
 
 
 async def test_a_lock_out_outlives_a_restart(desk: Desk) -> None:
-    """User and station are locked out after it, for as long as before; counts begin anew."""
+    """User and station stay locked out until the same time; counts start from 0."""
     await log_in(desk, "ann", "hello", TABLET)
     await fail(desk, 10, body=PHONE)
     await fail(desk, 9, "bob")
@@ -256,7 +256,7 @@ async def test_a_lock_out_outlives_a_restart(desk: Desk) -> None:
 
 
 async def test_failures_that_nobody_was_told_of(desk: Desk) -> None:
-    """A store that fails answers nobody, and the devices ask again: these are no failures, and lock nobody."""
+    """A failing store sends no replies, and the devices retry: these are no failures, and lock no user."""
     areas = desk.areas
     for _ in range(3):
         logins = [desk.login(pap("ann", guess(), PHONE, identifier=number)) for number in range(10)]
@@ -270,7 +270,7 @@ async def test_failures_that_nobody_was_told_of(desk: Desk) -> None:
 
 
 async def test_a_trial_tells_of_it(desk: Desk) -> None:
-    """Whoever asks why a right password does not let in learns it; the trial itself is no login."""
+    """A trial shows the lock-out of a right password, and is no login itself."""
     domain = desk.areas.domains.table.by_id[desk.areas.domain]
     for locked in (False, True):
         told = await desk.areas.trials.run(domain, "Ann", b"hello")
@@ -283,7 +283,8 @@ async def test_a_trial_tells_of_it(desk: Desk) -> None:
 
 
 async def test_unlocking(desk: Desk) -> None:
-    """It holds at once, is recorded with who did it, and counts begin anew; whoever is not locked out is told so."""
+    """Unlocking applies at once, is recorded with its actor, and resets the counts; a name that is not locked is
+    reported."""
     await log_in(desk, "ann", "hello", TABLET)
     await fail(desk, 10, body=PHONE)
     lockouts, domain = desk.areas.lockouts, desk.areas.domain
@@ -315,7 +316,7 @@ async def test_what_is_over_leaves_nothing(desk: Desk) -> None:
 
 
 async def test_no_lock_outs_by_setting(areas: Areas, desk: Desk) -> None:
-    """0 failures: nobody is, not even who was before; nothing is remembered."""
+    """With 0 failures no name is locked, not even one of before, and nothing is counted."""
     await fail(desk, 10)
     without = Areas(areas.store, areas.clock, lockout_failures=0)
     without.domain = areas.domain
@@ -336,8 +337,8 @@ async def test_the_same_guess_counts_once(desk: Desk) -> None:
 
 
 async def test_guesses_under_one_authenticator(desk: Desk) -> None:
-    """Who has the RADIUS secret and sends each response under the same one is locked out as well; a copy of one counts
-    once, whatever its identifier."""
+    """An attacker with the RADIUS secret who sends each response under the same authenticator is locked out; a
+    copy of a response counts once, whatever its identifier."""
     sent = [bytes((7,)) + bytes(15) + bytes((number,)) for number in range(10)]
     copies = [await chap_response(desk, sent[0], identifier) for identifier in range(20)]
     guesses = [await chap_response(desk, value, 0) for value in sent[1:]]

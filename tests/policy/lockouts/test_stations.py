@@ -45,7 +45,7 @@ async def test_a_success_sets_a_station_back(desk: Desk) -> None:
 
 @pytest.mark.parametrize("body", NAS_ITSELF.values(), ids=NAS_ITSELF)
 async def test_a_nas_is_never_locked(desk: Desk, body: bytes) -> None:
-    """However it calls its users, fifty that fail keep nobody out who knows his password."""
+    """Fifty failures by this station, under any name, do not refuse a user with the right password."""
     for number in range(50):
         await log_in(desk, f"user{number}", guess(), body)
     assert await log_in(desk, "ann", "hello", body) is Reason.NONE

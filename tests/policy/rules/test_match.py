@@ -90,7 +90,7 @@ def test_what_is_absent_does_not_turn_a_block_into_a_prompt(
 
 @ABSENT
 def test_what_is_absent_earns_no_reply_attributes(scope: dict[str, object], absent: dict[str, object]) -> None:
-    """They are of the rule that surely matches, or nobody's."""
+    """Reply attributes are those of the rule that surely matches, or none."""
     may = rule(1, "mfa_required", b"the admins' VLAN", priority=1, **scope)
     found = DomainRules([may]).match(facts(**absent))
     assert found is not None and (found.id, found.attributes) == (1, b"")

@@ -149,7 +149,7 @@ async def test_a_domain_has_a_thousand_rules(areas: Areas) -> None:
 
 
 async def test_the_rules_of_a_domain_are_bounded_in_all(areas: Areas) -> None:
-    """They are in memory, those of all tenants: what is too much is a Conflict and is not kept."""
+    """The rules of all tenants are in memory: a rule beyond the limit is a Conflict and is not stored."""
     long = [f"{number:0250}" for number in range(1000)]
     everything = dict.fromkeys(("users", "groups", "ous", "products", "stations"), long)
     kept = 0

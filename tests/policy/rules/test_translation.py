@@ -110,7 +110,8 @@ def test_reply_attributes_keep_their_order() -> None:
     ],
 )  # fmt: skip
 def test_what_a_rule_does_not_set(name: str) -> None:
-    """Whatever the service makes itself, and what is no part of an Access-Accept, under any name of it."""
+    """Attributes that the service makes itself, or that are not part of an Access-Accept, are refused under any
+    name."""
     shown = dictionary().attribute(name)
     shown = dictionary().find(shown.vendor, shown.number) or shown
     text = refusal(("Class", "a"), (name, "0x00"))
@@ -142,7 +143,7 @@ def test_a_rule_keeps_no_secret(name: str) -> None:
     ],
 )
 def test_malformed_entries_are_named(name: str, value: str, says: str) -> None:
-    """By their place and by the dictionary's name, never by what was submitted."""
+    """A refusal has the entry's number and the dictionary's name, never the submitted value."""
     text = refusal(("Class", "a"), (name, value))
     assert text.startswith(f"invalid replyAttributes: entry 2: {says}")
     assert "hunter2" not in text
