@@ -98,13 +98,13 @@ class DirectoryAgent:
         )
         return RunSummary(full, counts + Counter(refused=sender.refused), job)
 
-    async def dry_run(self, tell: Callable[[str], None], *, full: bool = False) -> None:
+    async def dry_run(self, report: Callable[[str], None], *, full: bool = False) -> None:
         """Report the entries that a run would send, each as a line of JSON, without the service. ReadError."""
         cursor = self._saved("cursor")
         async with self._reader.read(self._settings.source, cursor, full=full) as batches:
             async for batch in batches:
                 for each in (line for entry in batch.entries for line in wire.to_wire(entry)):
-                    tell(json.dumps(each))
+                    report(json.dumps(each))
 
     async def run(self, systemd: Notifier) -> None:
         """Send runs, until cancelled."""

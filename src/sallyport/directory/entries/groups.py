@@ -46,7 +46,7 @@ GROUPS: Final = Table(memberships.GROUPS_TABLE, Named)
 UNITS: Final = Table("directory_units", Named)
 
 
-def still(tx: Tx, table: Table[Named], run: Run, known: Named, moved: Moved) -> Counts:
+def touch(tx: Tx, table: Table[Named], run: Run, known: Named, moved: Moved) -> Counts:
     """Mark an unchanged group or unit; a unit above it may have been renamed."""
     if moved.dn_key in (b"", known.dn_key):
         return table.mark(tx, run, known)
@@ -109,7 +109,7 @@ def remove_group(tx: Tx, run: Run, known: Named) -> Counts | None:
     if not (taken or memberships.forget_group(tx, run.directory_id, known.dn_key, MOST)):
         return None
     if known.dn_key != (own := key_of(known.dn)):
-        memberships.give_back(tx, GROUPS.name, run.directory_id, known.dn_key, own)
+        memberships.restore_key(tx, GROUPS.name, run.directory_id, known.dn_key, own)
     _SEARCH.remove(tx, run.domain_id, [known.id])
     mapping = tx.value(str, "delete from directory_groups where id = :id returning mapping", id=known.id)
     if mapping is not None and mapping != "{}":

@@ -94,7 +94,7 @@ def is_taken(tx: Tx, table: str, directory_id: int, row_id: int, *keys: bytes) -
     return any(tx.rows(sql, dir=directory_id, key=key, id=row_id) for key in keys)
 
 
-def give_way(tx: Tx, table: str, directory_id: int, taker: int, key: bytes, since: int) -> None:
+def vacate_key(tx: Tx, table: str, directory_id: int, taker: int, key: bytes, since: int) -> None:
     """Give the entry whose name `taker` takes over, and that this import has not written yet, a key that no name has:
     two entries that swap their names keep their memberships. table: as for `is_taken`."""
     others = f"select id from {table} where directory_id = :dir and dn_key = :key and id <> :id and updated_at < :since"  # noqa: S608
@@ -110,7 +110,7 @@ def give_way(tx: Tx, table: str, directory_id: int, taker: int, key: bytes, sinc
         tx.execute(sql, own=own, none=b"", id=row_id)
 
 
-def give_back(tx: Tx, table: str, directory_id: int, own: bytes, key: bytes) -> None:
+def restore_key(tx: Tx, table: str, directory_id: int, own: bytes, key: bytes) -> None:
     """Delete the key of an entry that gave way and is removed: rows about the name belong to its present holder."""
     rename_member(tx, directory_id, own, key)
     if table == GROUPS_TABLE:

@@ -20,7 +20,7 @@ from sallyport.store.search import Entry, SearchIndex
 _SEARCH: Final = SearchIndex("directory_users_search")
 GONE: Final = frozenset({Status.DISABLED, Status.EXPIRED})
 """Statuses of a person without access; a locked person gets it back soon."""
-Unfound = list[Entry]
+Unindexed = list[Entry]
 """Added people that the search index lacks."""
 
 
@@ -67,26 +67,26 @@ class Known:
 PEOPLE: Final = Table("directory_users", Known)
 
 
-def put(tx: Tx, run: Run, new: NewPerson, revocations: Revocations, at: int, unfound: Unfound) -> Counts:
-    """Write a person. unfound: gets an added person; `make_found` must follow."""
+def put(tx: Tx, run: Run, new: NewPerson, revocations: Revocations, at: int, unindexed: Unindexed) -> Counts:
+    """Write a person. unindexed: gets an added person; `index_added` must follow."""
     known = PEOPLE.find(tx, run, new.external_id, new.dn_key)
     if known is None:
-        unfound.append(_add(tx, run, new, at))
+        unindexed.append(_add(tx, run, new, at))
         return Counts(added=1)
     if known.digest == new.digest:
         return PEOPLE.mark(tx, run, known)
-    make_found(tx, unfound)
+    index_added(tx, unindexed)
     update(tx, run, known, new, revocations, at)
     return Counts(updated=1)
 
 
-def make_found(tx: Tx, unfound: Unfound) -> None:
+def index_added(tx: Tx, unindexed: Unindexed) -> None:
     """Add people to the search index, before one of them is changed or the transaction ends."""
-    _SEARCH.add_all(tx, unfound)
-    unfound.clear()
+    _SEARCH.add_all(tx, unindexed)
+    unindexed.clear()
 
 
-def tidy(tx: Tx) -> None:
+def merge_index(tx: Tx) -> None:
     """Merge the search index, at the end of each transaction that has changed people."""
     _SEARCH.merge(tx)
 
@@ -114,7 +114,7 @@ def update(tx: Tx, run: Run, known: Known, new: NewPerson, revocations: Revocati
     _revoke_inactive(tx, run, known, new.status, names, revocations)
 
 
-def still(tx: Tx, run: Run, known: Known, moved: Moved, revocations: Revocations, at: int) -> Counts:
+def touch(tx: Tx, run: Run, known: Known, moved: Moved, revocations: Revocations, at: int) -> Counts:
     """Mark an unchanged entry, whose name or status may have changed."""
     dn_key, status = moved.dn_key or known.dn_key, moved.status or known.status
     if (dn_key, status) == (known.dn_key, known.status):
@@ -142,7 +142,7 @@ def remove(tx: Tx, run: Run, known: Known, revocations: Revocations) -> Counts:
     if not memberships.is_taken(tx, PEOPLE.name, run.directory_id, known.id, known.dn_key):
         memberships.forget_member(tx, run.directory_id, known.dn_key)
     if known.dn_key != (own := key_of(known.dn)):
-        memberships.give_back(tx, PEOPLE.name, run.directory_id, known.dn_key, own)
+        memberships.restore_key(tx, PEOPLE.name, run.directory_id, known.dn_key, own)
     for table in ("directory_names", "directory_attributes"):
         tx.execute(f"delete from {table} where user_id = :id", id=known.id)  # noqa: S608
     tx.execute("delete from directory_users where id = :id", id=known.id)

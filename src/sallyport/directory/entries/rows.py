@@ -64,7 +64,7 @@ class Table(Generic[RowT]):
         if dn_key == known.dn_key:
             return
         taken = memberships.is_taken(tx, self.name, run.directory_id, known.id, known.dn_key, dn_key)
-        memberships.give_way(tx, self.name, run.directory_id, known.id, dn_key, run.started_at)
+        memberships.vacate_key(tx, self.name, run.directory_id, known.id, dn_key, run.started_at)
         rename = memberships.rename_group if self.name == memberships.GROUPS_TABLE else memberships.rename_member
         rename(tx, run.directory_id, known.dn_key, dn_key, run.started_at if taken else None)
 

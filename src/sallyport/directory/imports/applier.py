@@ -44,7 +44,7 @@ LINES: Final = 400
 """Lines that are read at once."""
 
 T = TypeVar("T")
-Flaw = tuple[str, str]
+Problem = tuple[str, str]
 """Place of an entry that cannot be used, and the reason."""
 _TABLES: Final = ("directory_users", "directory_groups", "directory_units")
 
@@ -60,12 +60,12 @@ class Item:
 
 @dataclass(slots=True)
 class _Batch:
-    """The work of one transaction. done: number of items. unfound: added people that the search index lacks."""
+    """The work of one transaction. done: number of items. unindexed: added people that the search index lacks."""
 
     done: int = 0
     counts: Counts = field(default_factory=Counts)
-    flaws: list[Flaw] = field(default_factory=list)
-    unfound: people.Unfound = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    unindexed: people.Unindexed = field(default_factory=list)
 
 
 class Applier:
@@ -123,10 +123,10 @@ class Applier:
         """Write one entry; return None if it takes another transaction."""
         line, at = item.line, self._clock()
         if line[0] != "p":
-            people.make_found(tx, batch.unfound)
+            people.index_added(tx, batch.unindexed)
         match line[0]:
             case "p":
-                done: Counts | None = people.put(tx, run, new_person(line), self._revocations, at, batch.unfound)
+                done: Counts | None = people.put(tx, run, new_person(line), self._revocations, at, batch.unindexed)
             case "g":
                 done = self._small_group(tx, run, item, at)
             case "u":
@@ -137,14 +137,14 @@ class Applier:
             case "-":
                 done = self._gone(tx, run, str(line[1]), bytes.fromhex(str(line[2])))
             case "~":
-                done = self._change(tx, run, _change_of(line), at, batch.flaws)
+                done = self._change(tx, run, _change_of(line), at, batch.problems)
             case _:
-                done = self._problem(tx, run, line, at, batch.flaws)
+                done = self._problem(tx, run, line, at, batch.problems)
         return done
 
-    def _problem(self, tx: Tx, run: Run, line: Line, at: int, flaws: list[Flaw]) -> Counts:
+    def _problem(self, tx: Tx, run: Run, line: Line, at: int, problems: list[Problem]) -> Counts:
         _, where, message, external_id = map(str, line)
-        flaws.append((where, message))
+        problems.append((where, message))
         if external_id:
             self._unchanged(tx, run, ["=", external_id, "", "", ""], at)
         return Counts(failed=1)
@@ -154,18 +154,18 @@ class Applier:
         moved = Moved(dn, bytes.fromhex(dn_key), status)
         person = PEOPLE.find(tx, run, external_id)
         if person is not None:
-            return people.still(tx, run, person, moved, self._revocations, at)
+            return people.touch(tx, run, person, moved, self._revocations, at)
         group = GROUPS.find(tx, run, external_id)
         if group is not None:
-            return groups.still(tx, GROUPS, run, group, moved)
+            return groups.touch(tx, GROUPS, run, group, moved)
         unit = UNITS.find(tx, run, external_id)
-        return Counts(skipped=1) if unit is None else groups.still(tx, UNITS, run, unit, moved)
+        return Counts(skipped=1) if unit is None else groups.touch(tx, UNITS, run, unit, moved)
 
-    def _change(self, tx: Tx, run: Run, wanted: Change, at: int, flaws: list[Flaw]) -> Counts | None:
+    def _change(self, tx: Tx, run: Run, wanted: Change, at: int, problems: list[Problem]) -> Counts | None:
         try:
             return change(tx, run, wanted, self._revocations, at)
         except Invalid as error:
-            flaws.append((wanted.dn, str(error)))
+            problems.append((wanted.dn, str(error)))
             return Counts(failed=1)
 
     def _small_group(self, tx: Tx, run: Run, item: Item, at: int) -> Counts:
@@ -264,9 +264,9 @@ class Applier:
         try:
             own = follow(dn, wanted)
         except Invalid as error:
-            batch.flaws.append((dn, str(error)))
+            batch.problems.append((dn, str(error)))
             return Counts(failed=1)
-        done = self._change(tx, run, own, self._clock(), batch.flaws)
+        done = self._change(tx, run, own, self._clock(), batch.problems)
         return rename_unit(tx, run, own, self._clock()) if done is None else done
 
 
@@ -284,11 +284,11 @@ def _some(tx: Tx, run: Run, entries: Sequence[T], put: _Put[T], position: Callab
             break
         batch.counts += done
         batch.done += 1
-    people.make_found(tx, batch.unfound)
+    people.index_added(tx, batch.unindexed)
     if batch.counts.changed:
-        people.tidy(tx)
+        people.merge_index(tx)
     at = position(batch.done) if position is not None and batch.done else None
-    repo.progress(tx, run.job_id, at, batch.counts, batch.flaws)
+    repo.progress(tx, run.job_id, at, batch.counts, batch.problems)
     return batch
 
 

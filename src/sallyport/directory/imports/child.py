@@ -63,10 +63,10 @@ async def prepare(kind: str, source: Path, target: Path, mapped: Collection[str]
     if done.returncode:
         log.error("import_child_failed", status=done.returncode, error=done.stderr[-_STDERR:].decode(errors="replace"))
         raise Invalid(_why(done.returncode, limits))
-    told: dict[str, int | str] = json.loads(done.stdout)
-    if "error" in told:
-        raise Invalid(str(told["error"]))
-    return Prepared(int(told["total"]), int(told["skipped"]))
+    result: dict[str, int | str] = json.loads(done.stdout)
+    if "error" in result:
+        raise Invalid(str(result["error"]))
+    return Prepared(int(result["total"]), int(result["skipped"]))
 
 
 def _why(status: int, limits: Limits) -> str:

@@ -79,7 +79,7 @@ class Finisher:
             done += 1
             if tx.others_wait():
                 break
-        people.tidy(tx)
+        people.merge_index(tx)
         if counts:
             jobs.progress(tx, run.job_id, None, Counts(updated=changed))
         return done

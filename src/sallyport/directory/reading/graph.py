@@ -103,21 +103,21 @@ class _Reading:
         links = None if full else _links_of(cursor, self._origin)
         with as_read_error():
             try:
-                async with aclosing(self._told(links)) as told:
-                    async for batch in told:
+                async with aclosing(self._rounds(links)) as batches:
+                    async for batch in batches:
                         yield batch
             except _Expired:
                 if links is None:
                     raise ReadError("Graph forgets a delta query while it is read") from None
                 links, self._links = None, []
-                async with aclosing(self._told(None)) as told:
-                    async for batch in told:
+                async with aclosing(self._rounds(None)) as batches:
+                    async for batch in batches:
                         yield batch
         if links is None and not self._has_accounts:
             raise ReadError("Graph shows no user: may the application read them (User.Read.All)?")
         yield Batch((), complete=links is None, cursor=json.dumps(self._links))
 
-    async def _told(self, links: Sequence[str] | None) -> Batches:
+    async def _rounds(self, links: Sequence[str] | None) -> Batches:
         users = links[0] if links else f"/v1.0/users/delta?$select={_USERS}"
         groups = links[1] if links else "/v1.0/groups/delta?$select=id,displayName,members"
         async with aclosing(self._round(users)) as pages:

@@ -167,11 +167,11 @@ class _Reading:
         since = None if full else _moment(cursor)
         self._latest = since or 0
         with as_read_error():
-            async with aclosing(self._users(since)) as told:
-                async for batch in told:
+            async with aclosing(self._users(since)) as batches:
+                async for batch in batches:
                     yield batch
-            async with aclosing(self._groups(since)) as told:
-                async for batch in told:
+            async with aclosing(self._groups(since)) as batches:
+                async for batch in batches:
                     yield batch
         if since is None and not self._has_accounts:
             raise ReadError("Okta shows no user: may this token or application read them?")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from sallyport.outgoing.egress import Egress
 
-    Tell = Callable[[str], None]
+    Report = Callable[[str], None]
 
 # An ExtendedRequest for StartTLS, message 1, and its answer (RFC 4511 sections 4.12 and 4.14) as far as they are fixed.
 _OID: Final = b"1.3.6.1.4.1.1466.20037"
@@ -67,11 +67,11 @@ class Server:
     def __str__(self) -> str:
         return self.url
 
-    async def connect(self, trust: ssl.SSLContext, egress: Egress, tell: Tell) -> trio.abc.Stream:
+    async def connect(self, trust: ssl.SSLContext, egress: Egress, report: Report) -> trio.abc.Stream:
         """Connect to one of the server's allowed addresses; the certificate must be valid for the URL's host.
         Unreachable."""
         scheme, host, port = split_url(self.url)
-        stream = await _connected(host, port, egress, tell)
+        stream = await _connected(host, port, egress, report)
         if scheme == "ldap" and not self.start_tls:
             return stream
         try:
@@ -83,11 +83,11 @@ class Server:
             if isinstance(error, (trio.BrokenResourceError, OSError)):
                 raise Unreachable(f"{self}: {_why(error)}") from None
             raise
-        tell(f"{self}: encrypted, and the certificate is right for {host}")
+        report(f"{self}: encrypted, and the certificate is right for {host}")
         return tls
 
 
-async def _connected(host: str, port: int, egress: Egress, tell: Tell) -> trio.SocketStream:
+async def _connected(host: str, port: int, egress: Egress, report: Report) -> trio.SocketStream:
     """Connect to the first address that answers; each has its share of the remaining time."""
     try:
         addresses = await egress.resolve(host, port)
@@ -100,11 +100,11 @@ async def _connected(host: str, port: int, egress: Egress, tell: Tell) -> trio.S
             try:
                 stream = await egress.sockets.connect(address, port)
             except OSError:
-                tell(f"{address} port {port}: no connection")
+                report(f"{address} port {port}: no connection")
                 continue
-            tell(f"connected to {address} port {port}")
+            report(f"connected to {address} port {port}")
             return stream
-        tell(f"{address} port {port}: no connection in time")
+        report(f"{address} port {port}: no connection in time")
     raise Unreachable(f"{host} port {port}: no connection")
 
 
