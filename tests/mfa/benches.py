@@ -147,7 +147,7 @@ class TotpBench:
 
     @property
     def right_code(self) -> str:
-        """What the app shows; some other code from a user who does not have it."""
+        """Return the code that the app shows, or another code for a user without a seed."""
         late = 100 if self.behaviour is Behaviour.DENY else 0
         return self.code(late)
 

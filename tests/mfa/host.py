@@ -33,10 +33,10 @@ class MemorySeeds:
 
 
 class NoWallets:
-    """Nobody has a wallet."""
+    """No user has a wallet."""
 
     async def enrolled(self, domain_id: int, user: str, issuer_did: str, schema_id: int) -> bool:
-        """Nobody."""
+        """Return that the user holds no credential."""
         return False
 
     async def open(
@@ -50,7 +50,7 @@ class NoWallets:
         purpose: str,
         expires_at: int,
     ) -> int | None:
-        """Nobody to ask."""
+        """Return None: there is no wallet."""
         return None
 
     async def answer(self, request_id: int, *, within_s: float) -> bool | None:
@@ -74,7 +74,7 @@ def question(challenge_id: str = "a" * 32, *, user: str = USER) -> Question:
 
 
 async def takes_for_nobody(provider: Provider, *users: str) -> None:
-    """Assert that nobody of these names is asked, and that they are no failure."""
+    """Assert that these names are unknown to the provider, and that they are no failure."""
     for user in users:
         assert await provider.enrolled(user) is Enrolment.NOT_ENROLLED
         answer = await provider.start(replace(question(), user=user, challenge_id=user))

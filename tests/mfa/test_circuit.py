@@ -1,4 +1,4 @@
-"""What stands before a provider: deadlines, the circuit, rests, and how long users take."""
+"""The guard of a provider: deadlines, the circuit, pauses, and the time that users take."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ DEADLINE_S = 10.0
 
 
 class Scripted:
-    """A provider that does what it is told: an answer is given, an exception raised, a function called."""
+    """A provider with a script: it returns an answer, raises an exception, or calls a function."""
 
     name: ClassVar[str] = "scripted"
     fields: ClassVar[type[Fields]] = Fields
@@ -69,7 +69,7 @@ class Scripted:
 
 @dataclass
 class Counted:
-    """What a meter was told."""
+    """The calls of a meter."""
 
     results: list[tuple[str, str]] = field(default_factory=list)
     circuits: list[bool] = field(default_factory=list)
@@ -130,7 +130,7 @@ async def test_passes_through(stand: Stand, autojump_clock: MockClock) -> None:
 
 
 async def test_opens_after_five_in_a_row(stand: Stand, autojump_clock: MockClock) -> None:
-    """Four failures and a success are nothing; five open the circuit, and then nobody is asked."""
+    """Four failures and a success open nothing; five open the circuit, and no further call is made."""
     for _ in range(FAILURES - 1):
         await stand.fails()
     await stand.start()
@@ -245,7 +245,7 @@ async def test_answers_that_make_no_sense(stand: Stand, autojump_clock: MockCloc
 
 
 async def test_a_failing_store_is_not_the_provider(stand: Stand, autojump_clock: MockClock) -> None:
-    """StoreError comes through as it is and opens nothing: nobody may be let in by fallbackAction for it."""
+    """StoreError propagates and opens nothing: fallbackAction does not cover it."""
     for _ in range(FAILURES + 1):
         with pytest.raises(StoreError):
             await stand.start(StoreError("full"))
@@ -253,7 +253,7 @@ async def test_a_failing_store_is_not_the_provider(stand: Stand, autojump_clock:
 
 
 async def test_busy_provider_is_left_alone(stand: Stand, autojump_clock: MockClock) -> None:
-    """After a 429 nobody asks for as long as the provider said; that is neither failure nor success."""
+    """After a 429 no call is made for as long as the provider asked; that is neither failure nor success."""
     await stand.fails(ProviderError("busy", retry_after_s=17.0))
     await trio.sleep(16)
     refused = await stand.fails(APPROVED, "left alone")

@@ -1,4 +1,4 @@
-"""Every provider of ours passes the contract; a provider of somebody else's is made to show that it bites."""
+"""Every built-in provider passes the contract; a faulty provider shows that the contract fails."""
 
 from collections.abc import AsyncIterator
 
@@ -113,7 +113,7 @@ class TestRadius(ProviderContract):
 
 
 def test_every_provider_is_here() -> None:
-    """A provider of ours without a bench in these tests would be one that nobody tries."""
+    """Every built-in provider has a bench in these tests."""
     elsewhere = {"privacyidea"}  # test_privacyidea.py
     assert {provider.name for provider in BUILT_IN} - elsewhere == {
         "totp",

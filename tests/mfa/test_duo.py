@@ -1,4 +1,4 @@
-"""Duo: signatures as Duo checks them, and what its answers come to."""
+"""Duo: signatures as Duo checks them, and the outcome of each of its answers."""
 
 from collections.abc import AsyncIterator
 
@@ -75,7 +75,7 @@ def test_the_signature_is_the_vendors(parameters: dict[str, str]) -> None:
 
 
 async def test_push(bench: Bench) -> None:
-    """A push says where the login is, and for whom; the txid is what is polled."""
+    """A push shows the place and the user of the login; the txid is polled."""
     provider = bench.make()
     answer = await provider.start(question())
     assert (answer.outcome, answer.handle, answer.again_s) == (Outcome.WAITING, "tx-1", 0)
@@ -124,7 +124,7 @@ async def test_preauth_ends_it(bench: Bench, result: str, outcome: Outcome, enro
 
 
 async def test_unknown_preauth(bench: Bench) -> None:
-    """A result that nobody knows is a failure and no approval."""
+    """An unknown result is a failure and no approval."""
     bench.server.result = "ALLOW"
     provider = bench.make()
     with pytest.raises(ProviderError):
@@ -135,7 +135,7 @@ async def test_unknown_preauth(bench: Bench) -> None:
 
 
 async def test_names_that_are_none(bench: Bench) -> None:
-    """Whoever tries to log in by many of them must not look like an outage, which a domain may let pass."""
+    """An attacker who tries many names must not look like an outage, which fallbackAction may allow."""
     provider = bench.make()
     await takes_for_nobody(provider, " ", "\t")
     assert bench.prompts == 0
@@ -178,7 +178,7 @@ async def test_wrong_keys_and_clock(bench: Bench) -> None:
 
 
 async def test_the_station_is_not_trusted(bench: Bench) -> None:
-    """What whoever logs in calls itself is shortened and printable on the phone."""
+    """A name of the login is shortened and printable on the phone."""
     asked = question()
     odd = type(asked)(*[getattr(asked, name) for name in asked.__slots__[:-2]], "x\x00\n" * 200, asked.expires_at)
     provider = bench.make()

@@ -32,7 +32,7 @@ async def bench() -> AsyncIterator[Bench]:
     ],
 )
 async def test_factors(bench: Bench, factors: list[dict[str, str]], outcome: Outcome, enrolment: Enrolment) -> None:
-    """Active push factors go first, then codes; what is pending or of another kind does not count."""
+    """Active push factors are used first, then codes; pending factors and other kinds do not count."""
     bench.server.factors = factors
     provider = bench.make()
     assert await provider.enrolled(USER) is enrolment
@@ -41,7 +41,7 @@ async def test_factors(bench: Bench, factors: list[dict[str, str]], outcome: Out
 
 
 async def test_code_beside_push(bench: Bench) -> None:
-    """Who has both may type a code behind the password; nothing is pushed for it."""
+    """A user with both may type a code behind the password; no push is sent for it."""
     provider = bench.make()
     assert (await provider.verify(question(), Code(CODE), "")).outcome is Outcome.APPROVED
     assert (await provider.verify(question(), Code("000000"), "")).outcome is Outcome.WRONG_CODE
@@ -53,7 +53,7 @@ async def test_code_beside_push(bench: Bench) -> None:
 
 @pytest.mark.parametrize("status", ["LOCKED_OUT", "SUSPENDED", "DEPROVISIONED"])
 async def test_shut_out(bench: Bench, status: str) -> None:
-    """A user whom Okta shuts out is denied, without a prompt."""
+    """A user who is locked, suspended or deactivated at Okta is denied, without a prompt."""
     bench.server.status = status
     provider = bench.make()
     assert (await provider.start(question())).outcome is Outcome.DENIED
@@ -105,7 +105,7 @@ async def test_names_stay_in_their_place(bench: Bench, user: str) -> None:
 
 
 async def test_names_that_are_none(bench: Bench) -> None:
-    """Whoever tries to log in by many of them must not look like an outage, which a domain may let pass."""
+    """An attacker who tries many names must not look like an outage, which fallbackAction may allow."""
     provider = bench.make()
     await takes_for_nobody(provider, " ", "\t")
     assert bench.prompts == 0

@@ -17,14 +17,14 @@ class Prompts:
         self.go = trio.Event()
 
     async def begin(self) -> Answer:
-        """Prompt somebody."""
+        """Send a prompt."""
         self.begun += 1
         await self.go.wait()
         return Answer(self.outcome, handle="" if self.outcome is Outcome.NOT_ENROLLED else str(self.begun))
 
 
 async def test_joins_what_begins() -> None:
-    """Who asks while it begins, and who asks later, gets the same answer."""
+    """A call during the start, and a later one, get the same answer."""
     once, prompts, answers = Once(), Prompts(), list[Answer]()
 
     async def start() -> None:
@@ -41,7 +41,7 @@ async def test_joins_what_begins() -> None:
 
 
 async def test_the_next_takes_the_place_of_a_cancelled_one() -> None:
-    """Where the first is cancelled, one of those who wait begins anew."""
+    """If the first call is cancelled, one of the waiting calls starts again."""
     once, prompts, answers = Once(), Prompts(), list[Answer]()
 
     async def start() -> None:
@@ -62,7 +62,7 @@ async def test_the_next_takes_the_place_of_a_cancelled_one() -> None:
 
 
 async def test_failures_and_refusals_are_not_kept() -> None:
-    """What prompted nobody is asked again."""
+    """An answer without a prompt is asked for again."""
 
     async def fail() -> Answer:
         raise ProviderError("away")

@@ -163,7 +163,8 @@ async def modest(bench: HttpBench) -> AsyncIterator[PrivacyIdea]:
     ],
 )
 def test_fields_that_are_refused(name: str, value: str) -> None:
-    """Plain http beyond loopback, credentials in the URL, and what cannot stand in a header; none is repeated."""
+    """Plain HTTP beyond loopback, credentials in the URL, and values that no header can have are refused without
+    being repeated."""
     with pytest.raises(ValidationError) as caught:
         PrivacyIdeaFields.model_validate({"url": "https://mfa.example.com/pi", name: value})
     assert "hunter2" not in str(caught.value)
@@ -207,7 +208,7 @@ async def test_what_is_triggered(
 async def test_nothing_is_triggered(
     server: Server, provider: PrivacyIdea, tokens: list[object], enrolment: Enrolment, outcome: Outcome
 ) -> None:
-    """Then a code is asked of those who have a token in use."""
+    """Users with a token in use are asked for a code."""
     server.challenges = []
     server.replies["tokens"] = ok({"count": len(tokens), "tokens": tokens})
     assert await provider.enrolled(USER) is enrolment
@@ -227,7 +228,8 @@ async def test_nothing_is_triggered(
     ],
 )
 async def test_start_without_a_token(server: Server, modest: PrivacyIdea, reply: Reply, expected: Answer) -> None:
-    """A check with an empty password triggers what it may; else a code is asked for. Nobody's enrolment is known."""
+    """A check with an empty password triggers the tokens without a PIN; otherwise a code is asked for. Enrolments
+    are unknown."""
     server.replies["check"] = reply
     assert await modest.start(question()) == expected
     assert server.calls[-1].parameters == {"user": USER, "realm": "corp", "pass": ""}
@@ -298,7 +300,7 @@ async def test_nonsense_is_a_failure(server: Server, provider: PrivacyIdea, repl
     ],
 )
 async def test_contradictions_are_failures(server: Server, provider: PrivacyIdea, reply: Reply) -> None:
-    """A check that says yes and no lets nobody in, and neither does one that goes on nowhere."""
+    """A contradictory answer approves no login, nor does a challenge without a continuation."""
     server.replies["check"] = reply
     with pytest.raises(ProviderError):
         await provider.verify(question(), Code(CODE), "")
@@ -322,7 +324,7 @@ async def test_contradictions_are_failures(server: Server, provider: PrivacyIdea
 async def test_polling(
     server: Server, provider: PrivacyIdea, value: object, status: str, expected: Outcome | None
 ) -> None:
-    """What each status comes to; one that is not known, or that its value contradicts, is a failure."""
+    """The outcome of each status; an unknown or contradictory status is a failure."""
     server.replies["polltransaction"] = ok(value, {"challenge_status": status})
     handle = f"0815 {USER}"
     if expected is None:
@@ -352,7 +354,7 @@ async def test_a_handle_that_is_none(server: Server, provider: PrivacyIdea, hand
 
 
 async def test_pin_and_code(server: Server, provider: PrivacyIdea) -> None:
-    """What cannot be a code alone is tried once more without the transaction; a code alone is not."""
+    """Text that cannot be a code alone is tried again without the transaction; a code alone is not."""
     await provider.verify(question(), Code("geheim123456"), "0815")
     assert ["transaction_id" in call.parameters for call in server.calls] == [True, False]
     await provider.verify(question(), Code("12345678"), "0815")

@@ -11,13 +11,13 @@ from sallyport.mfa.totp import Totp
 
 
 class Acme(Totp):
-    """Somebody else's provider."""
+    """A provider of another package."""
 
     name: ClassVar[str] = "acme"
 
 
 class Usurper(Totp):
-    """Somebody else's provider under a name of ours."""
+    """A provider of another package with the name of a built-in one."""
 
     name: ClassVar[str] = "duo"
 
@@ -43,7 +43,7 @@ def test_ours() -> None:
 
 
 def test_those_of_others() -> None:
-    """An entry point adds one; what is broken, is none or takes a name is left out and told."""
+    """An entry point adds a provider. A broken one, a class that is none and a name in use are left out and logged."""
     points = [
         point("acme", "tests.mfa.test_providers:Acme"),
         point("acme-again", "tests.mfa.test_providers:Acme"),

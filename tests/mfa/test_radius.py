@@ -43,7 +43,7 @@ async def test_challenge(bench: RadiusBench) -> None:
 
 
 async def test_answers_are_read_in_turns(bench: RadiusBench) -> None:
-    """What comes for a thousand logins in the same instant is read a little at a time."""
+    """Datagrams for a thousand logins in the same instant are read a few at a time."""
     bench.host.http.egress.turns = turns = CountedTurns(1)
     await verify(bench)
     assert turns.taken == 1
@@ -86,7 +86,7 @@ async def test_another_secret(bench: RadiusBench) -> None:
 
 
 async def test_nobody_listens(bench: RadiusBench) -> None:
-    """A closed port is told at once."""
+    """A closed port is reported at once."""
     bench.fields = {**bench.fields, "port": 9}
     with pytest.raises(ProviderError, match="no RADIUS server answers there"):
         await verify(bench)
@@ -105,7 +105,7 @@ async def test_egress_holds(bench: RadiusBench) -> None:
 
 
 async def test_too_long_for_radius(bench: RadiusBench) -> None:
-    """What RADIUS cannot carry is nobody's code."""
+    """A code that RADIUS cannot carry is wrong."""
     assert (await verify(bench, "1" * 129)).outcome is Outcome.WRONG_CODE
     assert (await verify(bench, CODE, "ff" * 300)).outcome is Outcome.WRONG_CODE
     assert (await verify(bench, CODE, "no hex")).outcome is Outcome.WRONG_CODE

@@ -54,7 +54,7 @@ async def test_it_stays_the_same_while_nothing_changes(areas: Areas, script: Scr
 
 
 async def test_a_change_makes_another(areas: Areas, script: Script) -> None:
-    """With another stamp, also where the settings are the same: what was begun before is over."""
+    """A repeated setting has another stamp, so challenges of the former one are over."""
     first = attached(areas)
     areas.clock.pass_by(0.001)
     await areas.providers.set(areas.domain, NAME, {}, 60)
@@ -104,7 +104,7 @@ async def test_settings_are_sealed_for_their_row(areas: Areas, script: Script) -
 
 
 async def test_what_is_shown(areas: Areas, script: Script) -> None:
-    """Without its secrets; of a plug-in that is gone its name alone; what cannot be read is an error."""
+    """The fields come without secrets; of a missing plug-in only the name; an unreadable configuration is an error."""
     await areas.providers.set(areas.domain, "radius", {"host": "192.0.2.7", "secret": HIDDEN}, 45)
     assert areas.providers.shown(areas.domain) == ("radius", 45, {"host": "192.0.2.7", "port": 1812})
     await areas.providers.set(areas.domain, NAME, {"key": HIDDEN}, 60)
@@ -118,7 +118,7 @@ async def test_what_is_shown(areas: Areas, script: Script) -> None:
 
 
 async def test_what_is_refused(areas: Areas, script: Script) -> None:
-    """A name that nobody has, with those there are; wrong fields by their names; the one before stays."""
+    """An unknown name is refused with the known ones, wrong fields by their names; the former provider stays."""
     with pytest.raises(Invalid) as raised:
         await areas.providers.set(areas.domain, HIDDEN, {}, 60)
     assert raised.value.fields[0].field == "provider"
@@ -165,7 +165,7 @@ async def test_another_master_key(areas: Areas, script: Script) -> None:
 
 
 async def test_connections_are_closed(areas: Areas, script: Script, mock_clock: trio.testing.MockClock) -> None:
-    """Those of one that was replaced when nobody can be left who began with it; the rest at the end; each once."""
+    """A replaced provider is closed once no login can use it, the others at the end; each once."""
     mock_clock.rate = 1
     later = Script()
     async with trio.open_nursery() as nursery:

@@ -93,7 +93,7 @@ async def test_chap() -> None:
 
 
 async def test_enrolment() -> None:
-    """Who has a seed is enrolled and asked for a code; who has none is neither."""
+    """A user with a seed is enrolled and asked for a code; a user without one is neither."""
     provider = TotpBench().make()
     assert await provider.enrolled(USER) is Enrolment.ENROLLED
     assert (await provider.start(question())).outcome is Outcome.CODE

@@ -1,4 +1,4 @@
-"""The other end of the wallet provider: the real requests over a store, and somebody with a wallet."""
+"""The other end of the wallet provider: the real requests over a store, and a user with a wallet."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -44,7 +44,7 @@ class WalletBench:
         self._news.set()
 
     async def run(self) -> None:
-        """Answer what is open, until cancelled."""
+        """Answer open requests, until cancelled."""
         while True:
             for request_id in sorted(self._seen):
                 if self.behaviour in {Behaviour.APPROVE, Behaviour.DENY}:

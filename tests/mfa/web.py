@@ -49,7 +49,7 @@ Handler = Callable[[Call], Awaitable[Reply]]
 
 
 class WebServer:
-    """Counts requests and connections, and behaves as it is told before its handler is asked."""
+    """Counts requests and connections, and applies its behaviour before its handler."""
 
     def __init__(self, handler: Handler) -> None:
         self.handler = handler
@@ -60,7 +60,7 @@ class WebServer:
         self.changed = trio.Event()
 
     def behave(self, behaviour: Behaviour) -> None:
-        """Do so from the next request on; what waits for a change is woken."""
+        """Behave so from the next request on, and wake requests that wait for a change."""
         self.behaviour = behaviour
         self.changed.set()
         self.changed = trio.Event()
