@@ -63,6 +63,18 @@ def test_the_description_shows_messages_of_agents_as_they_are_sent(world: World)
     assert {"fullName", "lastLogin"} <= schemas["FoundAccount"]["properties"].keys()
 
 
+def test_the_description_tells_what_each_field_is(world: World) -> None:
+    """Every field of every body and answer has a description."""
+    schemas = world.http.get("/openapi.json").json()["components"]["schemas"]
+    lacking = [
+        f"{model}.{name}"
+        for model, schema in schemas.items()
+        for name, field in schema.get("properties", {}).items()
+        if not field.get("description")
+    ]
+    assert lacking == []
+
+
 async def test_a_backup_under_another_master_key(world: World, tenant: Tenant, tmp_path: Path) -> None:
     """It is refused before anything is changed, and the service goes on."""
     async with running_store(tmp_path / "other.db") as store:

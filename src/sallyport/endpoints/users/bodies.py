@@ -31,7 +31,9 @@ class UserFields(Body):
     userName: UserName | None = None
     userType: UserType | None = None
     credType: CredentialType | None = None
-    password: Password | None = None
+    password: Password | None = Field(
+        default=None, description='Password of the user; empty: no change. Also octets, as {"hex": "..."}.'
+    )
     privilegedUser: Privileged | None = None
     sshKey: SshKeys | None = None
     motp: Seed | None = None
