@@ -1,19 +1,22 @@
-"""Endpoints: the machines of a domain, the people who use them, and what is assigned to whom.
+"""Endpoints: the machines of a domain (instances), their users and groups, the assignments, and the agents.
 
-The people's passwords are the domain's `local` first factor, their one-time-password seeds the second factor of the
+The password of a user is the domain's `local` first factor, the one-time-password seed the second factor of the
 provider `totp`.
 
-instances   machines, and how one authenticates there
+user        a user as logins see it; service: the users in memory; repo: their passwords and seeds
+totp        one-time-password seeds and their enrolment; page: the page of an enrolment's link
+users       users as admins manage them: fields, secrets, lists, wallets
 groups      users together, the instances they are assigned to, and the credential policy of their sessions
-users       what admins say of users: fields, secrets, lists, wallets, import
-membership  the assignments between the three, with the totals that are kept of them
-service     users as a login sees them; totp, page, qr, api: their seeds, and the enrolment of these
+instances   machines and their authentication methods
+membership  the assignments between the three, with their stored totals
+agents      endpoint agents: desired states, reports, orders, rotated passwords
+targets     instances and groups that a presentation requests access to
+imports     users and instances from rows of a file; files: the command line's side; commands: without an operation
 
-The login path asks `EndpointUsers.cached`, which never waits; a user that is not in memory is loaded by `load` once,
-also the answer that there is none. Whoever changes a user drops it from memory before it returns, and a changed group
-drops its users. What is in memory tells the password, the active groups, and whether there is a confirmed seed, never
-the seed: `totp.OneTimeSeeds` reads it for each code and keeps the code's time step, and holds the enrolments that wait.
-`page` is what the user sees of one, `qr` draws.
+A login asks `EndpointUsers.cached`, which never waits; `load` reads a user that is not in memory, and remembers a
+missing user as well. A change of a user drops it from memory before it returns, a change of a group drops its users. In
+memory are the password, the active groups, and whether the user has a confirmed seed, never the seed:
+`totp.OneTimeSeeds` reads it for each code, stores the code's time step, and holds the pending enrolments.
 
-Password policies, wallets and credentials are other areas' matter: `users.peers` says what is needed of them.
+Password policies, wallets and credentials belong to other areas: `users.peers` has their interfaces.
 """

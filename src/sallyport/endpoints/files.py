@@ -159,6 +159,6 @@ as_json = click.option("--json", "as_json", is_flag=True, help="As JSON.")
 json_form = click.option("--json", "form", flag_value="json", help="As JSON.")
 dry_run = click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
 skip_refused = click.option(
-    "--skip-refused", is_flag=True, help="Leave out what cannot be imported, and import the rest."
+    "--skip-refused", is_flag=True, help="Skip rows that cannot be imported, and import the others."
 )
 source = click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))

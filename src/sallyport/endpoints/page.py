@@ -1,7 +1,7 @@
 """The page that an enrolment's link opens: the QR code, and a field for the first code.
 
-Whoever holds the link sees the user's name, the domain's and the new seed, and nothing else. Opening it uses nothing
-up; a right code, or the fifth wrong one, ends it, and then it looks like one that never was.
+The link shows the names of user and domain and the new seed, and nothing else. It may be opened again; after a right
+code, or the fifth wrong one, it looks like an unknown link.
 """
 
 import re
@@ -27,7 +27,7 @@ _DONE = Page("Done", "<p>From now on your app's codes are the ones that count. Y
 
 
 def routes(seeds: OneTimeSeeds) -> list[BaseRoute]:
-    """The pages of this slice."""
+    """Return the pages of this area."""
     page = _EnrolmentPage(seeds)
     return [link_route(f"{PATH}{{token}}", show=page.show, submit=page.submit)]
 
@@ -52,7 +52,7 @@ class _EnrolmentPage:
         return _DONE if checked.right else await self._opened(link, "That code is not right.")
 
     async def _opened(self, link: str, wrong: str = "") -> Page:
-        """The page of an enrolment that waits, or the one of all others."""
+        """Return the page of a pending enrolment, or that of an invalid link."""
         waiting = await self._seeds.behind(link) if _LINK.fullmatch(link) else None
         if waiting is None:
             return _GONE

@@ -1,5 +1,5 @@
-"""The SQL of what a login asks of endpoint users, of their passwords and seeds, and the identities that these are
-sealed under: `endpoint_users/ID/password`, `endpoint_users/ID/motp` for a confirmed one-time-password seed,
+"""The SQL of endpoint users for logins, and of their passwords and seeds, with the identities that these are sealed
+under: `endpoint_users/ID/password`, `endpoint_users/ID/motp` for a confirmed one-time-password seed,
 `totp_enrolments/ID/seed` for one that waits.
 """
 
@@ -31,13 +31,13 @@ class SealedSeed:
     sealed: bytes
 
     def open(self, vault: Vault) -> str:
-        """The seed, base32. SecretError."""
+        """Return the seed, base32. SecretError."""
         return vault.open(self.sealed, _motp(self.user_id)).decode()
 
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """An enrolment as it is stored."""
+    """A stored enrolment."""
 
     user_id: int
     domain_id: int
@@ -48,11 +48,11 @@ class Pending:
 
     @property
     def user(self) -> UserRef:
-        """Whose it is."""
+        """The user of the seed."""
         return UserRef(self.user_id, self.domain_id, self.name)
 
     def open(self, vault: Vault) -> str:
-        """The seed, base32. SecretError."""
+        """Return the seed, base32. SecretError."""
         return vault.open(self.seed, _pending(self.user_id)).decode()
 
 
@@ -63,7 +63,7 @@ _PENDING = (
 
 
 def password_identity(user_id: int) -> str:
-    """What a user's password is sealed under."""
+    """Return the identity that a user's password is sealed under."""
     return f"endpoint_users/{user_id}/password"
 
 
@@ -76,7 +76,7 @@ def _pending(user_id: int) -> str:
 
 
 def find(tx: Tx, vault: Vault, domain_id: int, key: str) -> User | None:
-    """A user with its password opened, or None. SecretError."""
+    """Return a user with its password opened, or None. SecretError."""
     row = tx.one(
         _Sealed,
         "select id, name, password, motp from endpoint_users where domain_id = :d and name_key = :key",
@@ -99,7 +99,7 @@ def find(tx: Tx, vault: Vault, domain_id: int, key: str) -> User | None:
 
 
 def _groups(tx: Tx, user_id: int) -> list[tuple[str, str]]:
-    """The names of a user's active groups, each with the time to live that it gives."""
+    """Return the names of a user's active groups, each with its time to live."""
     return tx.all(
         _group,
         "select g.name, coalesce(p.ttl_user, '') as ttl from endpoint_group_users m "
@@ -114,7 +114,7 @@ def _group(*, name: str, ttl: str) -> tuple[str, str]:
 
 
 def check_key(tx: Tx, vault: Vault) -> None:
-    """Open one password and one seed, if there are any. SecretError: the store was sealed under another key."""
+    """Open one password and one seed, if there are any. SecretError: the store was sealed under another master key."""
     sql = "select id, name, password, motp from endpoint_users where password is not null order by id limit 1"
     row = tx.one(_Sealed, sql)
     if row is not None and row.password is not None:
@@ -126,7 +126,7 @@ def check_key(tx: Tx, vault: Vault) -> None:
 
 
 def set_password(tx: Tx, vault: Vault, user_id: int, password: bytes, at: int) -> None:
-    """Seal and keep a user's password."""
+    """Seal and store a user's password."""
     tx.execute(
         "update endpoint_users set password = :password, updated_at = :at where id = :id",
         password=vault.seal(password, password_identity(user_id)),
@@ -136,7 +136,7 @@ def set_password(tx: Tx, vault: Vault, user_id: int, password: bytes, at: int) -
 
 
 def secrets(tx: Tx, vault: Vault, user_id: int) -> tuple[bytes | None, str | None]:
-    """A user's password, and the confirmed seed in base32; None for what there is not. SecretError."""
+    """Return a user's password, and the confirmed seed in base32; None for each that is missing. SecretError."""
     row = tx.one(_Sealed, "select id, name, password, motp from endpoint_users where id = :id", id=user_id)
     if row is None:
         return None, None
@@ -145,7 +145,7 @@ def secrets(tx: Tx, vault: Vault, user_id: int) -> tuple[bytes | None, str | Non
 
 
 def locate(tx: Tx, domain_id: int, which: UserKey) -> UserRef | None:
-    """A user of the domain, or None."""
+    """Return a user of the domain, or None."""
     columns = "select id, domain_id, name from endpoint_users where domain_id = :d and "
     if isinstance(which, int):
         return tx.one(UserRef, columns + "id = :id", d=domain_id, id=which)
@@ -153,7 +153,7 @@ def locate(tx: Tx, domain_id: int, which: UserKey) -> UserRef | None:
 
 
 def seed(tx: Tx, domain_id: int, key: str) -> SealedSeed | None:
-    """The confirmed seed of the user whose name has this key, or None."""
+    """Return the confirmed seed of the user with this name key, or None."""
     sql = (
         "select id as user_id, motp as sealed from endpoint_users "
         "where domain_id = :d and name_key = :key and motp is not null"
@@ -162,13 +162,13 @@ def seed(tx: Tx, domain_id: int, key: str) -> SealedSeed | None:
 
 
 def spend(tx: Tx, seed: SealedSeed, step: int) -> bool:
-    """Raise the last accepted step of this very seed; False where the step, or a later one, is spent."""
+    """Store the last accepted step of this seed; return False if the step, or a later one, is spent."""
     sql = "update endpoint_users set motp_step = :step where id = :id and motp = :sealed and motp_step < :step"
     return tx.execute(sql, step=step, id=seed.user_id, sealed=seed.sealed) > 0
 
 
 def set_seed(tx: Tx, vault: Vault, user_id: int, seed: str, step: int, at: int) -> None:
-    """Give a user this seed in place of the one before; `step` is its first spent one."""
+    """Store a user's seed in place of the old one; `step` is its first spent step."""
     tx.execute(
         "update endpoint_users set motp = :motp, motp_step = :step, updated_at = :at where id = :id",
         motp=vault.seal(seed.encode(), _motp(user_id)),
@@ -179,14 +179,14 @@ def set_seed(tx: Tx, vault: Vault, user_id: int, seed: str, step: int, at: int) 
 
 
 def clear_seed(tx: Tx, user_id: int, at: int) -> bool:
-    """Take a user's seed away, and an enrolment that waits; whether there was either."""
+    """Delete a user's seed and a pending enrolment; return whether there was either."""
     sql = "update endpoint_users set motp = null, motp_step = -1, updated_at = :at where id = :id and motp is not null"
     had_seed = tx.execute(sql, at=at, id=user_id) > 0
     return end_enrolment(tx, user_id) or had_seed
 
 
 def clear_all(tx: Tx, user_ids: Sequence[int]) -> int:
-    """Take passwords, seeds and enrolments from users; how many users had a password or a seed."""
+    """Delete the passwords, seeds and enrolments of users; return how many users had a password or a seed."""
     tx.execute(f"delete from totp_enrolments where user_id in {LISTED}", ids=listed(user_ids))
     sql = "update endpoint_users set password = null, motp = null, motp_step = -1"
     having = f"id in {LISTED} and (password is not null or motp is not null)"
@@ -194,7 +194,7 @@ def clear_all(tx: Tx, user_ids: Sequence[int]) -> int:
 
 
 def begin_enrolment(tx: Tx, vault: Vault, user_id: int, seed: str, *, link_hash: str, at: int, expires_at: int) -> None:
-    """Keep a seed until its first code comes, in place of one that waits; those of everybody that are over go."""
+    """Store a seed until its first code, in place of a pending one; delete the expired enrolments of all users."""
     tx.execute("delete from totp_enrolments where expires_at <= :at or user_id = :id", at=at, id=user_id)
     tx.execute(
         "insert into totp_enrolments (user_id, seed, link_hash, wrong_codes, expires_at) "
@@ -207,22 +207,22 @@ def begin_enrolment(tx: Tx, vault: Vault, user_id: int, seed: str, *, link_hash:
 
 
 def pending(tx: Tx, user_id: int, at: int) -> Pending | None:
-    """A user's enrolment that waits for its first code."""
+    """Return a user's pending enrolment, or None."""
     return tx.one(Pending, _PENDING + "e.user_id = :id", at=at, id=user_id)
 
 
 def pending_by_link(tx: Tx, link_hash: str, at: int) -> Pending | None:
-    """The enrolment that a link belongs to."""
+    """Return the pending enrolment of a link, or None."""
     return tx.one(Pending, _PENDING + "e.link_hash = :hash", at=at, hash=link_hash)
 
 
 def end_enrolment(tx: Tx, user_id: int) -> bool:
-    """Whether there was one."""
+    """Delete a user's pending enrolment; return whether there was one."""
     return tx.execute("delete from totp_enrolments where user_id = :id", id=user_id) > 0
 
 
 def count_wrong_code(tx: Tx, user_id: int) -> None:
-    """One more."""
+    """Count a wrong code of a user's pending enrolment."""
     tx.execute("update totp_enrolments set wrong_codes = wrong_codes + 1 where user_id = :id", id=user_id)
 
 

@@ -80,7 +80,7 @@ class EndpointUsers:
         self._changed = changed
         self.renamed = renamed
         self.slices: Sequence[Slice[Sequence[Account]]] = (
-            _by_ids(repo.clear_all),  # first: a user who has lost a group that blocks it cannot log in
+            _by_ids(repo.clear_all),  # first: a user without the group that blocks it cannot log in
             _by_ids(deleted),
             _by_ids(_take_from_instances),
             _by_ids(_take_from_groups),
@@ -109,7 +109,7 @@ class EndpointUsers:
             return repo.find(tx, self._vault, domain_id, key), audit.share_of(tx, domain_id)
 
         user, tenant_id = await self._store.read(work)
-        if changes == self._changes:  # names that nobody has are kept apart: guesses push no user out
+        if changes == self._changes:  # unknown names are cached apart: guesses displace no user
             if user is None:
                 self._absent.put((domain_id, key), None, tenant_id)
             else:
@@ -117,7 +117,7 @@ class EndpointUsers:
         return user
 
     async def add(self, domain_id: int, name: str, password: bytes) -> int:
-        """Add a user, who can log in at once; return its id. Invalid, Conflict."""
+        """Add a user; return its id. Invalid, Conflict."""
         _check(name, password)
         try:
             return await self._store.write(lambda tx: self.add_in(tx, domain_id, UserChange(name, password=password)))
@@ -152,7 +152,7 @@ class EndpointUsers:
             self.drop(domain_id, name)
 
     def delete_found(self, tx: Tx, account: Account) -> None:
-        """`remove` in a transaction a user who was only discovered, and therefore has few assignments."""
+        """`remove` in a transaction a user with the source `discovered`, which has few assignments."""
         for delete in self.slices:
             while delete(tx, [account]):
                 pass

@@ -1,8 +1,8 @@
-"""One-time-password seeds of endpoint users (RFC 6238: SHA-1, 6 digits, 30 s), and how a user gets one.
+"""One-time-password seeds of endpoint users (RFC 6238: SHA-1, 6 digits, 30 s), and their enrolment.
 
 A new seed waits until its first right code shows that it has arrived in an app; the one before stays valid until then.
-There are two ways to that code: whoever enrolled the user gives it, or the user, on the page that the link of the
-enrolment opens. Both end together: with a right code, with five wrong ones, after an hour, or with the next enrolment.
+The admin who enrolled the user sends that code, or the user types it on the page that the enrolment's link opens. The
+enrolment ends with a right code, with five wrong ones, after an hour, or with the next enrolment.
 """
 
 import io
@@ -47,16 +47,16 @@ NOTHING_WAITS = "no enrolment waits for a code"
 _CODE = re.compile(r"[0-9]{6}", re.ASCII)
 
 DomainName = Callable[[int], str]
-"""The name of a domain that is there."""
+"""The name of an existing domain."""
 LinkTo = Callable[[str], str]
-"""The secret part of an enrolment's link to its whole address."""
+"""Makes the address of an enrolment's link from its secret part."""
 
 
 class OneTimeSeeds:
     """The seeds of all users. Satisfies `mfa.host.Seeds`.
 
-    A seed that `seed` has given is remembered, sealed, until the next one is given for the same user: `spend` belongs
-    to that one, and does nothing once another has taken its place in the store.
+    A seed that `seed` has returned is remembered, sealed, until the next one for the same user: `spend` refers to it,
+    and does nothing once another seed has replaced it in the store.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class OneTimeSeeds:
         self._given = BoundedMap[tuple[int, str], SealedSeed](max_given)
 
     async def seed(self, domain_id: int, user: str) -> str | None:
-        """The user's confirmed seed, base32; None for a user without one, or for nobody. StoreError, SecretError."""
+        """Return the user's confirmed seed, base32; None without one. StoreError, SecretError."""
         key = (domain_id, name_key(user))
 
         def work(tx: Tx) -> tuple[SealedSeed | None, int]:
@@ -91,8 +91,8 @@ class OneTimeSeeds:
         return found.open(self._vault)
 
     async def spend(self, domain_id: int, user: str, step: int) -> bool:
-        """Keep the time step of an accepted code, on disk when this returns. False: it, or a later one, is spent, or
-        the seed that `seed` has given is not the user's any more. StoreError."""
+        """Store the time step of an accepted code. False: it, or a later one, is spent, or the seed that `seed` has
+        returned is no longer the user's. StoreError."""
         key = (domain_id, name_key(user))
         given = self._given.get(key)
 
@@ -103,7 +103,7 @@ class OneTimeSeeds:
         return await self._store.write(work)
 
     async def enrol(self, domain_id: int, which: UserKey) -> tuple[Enrolment, str]:
-        """Make a seed that waits for its first code, and the secret part of the link to it. NotFound."""
+        """Make a seed that waits for its first code; return it and the secret part of its link. NotFound."""
         seed = b32encode(secrets.token_bytes(SEED_OCTETS)).decode()
         link = secrets.token_urlsafe(LINK_OCTETS)
         at = self._clock()
@@ -121,8 +121,8 @@ class OneTimeSeeds:
         return self._enrolment(user, seed, MAX_WRONG_CODES, expires_at), link
 
     async def confirm(self, domain_id: int, which: UserKey, code: str) -> CodeCheck:
-        """Let the seed that waits count if the code is right. NotFound: no such user, or nothing waits. Invalid: not
-        six digits, which is no try."""
+        """Confirm the pending seed if the code is right. NotFound: no such user, or no pending seed. Invalid: not six
+        digits, which is not counted."""
 
         def find(tx: Tx, at: int) -> Pending | None:
             return repo.pending(tx, _located(tx, domain_id, which).id, at)
@@ -130,7 +130,7 @@ class OneTimeSeeds:
         return await self._confirm(find, code)
 
     async def remove(self, domain_id: int, which: UserKey) -> bool:
-        """Take the user's seed away, and one that waits; whether there was either. NotFound."""
+        """Delete the user's seed and a pending one; return whether there was either. NotFound."""
         at, touched = self._clock(), list[UserRef]()
 
         def work(tx: Tx) -> bool:
@@ -144,7 +144,7 @@ class OneTimeSeeds:
         return await self._change(work, touched)
 
     async def behind(self, link: str) -> Enrolment | None:
-        """The enrolment that a link opens; None for a link that is unknown, used or over. StoreError, SecretError."""
+        """Return the enrolment of a link; None for an unknown, used or expired link. StoreError, SecretError."""
         at = self._clock()
         found = await self._store.read(lambda tx: repo.pending_by_link(tx, token_hash(link), at))
         if found is None:
@@ -153,11 +153,11 @@ class OneTimeSeeds:
         return self._enrolment(found.user, found.open(self._vault), tries_left, found.expires_at)
 
     async def confirm_link(self, link: str, code: str) -> CodeCheck:
-        """`confirm` for the user who has the link. NotFound, Invalid."""
+        """`confirm` for the user with the link. NotFound, Invalid."""
         return await self._confirm(lambda tx, at: repo.pending_by_link(tx, token_hash(link), at), code)
 
     async def _confirm(self, find: Callable[[Tx, int], Pending | None], code: str) -> CodeCheck:
-        """In one transaction, so that of two confirmations one finds nothing, and no try is lost."""
+        """Confirm in one transaction, so that the second of two confirmations finds nothing, and no try is lost."""
         digits, at, touched = _digits(code), self._clock(), list[UserRef]()
 
         def work(tx: Tx) -> CodeCheck:
@@ -170,7 +170,7 @@ class OneTimeSeeds:
         return await self._change(work, touched)
 
     async def _change(self, work: Work[T], touched: Sequence[UserRef]) -> T:
-        """Write, and drop whom it touched from memory, however it ends: what the login path knows stays exact."""
+        """Write, and drop the touched users from memory, also after an error."""
         try:
             return await self._store.write(work)
         finally:
@@ -198,7 +198,7 @@ class OneTimeSeeds:
 
     @property
     def domain_name(self) -> DomainName:
-        """What a domain is called, as the page shows it."""
+        """Returns the name of a domain, for the page."""
         return self._domain_name
 
 
@@ -229,7 +229,7 @@ def qr_blocks(text: str) -> str:
 
 
 def matching_step(seed: str, digits: str, at: int) -> int | None:
-    """The time step that a code belongs to, one step either side of a moment in microseconds (RFC 6238 section 5.2).
+    """Return the time step of a code, at most one step from a moment in microseconds (RFC 6238 section 5.2).
 
     seed: base32. The present step first, then the one before, then the next.
     """
@@ -241,7 +241,7 @@ def matching_step(seed: str, digits: str, at: int) -> int | None:
 
 
 def otpauth(seed: str, *, issuer: str, account: str) -> str:
-    """The URI that authenticator apps take (Google's Key URI format); over-long names are cut to fit a QR code."""
+    """Return the URI for authenticator apps (Google's Key URI format); long names are cut to fit a QR code."""
     issuer, account = quote(_cut(issuer, LONGEST_ISSUER), safe=""), quote(_cut(account, LONGEST_ACCOUNT), safe="")
     return f"otpauth://totp/{issuer}:{account}?secret={seed}&issuer={issuer}&algorithm=SHA1&digits=6&period={STEP_S}"
 
@@ -251,7 +251,7 @@ def _cut(text: str, octets: int) -> str:
 
 
 def _digits(code: str) -> str:
-    """The six digits; apps show them in two groups. Invalid."""
+    """Return the six digits, which apps show in two groups. Invalid."""
     digits = "".join(code.split())
     if not _CODE.fullmatch(digits):
         raise Invalid.about("a code is six digits", "code")

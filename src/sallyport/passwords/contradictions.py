@@ -8,7 +8,7 @@ from sallyport.radius.password import MAX_PASSWORD
 
 
 def contradictions(rules: Rules) -> list[Failure]:
-    """What is wrong with each rule that cannot be met beside the others, by the name of its field."""
+    """Return each rule that cannot be met together with the others, by the name of its field."""
     found = list(_of_fields(rules))
     if rules.quality is not None:
         found += _of_classes(rules, rules.quality)

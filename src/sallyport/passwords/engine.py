@@ -42,7 +42,7 @@ _CLASS: Final = tuple((_CASES | dict.fromkeys(range(0x30, 0x3A), _DIGIT)).get(oc
 
 
 class First(StrEnum):
-    """What a password must begin with."""
+    """The class of the first character of a password."""
 
     UPPERCASE = "uppercase"
     LOWERCASE = "lowercase"
@@ -75,9 +75,9 @@ class Quality:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What a password must be like. None, or allowed, demands nothing.
+    """The rules for a password. None, or allowed, demands nothing.
 
-    both_cases: whether uppercase and lowercase letters may stand in one password. quality: None leaves out libpwquality
+    both_cases: whether one password may have uppercase and lowercase letters. quality: None leaves out libpwquality
     and what it refuses whatever its parameters are (palindromes).
     """
 
@@ -202,7 +202,7 @@ class _Features:
 def failures(rules: Rules, password: str, user_name: str = "") -> list[Failure]:
     """Every rule that the password does not meet, libpwquality's in the order in which it looks.
 
-    user_name: whose password it is to be; an empty one is nobody's, and usercheck demands nothing.
+    user_name: of the user of the password; an empty one is nobody's, and usercheck demands nothing.
     """
     return all_failures([rules], password, user_name)
 

@@ -82,9 +82,9 @@ def follow(position: Position, state: State, *, instance: int) -> Position:
         raise WireError("instance: another's")
     digest = content(state)
     if state.version < position.version:
-        raise WireError("version: older than the one at hand")
+        raise WireError("version: older than the present one")
     if state.version == position.version and digest != position.content:
-        raise WireError("version: the same as the one at hand, which says something else")
+        raise WireError("version: the same as the present one, with another content")
     return Position(state.version, digest)
 
 

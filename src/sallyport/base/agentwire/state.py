@@ -1,4 +1,4 @@
-"""What should be on an instance, and what its agent is to do now."""
+"""The desired accounts of an instance, and the orders for its agent."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -16,15 +16,14 @@ _KEY: Final = (
 
 
 class Removal(StrEnum):
-    """What becomes of an account that the agent made and that is wanted no more. One that was there before it is
-    locked."""
+    """The fate of an account that the agent has made and that the state no longer has. An older account is locked."""
 
     DELETE = "delete"
     LOCK = "lock"
 
 
 class TriggerKind(StrEnum):
-    """What an agent is told to do now."""
+    """A kind of order to an agent."""
 
     SYNC = "sync"
     DISCOVER = "discover"
@@ -111,7 +110,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """An order to act now, which stands in the state until a report has its outcome. users: whom to rotate."""
+    """An order to act now, part of the state until a report has its outcome. users: whose passwords to rotate."""
 
     id: Number
     kind: TriggerKind
@@ -120,8 +119,8 @@ class Trigger:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What should be on an instance. takeover: accounts that were there before and may be managed. key: by which later
-    states are signed; empty: by the same."""
+    """The desired state of an instance. takeover: accounts that were there before and may be managed. key: by which
+    later states are signed; empty: by the same."""
 
     instance: Number
     version: Number

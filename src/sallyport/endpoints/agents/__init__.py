@@ -1,25 +1,26 @@
-"""Endpoint agents, as the service sees them: what each of them should make of its machine, and what it says of it.
+"""Endpoint agents, on the side of the service: the desired state of each machine, and the reports of its agent.
 
-The messages are `base.agentwire`'s, the keys `tenancy.keys`'. What is wanted of a machine is computed from what there
-is (users and groups that are assigned, policies, settings, orders), and never stored as such: an agent that has lost
-everything gets it anew, and nothing can be forgotten when something changes. Kept is a digest, and a version which
-grows whenever the digest is another. States are signed by a key of the domain, which an agent gets when it registers.
+The messages are `base.agentwire`'s, the keys `tenancy.keys`'. The desired state of a machine is computed from users,
+groups, assignments, policies, settings and orders, and never stored: an agent that has lost everything gets it again,
+and no change can be missed. Stored are a digest, and a version that grows whenever the digest changes. A key of the
+domain signs states; an agent gets the public key when it registers.
 
-An agent asks for a version other than its own, and waits: a parked task. What may change a state writes to the audit
-trail in the same transaction, so the trail is the list of changes that `states` follows, of whichever node: it looks
-four times a second for entries of the domains whose agents wait, and then compares what the states of those machines
-are made of, some at a time: a tenth of a millisecond for each. States themselves are made for who asks.
+An agent polls for a version other than its own, and waits in a parked task. Each change that may affect a state writes
+to the audit trail in its own transaction, so the trail is the list of changes that `states` follows, of all nodes: four
+times a second it reads the new entries, and compares the fingerprints of the states of waiting agents, some machines at
+a time, a tenth of a millisecond for each. A state itself is built for the agent that polls.
 
-Whatever an agent sends may come twice. Passwords that are made on a host are kept before they are put in force there,
+Every message of an agent may come twice. Passwords that are made on a host are stored before they are in force there,
 and until the next one is: see `rotation`.
 
-ways        by which assignments a user may use a machine, and until when
-desired     the state of a machine, made of the store
-states      versions, signatures, and the agents that wait
-machines    registration of machines, and who is heard of (Active, Inactive)
-settings    how the agents of a domain or of one machine behave; who is taken over
-orders      what agents are told to do now, and what became of it
-reports     what agents did and found: reports, drift, discovered accounts
+grants      the assignments through which a user has access to a machine, and their end
+desired     builds the state of a machine
+states      versions, signatures, and the waiting agents
+machines    registration of machines; presence: Active or Inactive
+service     the agents as admins manage them: status, settings, take-overs
+orders      orders to act now, and their outcomes
+reports     reports, drift, discovered accounts
 rotation    passwords made on hosts
-api, model  what admins ask; agent_operations, agent_model: what agents ask; commands, cli: the command line
+repo        SQL of agents, settings and orders; reports_repo: of reports, drift and discovered accounts
+bodies      requests and answers for admins; agent_bodies: of agents
 """

@@ -1,7 +1,7 @@
 """The grants of users to a machine: a direct assignment, or an active group that is assigned to the machine.
 
 A grant through a group ends when the group's time to live is over, counted from the moment that it began; a grant that
-is removed and given again begins anew. A user has an account on the machine as long as one of the grants lasts, and is
+is removed and given again starts over. A user has an account on the machine as long as one of the grants lasts, and is
 privileged as long as a grant lasts that gives privileges.
 """
 

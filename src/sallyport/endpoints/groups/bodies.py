@@ -52,7 +52,10 @@ GroupId = Annotated[Id, Field(description=_GROUP_ID)]
 GroupName = Annotated[Name, Field(description="Name of the group, unique within the domain.")]
 Status = Annotated[
     Name,
-    Field(max_length=64, description="Active or Enabled, in any case, grants what is assigned; any other text denies."),
+    Field(
+        max_length=64,
+        description="Active or Enabled, in any case, grants the group's assignments; any other text denies them.",
+    ),
 ]
 OrganizationalUnit = Annotated[Text, Field(description="Organizational unit (OU) of the group in a directory.")]
 CommonName = Annotated[Text, Field(description="Common name (CN) of the group in a directory.")]

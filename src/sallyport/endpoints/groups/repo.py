@@ -21,7 +21,7 @@ _SELECT = f"select {', '.join(Group.__dataclass_fields__)} from endpoint_groups"
 
 
 def page(tx: Tx, stretch: Stretch, search: str = "") -> tuple[list[Group], int]:
-    """One page of a domain's groups, ordered by id, and how many match in all. search: a part of the name."""
+    """Return one page of a domain's groups, ordered by id, and how many match. search: a part of the name."""
     if search:
         return _SEARCH.page(tx, Group, _SELECT, stretch, search)
     ids = "select id from endpoint_groups where domain_id = :d"
@@ -29,23 +29,23 @@ def page(tx: Tx, stretch: Stretch, search: str = "") -> tuple[list[Group], int]:
 
 
 def get(tx: Tx, domain_id: int, group_id: int) -> Group | None:
-    """A group of the domain, or None."""
+    """Return a group of the domain, or None."""
     return tx.one(Group, f"{_SELECT} where id = :id and domain_id = :d", id=group_id, d=domain_id)
 
 
 def several(tx: Tx, domain_id: int, group_ids: Sequence[int]) -> list[Group]:
-    """Those of these groups that the domain has, by ids in order."""
+    """Return those of these groups that the domain has, by ids in order."""
     sql = f"{_SELECT} where domain_id = :d and id in {LISTED} order by id"
     return tx.all(Group, sql, d=domain_id, ids=listed(group_ids))
 
 
 def named(tx: Tx, domain_id: int, name: str) -> Group | None:
-    """The domain's group of that name, without case, or None."""
+    """Return the domain's group of that name, without case, or None."""
     return tx.one(Group, f"{_SELECT} where domain_id = :d and name_key = :key", d=domain_id, key=fold(name))
 
 
 def add(tx: Tx, domain_id: int, new: NewGroup, at: int) -> int:
-    """The new group's id. Conflict: the name is taken."""
+    """Add a group; return its id. Conflict: the name is taken."""
     group_id = tx.value(
         int,
         "insert into endpoint_groups (domain_id, name, name_key, ou, cn, dc, auth_flow, status, active, created_at, "
@@ -62,14 +62,14 @@ def add(tx: Tx, domain_id: int, new: NewGroup, at: int) -> int:
 
 
 def check_free(tx: Tx, old: Group, name: str) -> None:
-    """Raise Conflict if another group of the domain has a name that this one is to have."""
+    """Raise Conflict if another group of the domain has the new name."""
     other = named(tx, old.domain_id, name)
     if other is not None and other.id != old.id:
         raise Conflict(TAKEN)
 
 
 def update(tx: Tx, old: Group, new: NewGroup, at: int) -> None:
-    """Keep what is said of a group now; its name is free."""
+    """Store the new values of a group; its name is free."""
     tx.execute(
         "update endpoint_groups set name = :name, name_key = :key, ou = :ou, cn = :cn, dc = :dc, "
         "auth_flow = :auth_flow, status = :status, active = :active, updated_at = :at where id = :id",
@@ -82,7 +82,7 @@ def update(tx: Tx, old: Group, new: NewGroup, at: int) -> None:
 
 
 def delete(tx: Tx, domain_id: int, old: Sequence[Group]) -> None:
-    """Remove groups of a domain, to which nothing is assigned any more, and their credential policies."""
+    """Delete groups of a domain that have no assignments any more, and their credential policies."""
     ids = [group.id for group in old]
     _SEARCH.remove(tx, domain_id, ids)
     tx.execute(f"delete from endpoint_credential_policies where group_id in {LISTED}", ids=listed(ids))
@@ -108,7 +108,7 @@ def _with_group(*, group_id: int, **columns: int) -> tuple[int, CredentialPolicy
 
 
 def set_credential_policy(tx: Tx, group_id: int, policy: CredentialPolicy) -> int:
-    """Keep a group's credential policy in place of the one before; its id, which stays."""
+    """Store a group's credential policy in place of the old one; return its id, which stays."""
     kept = tx.value(
         int,
         "insert into endpoint_credential_policies (group_id, ttl_user, privileged_user, policy_id, home_dir) "
@@ -126,7 +126,7 @@ def set_credential_policy(tx: Tx, group_id: int, policy: CredentialPolicy) -> in
 
 
 def delete_credential_policy(tx: Tx, group_id: int) -> None:
-    """Take a group's credential policy away."""
+    """Delete a group's credential policy."""
     tx.execute("delete from endpoint_credential_policies where group_id = :group", group=group_id)
 
 

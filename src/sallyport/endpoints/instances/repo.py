@@ -16,7 +16,7 @@ _SELECT = f"select {', '.join(Instance.__dataclass_fields__)} from endpoint_inst
 
 
 def page(tx: Tx, query: InstanceQuery) -> tuple[list[Instance], int]:
-    """One page of a domain's instances, ordered by id, and how many match in all."""
+    """Return one page of a domain's instances, ordered by id, and how many match."""
     stretch = Stretch(query.domain_id, query.offset, query.limit)
     if not query.group_id:
         if query.search:
@@ -32,23 +32,23 @@ def page(tx: Tx, query: InstanceQuery) -> tuple[list[Instance], int]:
 
 
 def get(tx: Tx, domain_id: int, instance_id: int) -> Instance | None:
-    """An instance of the domain, or None."""
+    """Return an instance of the domain, or None."""
     return tx.one(Instance, f"{_SELECT} where id = :id and domain_id = :d", id=instance_id, d=domain_id)
 
 
 def named(tx: Tx, domain_id: int, name: str) -> Instance | None:
-    """The domain's instance of that name, without case, or None."""
+    """Return the domain's instance of that name, without case, or None."""
     return tx.one(Instance, f"{_SELECT} where domain_id = :d and name_key = :key", d=domain_id, key=fold(name))
 
 
 def of_group(tx: Tx, group_id: int, limit: int) -> list[Instance]:
-    """The first instances of a group."""
+    """Return the first instances of a group."""
     ids = "select instance_id from endpoint_instance_groups where group_id = :g order by instance_id limit :limit"
     return tx.all(Instance, f"{_SELECT} where id in ({ids}) order by id", g=group_id, limit=limit)
 
 
 def add(tx: Tx, domain_id: int, new: NewInstance, at: int) -> int:
-    """The new instance's id. Conflict: the name is taken."""
+    """Add an instance; return its id. Conflict: the name is taken."""
     instance_id = tx.value(
         int,
         "insert into endpoint_instances (domain_id, name, name_key, os_id, public_ip, private_ip, host_name, status, "
@@ -68,7 +68,7 @@ def add(tx: Tx, domain_id: int, new: NewInstance, at: int) -> int:
 
 
 def update(tx: Tx, old: Instance, new: NewInstance, at: int) -> None:
-    """Keep what is said of an instance now; its name stays but for its case."""
+    """Store the new values of an instance; its name may only change its case."""
     tx.execute(
         "update endpoint_instances set name = :name, os_id = :os_id, public_ip = :public_ip, "
         "private_ip = :private_ip, host_name = :host_name, auth_type = :auth_type, updated_at = :at where id = :id",
@@ -82,12 +82,12 @@ def update(tx: Tx, old: Instance, new: NewInstance, at: int) -> None:
 
 
 def delete(tx: Tx, old: Instance) -> None:
-    """Remove an instance, which nothing is assigned to any more."""
+    """Delete an instance that has no assignments any more."""
     _SEARCH.remove(tx, old.domain_id, [old.id])
     tx.execute("delete from endpoint_instances where id = :id", id=old.id)
     counters.add_row(tx, old.domain_id, COUNTER, old.id, -1)
 
 
 def _texts(instance: Instance | NewInstance) -> tuple[str, ...]:
-    """What an instance is found by."""
+    """Return the texts of an instance that a search looks in."""
     return tuple(map(fold, (instance.name, instance.public_ip, instance.private_ip, instance.host_name)))

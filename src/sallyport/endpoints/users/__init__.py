@@ -1,1 +1,1 @@
-"""Endpoint users as admins manage them: what is said of them, their secrets, and what they are assigned to."""
+"""Endpoint users as admins manage them: fields, secrets, lists and assignments."""

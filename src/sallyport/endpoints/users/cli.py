@@ -33,7 +33,7 @@ _password = click.option(
 @_password
 @click.pass_obj
 def add(line: CommandLine, *, name: str, domain: str, password: str | None) -> None:
-    """Add a user, who can log in at once."""
+    """Add a user; it can log in at once."""
     body: Row = {"userName": name, "password": {"hex": _read(line, password).hex()}}
     line.run("/api/v1/endpointUsers/addEpmUserInfo", body, domain=domain)
     line.note(f"user {name} is added to {domain}")

@@ -73,14 +73,14 @@ def _declare_reading(users: Operations, service: Users) -> None:
 def _declare_changing(users: Operations, service: Users) -> None:
     @users.post("/api/v1/endpointUsers/addEpmUserInfo", roles=OPERATORS)
     async def add_user(body: AddUser, caller: Caller) -> UserSaved:
-        """Add a user, who can log in at once. The password must meet the policies of the user's instances."""
+        """Add a user; it can log in at once. The password must meet the policies of the user's instances."""
         user_id = await service.add(body.domainId, body.change, body.instanceIds)
         return UserSaved(message="user added", userId=str(user_id))
 
     @users.put("/api/v1/endpointUsers/updateEpmUserInfo", roles=OPERATORS)
     async def update_user(body: UpdateUser, caller: Caller) -> UserSaved:
-        """Change a user; it holds for the next login. What is absent stays, what is empty is cleared; an empty password
-        stays."""
+        """Change a user; it holds for the next login. An absent field keeps its value, an empty one is cleared, but an
+        empty password keeps the old one."""
         await service.update(body.domainId, body.userId, body.change)
         return UserSaved(message="user updated", userId=str(body.userId))
 
@@ -135,7 +135,7 @@ def _declare_seeds(users: Operations, seeds: OneTimeSeeds, link_to: LinkTo) -> N
 
 
 def _query(body: ListUsers) -> UserQuery:
-    """What is asked for. Invalid: `invalid filterBy`, `invalid value`."""
+    """Return the query of a body. Invalid: `invalid filterBy`, `invalid value`."""
     page, chosen = body.page(), body.filter or Filter()
     column, value = filter_column(chosen.filterBy), chosen.value.strip()
     if column == "assigned" and value:

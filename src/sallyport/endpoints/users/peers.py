@@ -35,13 +35,13 @@ class Credentials(Protocol):
         """Assign wallet users and credentials. NotFound: one of them, or the issuer, is not the domain's."""
 
     def of_users(self, tx: Tx, user_ids: Sequence[int]) -> Mapping[int, str]:
-        """Return the id of the credential of each user who has one."""
+        """Return the ids of the users' credentials, by user."""
 
     def type_of(self, tx: Tx, user_id: int) -> str:
         """Return the credentialType of the user's newest credential; empty without one."""
 
     def holder(self, tx: Tx, domain_id: int, credential_id: str) -> int | None:
-        """Return the id of the endpoint user who has this credential, or None."""
+        """Return the id of the endpoint user with this credential, or None."""
 
     def unlink(self, tx: Tx, user_ids: Sequence[int]) -> int:
         """Take wallets and credentials from endpoint users that are to be deleted, some at a time; return how many."""

@@ -244,7 +244,7 @@ def set_source(tx: Tx, old: Account, source: str) -> None:
 
 
 def _count(tx: Tx, domain_id: int, accounts: Sequence[Account], change: int) -> None:
-    """Add users to the totals of what most have, or take them away. `membership` counts who is assigned."""
+    """Add users to the totals of the usual values, or subtract them. `membership` counts the assigned users."""
     for column, usual in _USUAL.items():
         own = sum(getattr(each, column).lower() == usual.lower() for each in accounts if column != "assigned")
         if own:

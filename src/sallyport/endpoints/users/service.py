@@ -48,7 +48,7 @@ class Detail:
 
 
 class Users:
-    """The endpoint users of all domains, for who manages them."""
+    """The endpoint users of all domains, as admins manage them."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class Users:
         return replace(query, column="id", value=str(holder or 0))
 
     async def add(self, domain_id: int, change: UserChange, instance_ids: Sequence[int] = ()) -> int:
-        """Add a user, who can log in at once with a password; return its id. Conflict: the name is taken. NotFound: no
+        """Add a user; with a password it can log in at once. Return its id. Conflict: the name is taken. NotFound: no
         such instance. Invalid: the rules that the password does not meet."""
 
         def work(tx: Tx) -> int:
@@ -144,7 +144,7 @@ class Users:
             await in_slices(self._store, find, [release], lambda tx, old: self.update_in(tx, old, change))
 
     def _checked(self, tx: Tx, old: Account, change: UserChange) -> UserChange:
-        """Return the change without what is as it was. Conflict, Invalid."""
+        """Return the change without unchanged secrets. Conflict, Invalid."""
         new = self.without_same_secrets(tx, old, change)
         if new.password is not None:
             self.check_password(tx, membership.demands_on(tx, old.id), new.name or old.name, new)
