@@ -9,16 +9,7 @@ from sallyport.domains.domain import Domain, DomainTable, Fallback, FirstFactor,
 
 def make(id: int, name: str, *realms: str, tenant_id: int = 1) -> Domain:
     """A domain as the store gives it."""
-    return Domain(
-        id=id,
-        tenant_id=tenant_id,
-        name=name,
-        enforcement_mode="monitor",
-        fallback_action="deny",
-        first_factor="local",
-        status="active",
-        realms="\n".join(realms),
-    )
+    return Domain(id, tenant_id, name, Mode.MONITOR, Fallback.DENY, FirstFactor.LOCAL, "active", realms)
 
 
 @pytest.mark.parametrize("realm", ["Corp", "CORP", "corp.EXAMPLE", "straße"])

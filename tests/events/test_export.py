@@ -11,7 +11,7 @@ from sallyport.base.clock import SECOND, from_iso, iso
 from sallyport.base.command import Commands, entries
 from sallyport.base.errors import Invalid, NotFound
 from sallyport.base.wire import JSON, Row
-from sallyport.domains.domain import Domain
+from sallyport.domains.domain import Domain, Fallback, FirstFactor, Mode
 from sallyport.events import commands as event_commands
 from sallyport.events import repo
 from sallyport.events.bodies import EventEntry
@@ -31,16 +31,7 @@ def corp(name_or_id: str) -> Domain:
     """The one domain there is."""
     if name_or_id not in {"corp", str(DOMAIN)}:
         raise NotFound(f"no domain {name_or_id}")
-    return Domain(
-        id=DOMAIN,
-        tenant_id=1,
-        name="corp",
-        enforcement_mode="monitor",
-        fallback_action="deny",
-        first_factor="local",
-        status="active",
-        realms="",
-    )
+    return Domain(DOMAIN, 1, "corp", Mode.MONITOR, Fallback.DENY, FirstFactor.LOCAL, "active", ())
 
 
 @dataclass

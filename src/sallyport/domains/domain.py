@@ -1,6 +1,7 @@
 """What a domain is, and the table of all domains."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
@@ -43,6 +44,7 @@ LOCAL: Final = FirstFactor.LOCAL
 MONITOR: Final = Mode.MONITOR
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Domain:
     """A domain as the login path sees it.
 
@@ -50,41 +52,28 @@ class Domain:
     disconnect_on_revoke: live sessions end when a user loses access.
     """
 
-    __slots__ = (
-        "directory_name", "disconnect_on_revoke", "factor", "fallback", "first_factor", "id", "label", "mode", "name",
-        "realms", "revert_set_at", "reverts_at", "status", "tenant_id",
-    )  # fmt: skip
+    id: int
+    tenant_id: int
+    name: str
+    mode: Mode
+    fallback: Fallback
+    first_factor: FirstFactor
+    status: str
+    realms: tuple[str, ...]
+    reverts_at: int | None = None
+    revert_set_at: int | None = None
+    disconnect_on_revoke: bool = False
+    directory_name: str = ""
 
-    def __init__(
-        self,
-        *,
-        id: int,
-        tenant_id: int,
-        name: str,
-        enforcement_mode: str,
-        fallback_action: str,
-        first_factor: str,
-        status: str,
-        realms: str,
-        reverts_at: int | None = None,
-        revert_set_at: int | None = None,
-        disconnect_on_revoke: int = 0,
-        directory_name: str = "",
-    ) -> None:
-        self.id = id
-        self.tenant_id = tenant_id
-        self.name = name
-        self.mode = Mode(enforcement_mode)
-        self.fallback = Fallback(fallback_action)
-        self.first_factor = FirstFactor(first_factor)
-        self.factor = str(first_factor)
-        self.status = status
-        self.realms = tuple(realms.split("\n")) if realms else ()
-        self.label = str(id)
-        self.reverts_at = reverts_at
-        self.revert_set_at = revert_set_at
-        self.disconnect_on_revoke = bool(disconnect_on_revoke)
-        self.directory_name = directory_name
+    @property
+    def label(self) -> str:
+        """Its value of the label `domain` in metrics."""
+        return str(self.id)
+
+    @property
+    def factor(self) -> str:
+        """Its first factor in events."""
+        return self.first_factor.value
 
 
 class DomainTable:

@@ -16,7 +16,38 @@ _COLUMNS = (
 
 def load(tx: Tx) -> DomainTable:
     """Return all domains, in the order in which they were added."""
-    return DomainTable(tx.all(Domain, f"select {_COLUMNS} from domains order by id"))
+    return DomainTable(tx.all(_domain, f"select {_COLUMNS} from domains order by id"))
+
+
+def _domain(
+    *,
+    id: int,
+    tenant_id: int,
+    name: str,
+    enforcement_mode: str,
+    fallback_action: str,
+    first_factor: str,
+    status: str,
+    realms: str,
+    reverts_at: int | None,
+    revert_set_at: int | None,
+    disconnect_on_revoke: int,
+    directory_name: str,
+) -> Domain:
+    return Domain(
+        id,
+        tenant_id,
+        name,
+        Mode(enforcement_mode),
+        Fallback(fallback_action),
+        FirstFactor(first_factor),
+        status,
+        tuple(realms.split("\n")) if realms else (),
+        reverts_at,
+        revert_set_at,
+        bool(disconnect_on_revoke),
+        directory_name,
+    )
 
 
 def add(
