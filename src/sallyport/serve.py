@@ -26,7 +26,8 @@ from sallyport.collector import collect_garbage
 from sallyport.commands import Requests
 from sallyport.listen import radsec, udp
 from sallyport.listen.control import serve_control
-from sallyport.listen.exchange import Exchange, Kind, Services
+from sallyport.listen.counts import Kind
+from sallyport.listen.exchange import Exchange, Services
 from sallyport.listen.waiting import Waiting
 from sallyport.metrics import render
 from sallyport.operations import operations, pages

@@ -9,7 +9,8 @@ import trio.testing
 
 from sallyport.base.clock import SECOND
 from sallyport.inventory.clients.client import Client
-from sallyport.listen.exchange import Exchange, Kind, Services, Source
+from sallyport.listen.counts import Kind
+from sallyport.listen.exchange import Exchange, Services, Source
 from sallyport.listen.senders import Senders
 from sallyport.listen.waiting import Waiting
 from sallyport.radius.authenticator import SharedSecret

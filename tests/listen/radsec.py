@@ -10,7 +10,8 @@ import trio
 from sallyport.base.setting_values import Address
 from sallyport.certs.credentials import Certificates
 from sallyport.certs.directory import Directory
-from sallyport.listen.exchange import Exchange, Kind
+from sallyport.listen.counts import Kind
+from sallyport.listen.exchange import Exchange
 from sallyport.listen.radsec import LABEL, Limits, RadSec, bind, decode_proven
 from tests.listen.conftest import WINDOW_S, Wire
 from tests.radsec_client import RadSecClient, client_context, connected

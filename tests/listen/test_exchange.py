@@ -7,7 +7,7 @@ import trio.testing
 from sallyport.base.errors import StoreError
 from sallyport.events.repo import EventQuery, EventRow
 from sallyport.events.service import Events
-from sallyport.listen.exchange import Kind
+from sallyport.listen.counts import Kind
 from sallyport.listen.pacing import BEGIN_AT_ONCE
 from sallyport.radius.attributes import push_attribute
 from sallyport.radius.authenticator import SharedSecret

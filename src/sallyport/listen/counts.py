@@ -1,5 +1,7 @@
 """The metrics of one socket's exchange. Labels are looked up once."""
 
+from enum import Enum
+
 from sallyport.login.login import Decision
 from sallyport.metrics import Buckets, Cell, LoginMetrics, RadiusMetrics
 from sallyport.radius.packet import (
@@ -14,11 +16,19 @@ from sallyport.radius.packet import (
 )
 
 
-class Counts:
-    """requests, responses: by code. label: of the listener."""
+class Kind(Enum):
+    """The service of a socket; the value is its label in metrics."""
 
-    def __init__(self, label: str, radius: RadiusMetrics, logins: LoginMetrics, *, is_auth: bool) -> None:
-        self._label = label
+    AUTHENTICATION = "auth"
+    ACCOUNTING = "acct"
+
+
+class Counts:
+    """requests, responses: by code. label: of the listener; empty: that of its kind."""
+
+    def __init__(self, kind: Kind, label: str, radius: RadiusMetrics, logins: LoginMetrics) -> None:
+        self._label = label = label or kind.value
+        is_auth = kind is Kind.AUTHENTICATION
         self._radius = radius
         self._logins = logins
         taken = (ACCESS_REQUEST if is_auth else ACCOUNTING_REQUEST), STATUS_SERVER

@@ -8,7 +8,6 @@ a limit that all exchanges share.
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from enum import Enum
 
 import structlog
 import trio
@@ -18,7 +17,7 @@ from sallyport.base.errors import PacketError
 from sallyport.domains.service import Domains
 from sallyport.inventory.clients.client import LIMITED, SIGNED, Client
 from sallyport.inventory.devices.sightings import Sightings
-from sallyport.listen.counts import Counts
+from sallyport.listen.counts import Counts, Kind
 from sallyport.listen.pacing import AtOnce, Delayed, Undecided
 from sallyport.listen.senders import GARBLED, STRANGERS, UNKNOWN, Senders
 from sallyport.listen.udp import Datagram
@@ -50,13 +49,6 @@ log = structlog.get_logger()
 
 Send = Callable[[bytes, Source], None]
 _Opened = tuple[Request, Client, Source, int, float]
-
-
-class Kind(Enum):
-    """What a socket serves: the value is its label in metrics."""
-
-    AUTHENTICATION = "auth"
-    ACCOUNTING = "acct"
 
 
 _REPLIES = {Verdict.ACCEPT: ACCESS_ACCEPT, Verdict.REJECT: ACCESS_REJECT, Verdict.CHALLENGE: ACCESS_CHALLENGE}
@@ -113,9 +105,7 @@ class Exchange:
         self._undecided = Undecided(nursery, self._decide_later)
         self._at_once = AtOnce()
         self._just_decided: list[Login] = []
-        self._counts = Counts(
-            label or kind.value, services.radius_metrics, services.login_metrics, is_auth=self._is_auth
-        )
+        self._counts = Counts(kind, label, services.radius_metrics, services.login_metrics)
 
     def restore(self, answers: list[KeptAnswer]) -> None:
         """Know the answers that were on their way before a restart."""
@@ -219,8 +209,8 @@ class Exchange:
             raise
 
     def _answer_status(self, request: Request, client: Client, source: Source) -> None:
-        """Status-Server (RFC 5997): alive. No record, no duplicate detection, nothing is learned from it. While the
-        store fails, no login is answered: a proxy that heard of a life here would not turn to another server."""
+        """Answer Status-Server (RFC 5997), without a record and duplicate detection. While the store fails there is no
+        answer: no login is answered either, and a proxy has to fail over."""
         if not self._services.ready():
             raise PacketError("the store does not take writes", "internal_error")
         self._counts.requests[STATUS_SERVER].count += 1
@@ -351,13 +341,11 @@ class Exchange:
                 )
 
     def _learn(self, request: Request, client: Client) -> None:
-        """What an authentic request of a single address shows about its client (decisions.md, Signatures)."""
+        """Note what an authentic request of a single address shows about its client: whether it signs."""
         if client.learns_signature and request.signed and EAP_MESSAGE not in request.first:
             self._services.learn(client, SIGNED)
         if client.learns_limit and (request.signed or PROXY_STATE not in request.first):
             self._services.learn(client, LIMITED)
-
-    # --- accounting -------------------------------------------------------------------------------------------
 
     def _account(self, record: AccountingRecord) -> None:
         request, client = record.request, record.client
@@ -397,7 +385,7 @@ class Exchange:
         (self._signed_room if request.signed else self._unsigned_room).leave(client.id, client.tenant_id)
 
     def _reply(self, entry: Answered, now: int) -> None:
-        """Send it. now: when it could have been sent; what people take, and a reject's delay, is no fault of ours."""
+        """Send a reply. now: when it could have been sent: the metric excludes a person's time and a reject's delay."""
         reply, known, client = entry.reply, entry.known, entry.client
         self._done(entry.request, client)
         if known.replaced:
