@@ -26,23 +26,22 @@ def commands() -> dict[str, Command]:
 
 async def test_a_command_runs_with_its_arguments() -> None:
     """Arguments are parsed into the command's model."""
-    registry = Commands([commands()])
-    assert await registry.run("greet", {"name": "you", "times": "2"}) == ["hello you", "hello you"]
-    assert registry.names == ("greet",)
+    ready = Commands([commands()]).ready("greet", {"name": "you", "times": "2"})
+    assert await ready() == ["hello you", "hello you"]
 
 
-async def test_wrong_arguments_are_named_without_their_values() -> None:
+def test_wrong_arguments_are_named_without_their_values() -> None:
     """Invalid names each known field; neither a value nor the name of an unknown argument is in a message."""
     with pytest.raises(Invalid) as caught:
-        await Commands([commands()]).run("greet", {"times": "hunter2", "more": "hunter2"})
+        Commands([commands()]).ready("greet", {"times": "hunter2", "more": "hunter2"})
     assert [field.field for field in caught.value.fields] == ["name", "times", BODY]
     assert "hunter2" not in f"{caught.value} {caught.value.fields}"
 
 
-async def test_an_unknown_command_is_not_found() -> None:
+def test_an_unknown_command_is_not_found() -> None:
     """Its name is not repeated."""
     with pytest.raises(NotFound, match="no such command"):
-        await Commands([]).run("hunter2", {})
+        Commands([]).ready("hunter2", {})
 
 
 def test_a_name_belongs_to_one_slice() -> None:

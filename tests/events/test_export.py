@@ -59,7 +59,7 @@ class Log:
 
     async def page(self, **arguments: JSON) -> Row:
         """One answer."""
-        answer = await self.commands.run("event.export", {"domain": "corp", **arguments})
+        answer = await self.commands.ready("event.export", {"domain": "corp", **arguments})()
         assert isinstance(answer, dict)
         return answer
 

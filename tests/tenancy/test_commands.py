@@ -27,7 +27,7 @@ def run(tenancy: Tenancy, clock: SetClock) -> Commands:
 
 
 async def create(run: Commands, **arguments: JSON) -> dict[str, JSON]:
-    return cast(dict[str, JSON], await run.run("token.create", {"org": 1, "tenant": 1, **arguments}))
+    return cast(dict[str, JSON], await run.ready("token.create", {"org": 1, "tenant": 1, **arguments})())
 
 
 async def test_a_token_is_made_listed_and_revoked(run: Commands, tenancy: Tenancy, clock: SetClock) -> None:
@@ -40,12 +40,12 @@ async def test_a_token_is_made_listed_and_revoked(run: Commands, tenancy: Tenanc
         "id": made["id"], "org": 1, "tenant": 1, "role": "operator", "name": "ci", "status": "active",
         "created": iso(clock()), "expires": iso(clock() + 90 * 86400 * SECOND), "revoked": None,
     }  # fmt: skip
-    assert await run.run("token.list", {}) == [made]
-    revoked = cast(dict[str, JSON], await run.run("token.revoke", {"token": str(made["id"])}))
+    assert await run.ready("token.list", {})() == [made]
+    revoked = cast(dict[str, JSON], await run.ready("token.revoke", {"token": str(made["id"])})())
     assert revoked["status"] == "revoked"
     with pytest.raises(Unauthenticated):
         await tenancy.authenticate(token)
-    assert await run.run("token.list", {"org": 1, "tenant": 2}) == []
+    assert await run.ready("token.list", {"org": 1, "tenant": 2})() == []
 
 
 async def test_defaults(run: Commands) -> None:
@@ -57,10 +57,10 @@ async def test_defaults(run: Commands) -> None:
 async def test_a_name_is_revoked_by_name(run: Commands) -> None:
     """A number is an id, another text is a name."""
     await create(run, name="ci")
-    assert cast(dict[str, JSON], await run.run("token.revoke", {"token": "ci"}))["status"] == "revoked"
+    assert cast(dict[str, JSON], await run.ready("token.revoke", {"token": "ci"})())["status"] == "revoked"
     for unknown in ("12345", "9" * 30, "other"):
         with pytest.raises(NotFound):
-            await run.run("token.revoke", {"token": unknown})
+            await run.ready("token.revoke", {"token": unknown})()
 
 
 @pytest.mark.parametrize(

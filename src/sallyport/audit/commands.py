@@ -32,7 +32,7 @@ class ListAudit(Arguments):
 
 
 def commands(service: Audit, tenants: Tenants, find_domain: Callable[[str], int]) -> dict[str, Command]:
-    """The commands of this slice by name. find_domain: the id of a domain by its name or id (NotFound)."""
+    """The commands of this area by name. find_domain: the id of a domain by its name or id (NotFound)."""
 
     async def listing(wanted: ListAudit) -> JSON:
         query = AuditQuery(

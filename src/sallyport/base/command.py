@@ -21,19 +21,18 @@ What the API has no operation for is a command, with named arguments:
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
-from typing import Annotated, Literal, Protocol, TextIO, TypeAlias, TypeVar
+from typing import Literal, Protocol, TextIO, TypeAlias, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from sallyport.base.clock import SECOND, from_iso, iso
 from sallyport.base.config import Settings
 from sallyport.base.errors import NotFound, invalid_field
 from sallyport.base.model import Model
 from sallyport.base.text import fold
-from sallyport.base.validation import refusal, unfit
+from sallyport.base.validation import refusal
 from sallyport.base.wire import JSON, Row
 
 Form = Literal["table", "json", "csv", "jsonl"]
@@ -46,22 +45,12 @@ ArgumentsT = TypeVar("ArgumentsT", bound=BaseModel)
 
 Ready: TypeAlias = Callable[[], Awaitable[JSON]]
 """Runs a command whose arguments are valid."""
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """One command; made by `command`. ready: validates its arguments, in any thread."""
-
-    arguments: type[BaseModel]
-    ready: Callable[[Mapping[str, object]], Ready]
-
-    async def run(self, values: Mapping[str, object]) -> JSON:
-        """Judge the arguments and run it."""
-        return await self.ready(values)()
+Command: TypeAlias = Callable[[Mapping[str, object]], Ready]
+"""Validates the arguments of a command, in any thread. Invalid: names fields, without values."""
 
 
 def command(arguments: type[ArgumentsT], run: Callable[[ArgumentsT], Awaitable[JSON]]) -> Command:
-    """Return a command that validates its arguments (Invalid, naming fields without values) and then runs."""
+    """Return a command with arguments of a model."""
 
     def ready(values: Mapping[str, object]) -> Ready:
         try:
@@ -69,47 +58,26 @@ def command(arguments: type[ArgumentsT], run: Callable[[ArgumentsT], Awaitable[J
         except ValidationError as error:
             raise refusal(error) from None
 
-    return Command(arguments, ready)
+    return ready
 
 
 class Commands:
     """All commands of the service. ValueError: two areas have the same name."""
 
-    def __init__(self, slices: Iterable[Mapping[str, Command]]) -> None:
+    def __init__(self, areas: Iterable[Mapping[str, Command]]) -> None:
         self._commands: dict[str, Command] = {}
-        for commands in slices:
+        for commands in areas:
             for name, each in commands.items():
                 if name in self._commands:
                     raise ValueError(f"two commands are called {name}")
                 self._commands[name] = each
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Return the names of all commands, sorted."""
-        return tuple(sorted(self._commands))
 
     def ready(self, name: str, arguments: Mapping[str, object]) -> Ready:
         """Validate the arguments of a command, in any thread. NotFound: no such command. Invalid."""
         found = self._commands.get(name)
         if found is None:
             raise NotFound("no such command; the running service may be of another version")
-        return found.ready(arguments)
-
-    async def run(self, name: str, arguments: Mapping[str, object]) -> JSON:
-        """Validate the arguments of a command and run it."""
-        return await self.ready(name, arguments)()
-
-
-class NamedDomain(Protocol):
-    """A domain."""
-
-    @property
-    def id(self) -> int:
-        """Its domainId."""
-
-    @property
-    def name(self) -> str:
-        """Its name."""
+        return found(arguments)
 
 
 class Tenants(Protocol):
@@ -128,28 +96,9 @@ class Arguments(Model):
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
-class OfTenant(Arguments):
-    """org and tenant: the numbers that bodies call orgId and tenantId."""
-
-    org: int = Field(ge=1)
-    tenant: int = Field(ge=1)
-
-
 def entries(value: JSON) -> list[Row]:
     """Return the objects of a list."""
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
-
-
-def _hex(value: str) -> str:
-    try:
-        bytes.fromhex(value)
-    except ValueError:
-        raise unfit("hex octets") from None
-    return value
-
-
-HexOctets = Annotated[str, AfterValidator(_hex)]
-"""Octets in hex: a secret or a password may be in any encoding, and JSON carries text."""
 
 
 class CommandLine(Protocol):
@@ -259,11 +208,3 @@ def note_new(line: CommandLine, made: Row) -> None:
     new = made["new"]
     for each in new if isinstance(new, list) else ():
         line.note(f"{each} is new")
-
-
-def pages(line: CommandLine, command: str, **arguments: JSON) -> Iterator[Row]:
-    """All entries of a list that a command gives page by page."""
-    after = 0
-    while page := line.rows(command, after=after, **arguments):
-        yield from page
-        after += len(page)

@@ -23,7 +23,7 @@ class SetDomain(Arguments):
 
 
 def commands(service: Domains) -> dict[str, Command]:
-    """The commands of this slice by name."""
+    """The commands of this area by name."""
 
     async def break_glass(wanted: BreakGlass) -> JSON:
         return switched(await service.break_glass(wanted.fallback))

@@ -29,7 +29,7 @@ class ExportEvents(Arguments):
 
 
 def commands(service: Events, domain: Callable[[str], Domain]) -> dict[str, Command]:
-    """The command of this slice by name. domain: the one of a name or domainId (NotFound)."""
+    """The command of this area by name. domain: the one of a name or domainId (NotFound)."""
 
     async def export(wanted: ExportEvents) -> JSON:
         of = domain(wanted.domain)

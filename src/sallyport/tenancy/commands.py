@@ -53,7 +53,7 @@ class AddTenant(Arguments):
 
 
 def commands(service: Tenancy, clock: Clock) -> dict[str, Command]:
-    """The commands of this slice by name."""
+    """The commands of this area by name."""
 
     async def add_tenant(wanted: AddTenant) -> JSON:
         before = await service.numbers()

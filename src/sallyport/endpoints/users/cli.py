@@ -2,11 +2,12 @@
 
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
-from sallyport.base.command import CommandLine, Form, pages
+from sallyport.base.command import CommandLine, Form
 from sallyport.base.errors import Invalid
 from sallyport.base.wire import JSON, Row
 from sallyport.endpoints import files
@@ -107,10 +108,17 @@ def import_(line: CommandLine, *, file: Path, domain: str, dry_run: bool, skip_r
 @click.pass_obj
 def export(line: CommandLine, *, domain: str, form: Form | None) -> None:
     """Export the users of a domain as CSV, or as JSON: never a password, and never a seed."""
-    rows = pages(line, "user.export", domain=domain)
+    rows = _exported(line, domain)
     if form is None:
         rows = ({column: _cell(column, value) for column, value in row.items()} for row in rows)
     line.print_rows(rows, EXPORTED, form or "csv")
+
+
+def _exported(line: CommandLine, domain: str) -> Iterator[Row]:
+    after = 0
+    while page := line.rows("user.export", domain=domain, after=after):
+        yield from page
+        after += len(page)
 
 
 def _cell(column: str, value: JSON) -> JSON:

@@ -238,7 +238,7 @@ def _imported(entry: Entry) -> JSON:
     return {
         "name": entry.name,
         "address": str(entry.addresses),
-        "secret": entry.secret.reveal().hex(),
+        "secret": {"hex": entry.secret.reveal().hex()},
         "product": entry.product,
         "require_message_authenticator": entry.require_message_authenticator,
         "limit_proxy_state": entry.limit_proxy_state,

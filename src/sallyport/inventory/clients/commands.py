@@ -1,17 +1,17 @@
-"""The commands of RADIUS clients: client.import, client.unlatch, client.weaknesses. Secrets come in as hex octets,
-since they may be in any encoding."""
+"""The commands of RADIUS clients: client.import, client.unlatch, client.weaknesses."""
 
 from collections.abc import Callable, Mapping, Sequence
 
 import trio
 
-from sallyport.base.command import Arguments, Command, HexOctets, OfTenant, Tenants, command
+from sallyport.base.command import Arguments, Command, Tenants, command
 from sallyport.base.wire import JSON, Row
 from sallyport.inventory.clients import weakness
 from sallyport.inventory.clients.bodies import AnySignatures, NetworkText, Product
 from sallyport.inventory.clients.client import Client
 from sallyport.inventory.clients.plan import Action, Step, Wanted
 from sallyport.inventory.clients.service import Clients
+from sallyport.web.scope import Octets
 
 FindDomain = Callable[[int, str], int]
 """(tenant id, name or id) to a domain's id. NotFound."""
@@ -28,18 +28,20 @@ class ImportedClient(Arguments):
 
     name: str
     address: NetworkText
-    secret: HexOctets
+    secret: Octets
     product: Product | None = None
     require_message_authenticator: AnySignatures
     limit_proxy_state: AnySignatures
 
 
-class ImportClients(OfTenant):
+class ImportClients(Arguments):
     """domains: None keeps those of a client, and gives new clients all of the tenant.
 
     apply: carry the plan out as a whole. skip_refused: leave out the refused steps.
     """
 
+    org: int
+    tenant: int
     clients: list[ImportedClient]
     domains: list[str] | None = None
     apply: bool = False
@@ -47,7 +49,7 @@ class ImportClients(OfTenant):
 
 
 def commands(service: Clients, tenants: Tenants, find_domain: FindDomain) -> dict[str, Command]:
-    """The commands of this slice by name."""
+    """The commands of this area by name."""
 
     async def unlatch(wanted: UnlatchClient) -> JSON:
         await service.unlatch(service.table.by_id[wanted.client])
@@ -91,7 +93,7 @@ def _wanted(each: ImportedClient, domain_ids: tuple[int, ...] | None) -> Wanted:
     return Wanted(
         name=each.name,
         network=each.address,
-        secret=bytes.fromhex(each.secret),
+        secret=each.secret.get_secret_value(),
         product=each.product,
         require_message_authenticator=each.require_message_authenticator.value,
         limit_proxy_state=each.limit_proxy_state.value,

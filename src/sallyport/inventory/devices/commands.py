@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 
 from sallyport.base.clock import Clock, iso
-from sallyport.base.command import Arguments, Command, NamedDomain, command
+from sallyport.base.command import Arguments, Command, command
 from sallyport.base.wire import JSON
 from sallyport.inventory.devices.operations import entry
 from sallyport.inventory.devices.service import Devices
@@ -27,15 +27,15 @@ class ShowDevice(Arguments):
 
 
 def commands(
-    service: Devices, domain: Callable[[str], NamedDomain], attribute_name: AttributeName, clock: Clock
+    service: Devices, find_domain: Callable[[str], int], attribute_name: AttributeName, clock: Clock
 ) -> dict[str, Command]:
-    """The commands of this slice by name. domain: the one of a name or domainId (NotFound)."""
+    """The commands of this area by name. find_domain: the id of a domain by its name or id (NotFound)."""
 
     async def show(wanted: ShowDevice) -> JSON:
-        of = domain(wanted.domain)
-        row = await service.one(of.id, wanted.device_id)
-        stations, behind = await service.stations(of.id, row.id, "", offset=0, limit=PAGE)
-        history, _ = await service.history(of.id, row.id, offset=0, limit=PAGE)
+        domain_id = find_domain(wanted.domain)
+        row = await service.one(domain_id, wanted.device_id)
+        stations, behind = await service.stations(domain_id, row.id, "", offset=0, limit=PAGE)
+        history, _ = await service.history(domain_id, row.id, offset=0, limit=PAGE)
         return {
             **entry(row, clock()),
             "evidence": json.loads(_named(row.evidence, attribute_name)),
