@@ -19,7 +19,7 @@ from sallyport.store.counters import PART_BITS
 from sallyport.store.migrations import migrate
 from sallyport.store.model import Work
 from sallyport.store.search import Stretch
-from tests.areas import Areas
+from tests.areas import new_database
 from tests.plans import plans
 
 PART = 1 << PART_BITS
@@ -27,6 +27,14 @@ DEEP = Stretch(3, 500_000, 10)
 CREDENTIAL = Credential(
     **dict.fromkeys(Credential.__dataclass_fields__, 7) | {"domain_id": 3}  # type: ignore[arg-type]
 )
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of a store without rows."""
+    path = tmp_path_factory.mktemp("plans") / "s.db"
+    path.write_bytes(new_database())
+    return path
 
 
 @pytest.mark.parametrize(
@@ -48,16 +56,16 @@ CREDENTIAL = Credential(
     ],
     ids=lambda work: ".".join(work.__code__.co_names),
 )
-async def test_one_is_found_by_what_is_its_own(areas: Areas, work: Work[object]) -> None:
+def test_one_is_found_by_what_is_its_own(path: Path, work: Work[object]) -> None:
     """By a wallet, a DID, a name or a user name: no step of a look-up goes by domain or tenant alone."""
-    found = plans(areas.store.path, work)
+    found = plans(path, work)
     assert found
     assert not [plan for plan in found if plan.startswith("SCAN") or plan.endswith(("(domain_id=?)", "(tenant_id=?)"))]
 
 
-async def test_any_page_of_credentials_is_found_by_its_places(areas: Areas) -> None:
+def test_any_page_of_credentials_is_found_by_its_places(path: Path) -> None:
     """The last one as quickly as the first."""
-    found = plans(areas.store.path, lambda tx: credentials.page(tx, DEEP))
+    found = plans(path, lambda tx: credentials.page(tx, DEEP))
     assert "SEARCH credentials USING INDEX credentials_place (domain_id=? AND place>? AND place<?)" in found
     assert not [plan for plan in found if "SCAN" in plan or "TEMP B-TREE" in plan]
 
@@ -75,17 +83,17 @@ async def test_any_page_of_credentials_is_found_by_its_places(areas: Areas) -> N
     ],
     ids=["DIDs", "of an issuer", "of a wallet", "of a tenant", "of a kind", "wallets", "a wallet's credentials"],
 )
-async def test_other_pages_are_counted_off_by_an_index(areas: Areas, work: Work[object]) -> None:
+def test_other_pages_are_counted_off_by_an_index(path: Path, work: Work[object]) -> None:
     """In order and without the rows before them: these lists lose entries, so that an entry has no place for good. A
     domain's own are counted in parts, too."""
-    found = plans(areas.store.path, work)
+    found = plans(path, work)
     assert any("COVERING INDEX" in plan for plan in found)
     assert not [plan for plan in found if "SCAN dids" in plan or "SCAN credentials" in plan or "TEMP B-TREE" in plan]
 
 
-async def test_a_did_is_searched_by_itself(areas: Areas) -> None:
+def test_a_did_is_searched_by_itself(path: Path) -> None:
     """A whole DID is looked up, and not looked for."""
-    found = plans(areas.store.path, lambda tx: dids.search(tx, 1, "did:key:z", Kind.USER, 0, 10))
+    found = plans(path, lambda tx: dids.search(tx, 1, "did:key:z", Kind.USER, 0, 10))
     assert "SEARCH dids USING INDEX dids_did (did=?)" in found
 
 

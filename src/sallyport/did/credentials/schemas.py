@@ -16,7 +16,6 @@ from sallyport.did.credentials.credential import ListedSchema, NewSchema, Schema
 from sallyport.did.crypto import proofs
 from sallyport.did.dids import repo as dids
 from sallyport.did.dids.did import Kind
-from sallyport.did.dids.service import NO_ISSUER
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx
 from sallyport.store.search import Stretch
@@ -48,10 +47,7 @@ class Schemas:
         checked = await trio.to_thread.run_sync(_checked, new.content, limiter=self._checking)
 
         def work(tx: Tx) -> Schema:
-            author = dids.of_tenant(tx, tenant_id, new.author, Kind.ISSUER)
-            key = None if author is None else dids.active_key(tx, author.id)
-            if author is None or key is None:
-                raise NotFound(NO_ISSUER)
+            author, key = dids.signing_key(tx, dids.of_tenant(tx, tenant_id, new.author, Kind.ISSUER))
             uuid, at = str(uuid4()), self._clock()
             content: dict[str, JSON] = {
                 "type": KIND,

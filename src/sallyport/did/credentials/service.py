@@ -19,7 +19,6 @@ from sallyport.did.credentials.status import Place, StatusLists
 from sallyport.did.crypto import proofs, vc
 from sallyport.did.dids import repo as dids
 from sallyport.did.dids.did import Kind
-from sallyport.did.dids.service import NO_ISSUER
 from sallyport.did.peers import Sessions
 from sallyport.did.presentations.open_requests import OpenRequests
 from sallyport.did.wallets import guard
@@ -79,10 +78,7 @@ class Credentials:
         return issued
 
     def _issue(self, tx: Tx, tenant_id: int, new: NewCredential, schema: Schema) -> Credential:
-        issuer = dids.get(tx, new.domain_id, new.issuer_did, Kind.ISSUER)
-        key = None if issuer is None else dids.active_key(tx, issuer.id)
-        if issuer is None or key is None:
-            raise NotFound(NO_ISSUER)
+        issuer, key = dids.signing_key(tx, dids.get(tx, new.domain_id, new.issuer_did, Kind.ISSUER))
         if dids.get(tx, new.domain_id, new.holder_did, Kind.USER) is None:
             raise NotFound(NO_HOLDER)
         at = self._clock()

@@ -88,6 +88,11 @@ def read_object(text: str | bytes) -> dict[str, JSON]:
     return value
 
 
+def as_list(value: JSON) -> list[JSON]:
+    """Return a member that may be one value or an array of them, as an array."""
+    return value if isinstance(value, list) else [value]
+
+
 def _once(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
     found = dict(pairs)
     if len(found) != len(pairs):

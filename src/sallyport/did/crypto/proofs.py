@@ -10,7 +10,7 @@ from sallyport.base.errors import CredentialError
 from sallyport.base.wire import JSON
 from sallyport.did.crypto import jws
 from sallyport.did.crypto.documents import ASSERTION, Document
-from sallyport.did.crypto.encoding import canonical, from_base58, to_base58
+from sallyport.did.crypto.encoding import as_list, canonical, from_base58, to_base58
 from sallyport.did.crypto.jws import Signer
 from sallyport.did.crypto.keys import ED25519, P256, Curve
 from sallyport.did.crypto.vc import LEEWAY
@@ -93,8 +93,8 @@ def verify(
     if "expires" in proof and _time(proof["expires"]) <= now:
         raise CredentialError("expired", "expired")
     document = {name: value for name, value in secured.items() if name != "proof"}
-    context = _list(proof.get("@context", []))
-    if context != _list(document.get("@context", []))[: len(context)]:
+    context = as_list(proof.get("@context", []))
+    if context != as_list(document.get("@context", []))[: len(context)]:
         raise CredentialError("the proof is of another context", "signature")
     if "@context" in proof:
         document["@context"] = proof["@context"]
@@ -133,7 +133,3 @@ def _text(proof: dict[str, JSON], name: str) -> str:
     if not isinstance(value, str):
         raise CredentialError("a member of the proof is no text")
     return value
-
-
-def _list(value: JSON) -> list[JSON]:
-    return value if isinstance(value, list) else [value]

@@ -13,6 +13,7 @@ from sallyport.base.errors import CredentialError
 from sallyport.base.wire import JSON
 from sallyport.did.crypto import jws
 from sallyport.did.crypto.documents import ASSERTION, AUTHENTICATION, Document, did_of
+from sallyport.did.crypto.encoding import as_list
 from sallyport.did.crypto.jws import Signer, Token
 
 CONTEXT: Final = "https://www.w3.org/2018/credentials/v1"
@@ -57,7 +58,7 @@ def verify(token: Token, issuer: Document, now: int) -> Credential:
     """
     token.verify(issuer.key(token.key_id, ASSERTION))
     payload, document = token.payload, token.payload.get("vc")
-    if not isinstance(document, dict) or CREDENTIAL not in _list(document.get("type")):
+    if not isinstance(document, dict) or CREDENTIAL not in as_list(document.get("type")):
         raise CredentialError("the token carries no credential")
     stated = document.get("issuer", payload.get("iss"))
     if not payload.get("iss") == issuer.did == (stated.get("id") if isinstance(stated, dict) else stated):
@@ -115,11 +116,11 @@ def verify_presentation(token: Token, holder: Document, *, audience: str, nonce:
     """
     token.verify(holder.key(token.key_id, AUTHENTICATION))
     payload, held = token.payload, token.payload.get("vp")
-    if not isinstance(held, dict) or PRESENTATION not in _list(held.get("type")):
+    if not isinstance(held, dict) or PRESENTATION not in as_list(held.get("type")):
         raise CredentialError("the token carries no presentation")
     if not payload.get("iss") == holder.did == held.get("holder", holder.did):
         raise CredentialError("the presentation is of another holder", "holder")
-    if audience not in _list(payload.get("aud")):
+    if audience not in as_list(payload.get("aud")):
         raise CredentialError("the presentation is for another verifier", "audience")
     if payload.get("nonce") != nonce:
         raise CredentialError("the presentation answers another request", "nonce")
@@ -127,7 +128,7 @@ def verify_presentation(token: Token, holder: Document, *, audience: str, nonce:
     if expires_at is None:
         raise CredentialError("the presentation does not say until when it holds", "claims")
     _in_time((_moment(payload, "nbf", None) or 0) - LEEWAY, expires_at, now)
-    credentials = _list(held.get("verifiableCredential"))
+    credentials = as_list(held.get("verifiableCredential"))
     tokens = [each for each in credentials if isinstance(each, str)]
     if not 0 < len(tokens) == len(credentials) <= MAX_CREDENTIALS:
         raise CredentialError("a presentation has between one and sixteen tokens of credentials")
@@ -158,7 +159,3 @@ def _in_time(valid_from: int, expires_at: int | None, now: int) -> None:
         raise CredentialError("not valid yet", "not_yet_valid")
     if expires_at is not None and now >= expires_at:
         raise CredentialError("expired", "expired")
-
-
-def _list(value: JSON) -> list[JSON]:
-    return value if isinstance(value, list) else [value]

@@ -1,6 +1,6 @@
 """The SQL of DIDs and their keys."""
 
-from sallyport.base.errors import Conflict
+from sallyport.base.errors import Conflict, NotFound
 from sallyport.base.secret import Secret
 from sallyport.base.text import fold
 from sallyport.did.crypto.documents import ASSERTION, PURPOSES, Document, Method, of_methods, resolve
@@ -15,6 +15,7 @@ from sallyport.store.vault import Vault
 
 ACTIVE, RETIRED = "active", "retired"
 COUNTER = "dids"
+NO_ISSUER = "issuer not found"
 _SEARCH = SearchIndex("dids_search")  # its numbers are tenants: DIDs are searched in all domains of one
 _SELECT = (
     "select id, tenant_id, domain_id, did, kind, method, name, description, wallet_id, issuer_id, "
@@ -173,6 +174,14 @@ def identity(key_id: int) -> str:
 def active_key(tx: Tx, did_id: int) -> KeyRow | None:
     """Return the key that signs, or None."""
     return tx.one(KeyRow, f"{_KEY} where did_id = :id and state = :state", id=did_id, state=ACTIVE)
+
+
+def signing_key(tx: Tx, issuer: Record | None) -> tuple[Record, KeyRow]:
+    """Return an issuer that exists, with the key that signs. NotFound."""
+    key = None if issuer is None else active_key(tx, issuer.id)
+    if issuer is None or key is None:
+        raise NotFound(NO_ISSUER)
+    return issuer, key
 
 
 def signer(vault: Vault, key: KeyRow) -> Signer:

@@ -11,6 +11,7 @@ from sallyport.did.crypto.documents import MAX_METHODS, jwk_did, key_did, resolv
 from sallyport.did.crypto.keys import CURVES, PrivateKey, PublicKey, from_jwk
 from sallyport.did.dids import repo
 from sallyport.did.dids.did import Kind, NewDid, Record
+from sallyport.did.dids.repo import NO_ISSUER
 from sallyport.did.peers import Sessions
 from sallyport.did.presentations.open_requests import OpenRequests
 from sallyport.did.wallets import repo as wallets
@@ -22,7 +23,6 @@ from sallyport.store.search import Stretch
 from sallyport.store.slices import in_slices
 from sallyport.store.vault import Vault
 
-NO_ISSUER = "issuer not found"
 NO_DID = "DID not found"
 FOLDER = "did"
 """Folder of the service's own documents, at its address."""
@@ -145,10 +145,7 @@ class Dids:
         the document has no room for another key."""
 
         def work(tx: Tx) -> str:
-            record = repo.get(tx, domain_id, did, Kind.ISSUER)
-            old = None if record is None else repo.active_key(tx, record.id)
-            if record is None or old is None:
-                raise NotFound(NO_ISSUER)
+            record, old = repo.signing_key(tx, repo.get(tx, domain_id, did, Kind.ISSUER))
             if record.method != "web":
                 raise Invalid.about("only a did:web can have another key: others are their key", "did")
             if repo.count_keys(tx, record.id) >= MAX_METHODS:

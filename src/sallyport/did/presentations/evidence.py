@@ -18,6 +18,7 @@ from sallyport.base.errors import CredentialError
 from sallyport.base.wire import JSON
 from sallyport.did.crypto import jws, proofs, vc
 from sallyport.did.crypto.documents import AUTHENTICATION, Document
+from sallyport.did.crypto.encoding import as_list
 
 MAX_PRESENTATION: Final = 64 << 10
 """Characters of a submitted presentation, as JSON."""
@@ -65,8 +66,7 @@ def read(presentation: str | dict[str, JSON], binding: Binding, now: int) -> Sho
         challenge=binding.nonce,
         domain=binding.audience,
     )
-    kinds = document.get("type")
-    kinds = kinds if isinstance(kinds, list) else [kinds]
+    kinds = as_list(document.get("type"))
     if vc.PRESENTATION in kinds:
         return _credential_in(document, binding)
     if vc.CREDENTIAL in kinds:
@@ -85,8 +85,9 @@ def _of_token(text: str, binding: Binding, now: int) -> ShownCredential:
 
 def _of_holder(proof: JSON) -> dict[str, JSON]:
     """Return the only proof that is not an issuer's."""
-    listed = proof if isinstance(proof, list) else [proof]
-    found = [each for each in listed if isinstance(each, dict) and each.get("proofPurpose") != "assertionMethod"]
+    found = [
+        each for each in as_list(proof) if isinstance(each, dict) and each.get("proofPurpose") != "assertionMethod"
+    ]
     if len(found) != 1:
         raise CredentialError("a presentation has one proof of its holder", "holder")
     return found[0]
@@ -102,8 +103,7 @@ def _credential_in(document: dict[str, JSON], binding: Binding) -> ShownCredenti
     """Return the credential in a presentation document."""
     if document.get("holder", binding.holder.did) != binding.holder.did:
         raise CredentialError("the presentation is of another holder", "holder")
-    held = document.get("verifiableCredential")
-    listed = held if isinstance(held, list) else [held]
+    listed = as_list(document.get("verifiableCredential"))
     if len(listed) != 1:
         raise CredentialError("one credential is asked for")
     (credential,) = listed

@@ -11,7 +11,7 @@ from sallyport.did.credentials.credential import Holder
 from sallyport.did.credentials.holders_repo import holder_of_user, users_of_holder, wallet_of_holder
 from sallyport.did.dids import repo as dids
 from sallyport.did.dids.did import Kind
-from sallyport.did.dids.service import NO_ISSUER
+from sallyport.did.dids.repo import NO_ISSUER
 from sallyport.did.peers import AccessTarget, AccessTargets
 from sallyport.did.presentations import definition, repo
 from sallyport.did.presentations.request import NewRequest

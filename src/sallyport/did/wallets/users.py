@@ -13,7 +13,7 @@ from sallyport.base.errors import NotFound
 from sallyport.did.credentials import repo as credentials
 from sallyport.did.credentials.service import NO_CREDENTIAL
 from sallyport.did.dids import repo as dids
-from sallyport.did.dids.service import NO_ISSUER
+from sallyport.did.dids.repo import NO_ISSUER
 from sallyport.did.wallets import repo
 from sallyport.did.wallets.service import assign_in
 from sallyport.store import audit
