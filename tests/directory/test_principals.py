@@ -1,6 +1,9 @@
 """What logins are told of directories, by whatever name somebody logs in."""
 
-from sallyport.directory.principals import NOBODY, UNCLEAR, Principals
+import trio
+import trio.testing
+
+from sallyport.directory.principals import INVALIDATE_S, NOBODY, UNCLEAR, Invalidations, Principals
 from tests.areas import Areas
 from tests.directory.world import group, groups_of, imported, person
 
@@ -85,3 +88,23 @@ async def test_each_tenant_has_a_share_of_the_memory(areas: Areas) -> None:
     principals.changed(areas.domain)
     assert principals.cached(areas.domain, "ann") is None
     assert principals.cached(other, "user9") == NOBODY
+
+
+async def test_once_a_second(autojump_clock: trio.testing.MockClock) -> None:
+    """The first change of a domain is passed on at once, the following once a second, the last by flush."""
+    invalidated: list[tuple[int, float]] = []
+    began = trio.current_time()
+    invalidations = Invalidations(
+        lambda domain_id: invalidated.append((domain_id, round(trio.current_time() - began, 1)))
+    )
+    for _ in range(20):
+        invalidations.changed(1)
+        await trio.sleep(INVALIDATE_S / 8)
+    invalidations.changed(2)
+    assert invalidated == [(1, 0.0), (1, 1.0), (1, 2.0), (2, 2.5)]
+    invalidations.flush(1)
+    invalidations.flush(1)
+    invalidations.flush(2)
+    assert invalidated[4:] == [(1, 2.5)]
+    invalidations.changed(1)
+    assert invalidated[5:] == [(1, 2.5)]

@@ -173,7 +173,7 @@ def confirm(line: CommandLine, *, job: int, wait: bool) -> None:
 @click.option("--apply", is_flag=True, help="Apply it to the known people now.")
 @click.pass_obj
 def mapping(line: CommandLine, *, name: str, domain: str, fields: tuple[str, ...], group: str, apply: bool) -> None:
-    """Set which attributes become which fields, such as email=mail; without any, show what is set."""
+    """Set which attributes become which fields, such as email=mail; without any, show the mapping."""
     if not fields:
         line.print_rows([row for row in _mappings(line, domain) if _is_named(row, name)], MAPPING_COLUMNS)
         return

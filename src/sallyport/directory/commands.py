@@ -16,8 +16,6 @@ from sallyport.web.scope import Text
 
 FindDomain = Callable[[str], int]
 """Return the id of a domain that is given by name or id. NotFound."""
-LARGEST: int = 1 << 30
-"""Octets of a file that the command line imports."""
 MOST: int = 1000
 
 
@@ -49,7 +47,7 @@ def commands(service: Directories, find_domain: FindDomain) -> dict[str, Command
 
     async def import_ldif(wanted: ImportLdif) -> JSON:
         domain_id = find_domain(wanted.domain)
-        file = await trio.to_thread.run_sync(service.files.copy, wanted.path, LARGEST)
+        file = await trio.to_thread.run_sync(service.files.copy, wanted.path)
         name = wanted.path.rpartition("/")[2]
         try:
             return await service.import_ldif(domain_id, file, name, wanted.directory, complete=wanted.complete)

@@ -108,7 +108,7 @@ class Invalidations:
             self._pass_on(domain_id)
 
     def flush(self, domain_id: int) -> None:
-        """Pass on what is pending: the import of the domain has ended, or waits."""
+        """Pass on a pending change: the import of the domain has ended, or waits."""
         self._due.pop(domain_id, None)
         self._pass_on(domain_id)
 

@@ -131,7 +131,7 @@ class SyncNow(OfDomain):
     """Body of directory/sync."""
 
     directoryName: DirectoryName
-    full: Flag = Field(default=False, description="true: read everything; false: only what has changed.")
+    full: Flag = Field(default=False, description="true: read everything; false: only changes.")
 
 
 class SyncQueued(Done):

@@ -9,7 +9,7 @@
 
 Nothing is applied before `finish`; then an import does, like that of a file. A batch that was sent already is a
 success, with the number of the next, so that an agent whose answer was lost sends it again. A number too high is 409
-with `sequence`, the one that is expected; an unknown run is 404: begin anew. `begin` with the runId of an open run
+with `sequence`, the one that is expected; an unknown run is 404: begin another. `begin` with the runId of an open run
 continues it; any other discards the open run of the directory.
 
 Pure: for the agent, which has neither store nor web.

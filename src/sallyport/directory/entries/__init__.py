@@ -2,7 +2,7 @@
 
 people, groups  how an import writes them
 rows            how it finds, marks and renames their rows
-memberships     who is a member of what
+memberships     the members of groups
 changes         the changes of an LDIF file, applied to known entries
 repo            lists, nested members, and what a login asks
 """

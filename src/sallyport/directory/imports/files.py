@@ -69,14 +69,14 @@ class ImportFiles:
             file.flush()
             os.fsync(file.fileno())
 
-    def copy(self, path: str, limit: int) -> str:
+    def copy(self, path: str) -> str:
         """Copy a file of this machine; return the name of the copy. StartError: it cannot be read, or is larger.
         StoreFull."""
         try:
             with Path(path).open("rb") as source:
                 size = os.fstat(source.fileno()).st_size
-                if size > limit or not Path(path).is_file():
-                    raise StartError(f"{path}: no file of at most {limit >> 20} MiB")
+                if size > LARGEST or not Path(path).is_file():
+                    raise StartError(f"{path}: no file of at most {LARGEST >> 20} MiB")
                 name = self.new("ldif", size)
                 with self.path(name).open("xb") as target:
                     shutil.copyfileobj(source, target, 1 << 20)

@@ -1,5 +1,5 @@
 """The end of an import, when all entries are written: fields by the present mappings, the number of members of each
-group, and the sessions of people who have lost a group."""
+group, and the sessions of former members."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -40,7 +40,7 @@ class Finisher:
         self._changed = changed
 
     async def finish(self, run: Run, *, counts: bool) -> None:
-        """Update what has changed. counts: count the people with changed fields as updated. StoreError."""
+        """Update changed fields and numbers. counts: count the people with changed fields as updated. StoreError."""
         own = await self._mappings_of_people(run)
         base, after = run.mapping.digest, 0
         while found := await self._store.read(
@@ -97,7 +97,7 @@ class Finisher:
 
 
 class Losses:
-    """Ends the sessions of people who have lost a group that gives access: members before the import, and not after.
+    """Ends the sessions of people who lost a group that gives access: members before the import, and not after.
 
     Members are compared over the whole import, not entry by entry: a person is also lost when a nested group is removed
     from its parent, and not lost when moved between two groups below one parent. The members before are kept in a file
@@ -121,7 +121,7 @@ class Losses:
             await trio.to_thread.run_sync(_write, path, found)
 
     async def settle(self, job: Job) -> None:
-        """End the sessions of the people who are in no such group any more. StoreError, OSError."""
+        """End the sessions of the people that have left all such groups. StoreError, OSError."""
         path, ended = self._files.before(job.file), set[int]()
         for group, before in (await trio.to_thread.run_sync(_read, path)).items():
             found = partial(_lost, directory_id=job.directory_id, group=group, before=before)
@@ -147,7 +147,7 @@ class Losses:
 
 
 def _lost(tx: Tx, directory_id: int, group: str, before: Names) -> list[tuple[int, list[str]]]:
-    """Return the people who were in a group of that name and are in none now. Rules know groups by name."""
+    """Return the former members of the groups of a name, by which rules know them, without the present members."""
     groups = [group_id for group_id, name in repo.groups_of_directory(tx, directory_id) if fold(name) == group]
     after = {user_id for group_id in groups for user_id in repo.everyone_in(tx, group_id, directory_id)}
     return [(int(user_id), names) for user_id, names in before.items() if int(user_id) not in after]

@@ -327,7 +327,7 @@ class Jobs:
         if not repo.end(tx, job.id, state, message, at):
             return
         if state is State.DONE and job.cursor:
-            # What was asked for once may have been another part than what the directory is set to.
+            # A request with its own settings may have read another part of the directory.
             directories.update(tx, job.directory_id, {"cursor": "" if job.source else job.cursor}, at)
         self._note(tx, job, "directory.import.end")
 

@@ -1,4 +1,4 @@
-"""What is asked of an LDAP directory: search filters (RFC 4515), entries, attributes, and the kind of directory."""
+"""Searches in an LDAP directory: filters (RFC 4515), entries, attributes, and the kind of directory."""
 
 from __future__ import annotations
 
