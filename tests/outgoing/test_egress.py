@@ -1,5 +1,6 @@
 """Which addresses may be connected to, and how names are looked up."""
 
+import errno
 import resource
 import socket
 from collections.abc import Sequence
@@ -12,8 +13,11 @@ import trio.testing
 from structlog.testing import capture_logs
 
 from sallyport.base.setting_values import ANYWHERE, EGRESS_DEFAULT
-from sallyport.outgoing.egress import AT_ONCE, DENIED_HOSTS, MOST_ADDRESSES, Egress
+from sallyport.outgoing.egress import AT_ONCE, DENIED_HOSTS, MOST_ADDRESSES, Egress, Sockets
 from sallyport.outgoing.errors import AddressNotAllowed, ProviderError
+from sallyport.outgoing.pool import Pool
+from sallyport.outgoing.tls import client_context
+from tests.outgoing.test_pool import OK, answering, request
 
 
 class Silent:
@@ -181,3 +185,42 @@ async def test_no_answer_of_the_kernel_allows_nothing() -> None:
             await Egress().resolve("198.51.100.1", 389)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+def test_too_many_sockets_are_refused() -> None:
+    """A tenant has so many sockets at a time. One that is closed makes room."""
+    sockets = Sockets(2)
+    first, second = (sockets.open("127.0.0.1", socket.SOCK_DGRAM) for _ in range(2))
+    with pytest.raises(OSError, match="too many connections") as refused:
+        sockets.open("::1", socket.SOCK_STREAM)
+    assert refused.value.errno == errno.EMFILE
+    first.close()
+    third = sockets.open("::1", socket.SOCK_STREAM)
+    assert (third.family, third.type) == (socket.AF_INET6, socket.SOCK_STREAM)
+    second.close()
+    third.close()
+
+
+async def test_tenants_have_limits_of_their_own() -> None:
+    """What one tenant has open leaves another its own."""
+    egress = Egress(ANYWHERE)
+    assert egress.for_tenant().sockets is not egress.sockets
+
+
+async def test_idle_connections_make_room() -> None:
+    """A connection that is kept for the next request is closed where another server needs its place."""
+    egress = Egress(ANYWHERE)
+    egress.sockets = Sockets(1)
+    async with (
+        answering(OK) as one,
+        answering(OK) as other,
+        Pool(egress, client_context()) as first,
+        Pool(egress, client_context()) as second,
+    ):
+        for pool, peer in ((first, one), (second, other), (first, one)):
+            assert (await pool.fetch(request(peer.port))).body == b"ok"
+        with trio.fail_after(10):
+            await one.ended[0].wait()
+            await other.ended[0].wait()
+        assert (one.connections, other.connections) == (2, 1)
+        assert len(egress.sockets.idle) == 1
