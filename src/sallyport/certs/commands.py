@@ -89,13 +89,13 @@ def commands(directory: Directory, owners: Owners, tenants: Tenants, note: Note,
     async def noted(
         action: str, certificates: Sequence[x509.Certificate], tenant: tuple[int, int] | None = None
     ) -> list[JSON]:
-        told = [_told(each) for each in certificates]
-        for each in told:
+        shown = [_shown(each) for each in certificates]
+        for each in shown:
             changes = {} if action == "revoke" else {"expires": list[JSON]([None, each["expires"]])}
             if tenant is not None:
                 changes |= {"orgId": [None, tenant[0]], "tenantId": [None, tenant[1]]}
             await note(f"certificate.{action}", f"certificate {each['serial']} {each['name']}", changes)
-        return list(told)
+        return list(shown)
 
     def chosen(wanted: OfClient | Renewed, numbers: Numbers, recorded: int | None) -> int | None:
         """Return the tenant that is named, else the recorded one, else the only one. NotFound, Invalid."""
@@ -131,7 +131,7 @@ def commands(directory: Directory, owners: Owners, tenants: Tenants, note: Note,
             raise Invalid("there are several tenants: name the certificate's tenant with --org and --tenant")
         sign = partial(directory.issue, wanted.name, present())
         made = await signed("issue", wanted.name, tenant_id, numbers, sign)
-        return {**_told(made), "path": str(directory.client(wanted.name))}
+        return {**_shown(made), "path": str(directory.client(wanted.name))}
 
     async def renew(wanted: Renewed) -> JSON:
         """Renew a certificate. Its tenant stays; a certificate without one gets the tenant that is named."""
@@ -143,7 +143,7 @@ def commands(directory: Directory, owners: Owners, tenants: Tenants, note: Note,
             await noted("renew", [made])
         else:
             made = await signed("renew", name, tenant_id, numbers, sign)
-        return _told(made)
+        return _shown(made)
 
     async def listing(_: ListOwners) -> JSON:
         numbers = await tenants.numbers()
@@ -169,7 +169,7 @@ def commands(directory: Directory, owners: Owners, tenants: Tenants, note: Note,
     }
 
 
-def _told(certificate: x509.Certificate) -> Row:
+def _shown(certificate: x509.Certificate) -> Row:
     return {
         "name": common_name(certificate),
         "serial": f"{certificate.serial_number:x}",
