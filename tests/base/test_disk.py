@@ -20,12 +20,12 @@ def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
     assert sorted(each.name for each in tmp_path.iterdir()) == ["file", "target"]
 
 
-def test_what_cannot_be_written_stays_as_it_was(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["directory", "none/file"])
+def test_a_failed_write_changes_nothing(tmp_path: Path, name: str) -> None:
     """The error names the file; nothing is left beside it."""
     (tmp_path / "directory").mkdir()
-    for path in (tmp_path / "directory", tmp_path / "none" / "file"):
-        with pytest.raises(ConfigError, match=str(path)):
-            disk.write(path, b"new")
+    with pytest.raises(ConfigError, match=str(tmp_path / name)):
+        disk.write(tmp_path / name, b"new")
     assert [each.name for each in tmp_path.iterdir()] == ["directory"]
 
 

@@ -92,12 +92,12 @@ async def test_a_backup_replaces_a_file_at_once(keeper: Keeper, tmp_path: Path) 
     assert content(target) == ["a", "b", "c", "d"]
 
 
-async def test_a_backup_that_fails_leaves_what_was_there(keeper: Keeper, tmp_path: Path) -> None:
-    """A target that cannot be written is a StoreError; it counts as no backup, and the store goes on."""
+@pytest.mark.parametrize("name", ["missing/b.db", "folder"])
+async def test_a_backup_that_fails_leaves_no_file(keeper: Keeper, tmp_path: Path, name: str) -> None:
+    """A target that cannot be written is a StoreError; it counts as no backup, and the store continues."""
     (tmp_path / "folder").mkdir()
-    for target in (tmp_path / "missing" / "b.db", tmp_path / "folder"):
-        with pytest.raises(StoreError, match=str(target)):
-            await keeper.copies.backup(target)
+    with pytest.raises(StoreError, match=str(tmp_path / name)):
+        await keeper.copies.backup(tmp_path / name)
     assert keeper.backups == 0
     assert sorted(each.name for each in tmp_path.iterdir() if "part" in each.name) == []
     await keeper.configuration.change(partial(put, name="d", value=9))
@@ -221,25 +221,25 @@ async def test_what_rests_on_a_replaced_store_is_refused(keeper: Keeper, tmp_pat
     assert [type(error) for error in outcomes] == [StoreError]
 
 
-async def test_a_backup_spares_the_store(keeper: Keeper) -> None:
-    """The store's own files are no target, by whatever way they are named."""
+@pytest.mark.parametrize("name", ["{}", "{}-wal", "{}.reserve", "master.key"])
+async def test_a_backup_spares_the_store(keeper: Keeper, name: str) -> None:
+    """The store's own files are no target, however their path is written."""
     path = keeper.store.path
-    for name in (path.name, path.name + "-wal", path.name + ".reserve", "master.key"):
-        with pytest.raises(StoreError, match="belongs to the store"):
-            await keeper.copies.backup(path.parent / "." / name)
+    with pytest.raises(StoreError, match="belongs to the store"):
+        await keeper.copies.backup(path.parent / "." / name.format(path.name))
     await unchanged(keeper)
 
 
-async def test_what_is_no_copy_of_ours_is_refused(keeper: Keeper, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["text", "empty", "other", "missing"])
+async def test_another_file_is_no_backup(keeper: Keeper, tmp_path: Path, name: str) -> None:
     """A missing file, text, another program's database: a StoreError that names it, and nothing is changed."""
     (tmp_path / "text").write_text("no database\n" * 1000)
     (tmp_path / "empty").write_bytes(b"")
     with closing(sqlite3.connect(tmp_path / "other")) as connection:
         connection.execute("create table songs (title text)")
         connection.commit()
-    for name in ("text", "empty", "other", "missing"):
-        with pytest.raises(StoreError, match=name):
-            await keeper.copies.restore(tmp_path / name)
+    with pytest.raises(StoreError, match=name):
+        await keeper.copies.restore(tmp_path / name)
     await unchanged(keeper)
 
 

@@ -106,12 +106,12 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path, content: bytes) -
     assert path.read_bytes() == content
 
 
-def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
-    """A directory, or a folder that is not there, is a StoreError."""
+@pytest.mark.parametrize("name", ["folder", "missing/s.db"])
+def test_a_path_that_cannot_be_written_is_refused(tmp_path: Path, name: str) -> None:
+    """A directory, or a file in a directory that does not exist, is a StoreError."""
     (tmp_path / "folder").mkdir()
-    for path in (tmp_path / "folder", tmp_path / "missing" / "s.db"):
-        with pytest.raises(StoreError):
-            opened(path)
+    with pytest.raises(StoreError):
+        opened(tmp_path / name)
 
 
 async def test_the_writer_waits_for_the_disk(sqlite: SqliteStore) -> None:

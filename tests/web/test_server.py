@@ -115,17 +115,19 @@ async def test_an_address_in_use_is_told() -> None:
             await serve_http([Listener(make_sample().app, running.address)], trio.Event())
 
 
-async def test_a_certificate_that_cannot_be_used_is_told(tmp_path: Path, certificate: Tls) -> None:
+@pytest.mark.parametrize(
+    "changes",
+    [{"certificate": "none"}, {"certificate": "wrong.pem"}, {"key": "wrong.pem"}],
+    ids=["no file", "no certificate", "no key"],
+)
+async def test_a_certificate_that_cannot_be_used_is_refused(
+    tmp_path: Path, certificate: Tls, changes: dict[str, str]
+) -> None:
     """Missing or wrong files are a ConfigError before anything listens."""
-    wrong = tmp_path / "wrong.pem"
-    wrong.write_text("no certificate")
-    for tls in (
-        Tls(tmp_path / "none", certificate.key),
-        Tls(wrong, certificate.key),
-        Tls(certificate.certificate, wrong),
-    ):
-        with pytest.raises(ConfigError, match="tls_certificate"):
-            await serve_http([Listener(make_sample().app, LOOPBACK, tls)], trio.Event())
+    (tmp_path / "wrong.pem").write_text("no certificate")
+    tls = replace(certificate, **{field: tmp_path / name for field, name in changes.items()})
+    with pytest.raises(ConfigError, match="tls_certificate"):
+        await serve_http([Listener(make_sample().app, LOOPBACK, tls)], trio.Event())
 
 
 async def test_a_client_that_trusts_nobody_is_no_harm(certificate: Tls) -> None:
