@@ -10,7 +10,7 @@ from sallyport.base.errors import Locked
 
 
 def test_a_state_is_found_again(tmp_path: Path) -> None:
-    """What was saved last; its directory is made, for the agent's user alone."""
+    """A saved state is loaded again; its directory is created with mode 0700."""
     state = StateFile(tmp_path / "made" / "state.json")
     assert state.load() == {}
     for value in ({"cursor": "ä"}, {"cursor": None}):

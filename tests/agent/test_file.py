@@ -149,7 +149,7 @@ def test_a_line_is_added(path: Path, text: str) -> None:
 
 @pytest.mark.parametrize("text", ['key = """\nspk_a"""\n', '"key" = "spk_a"\n', "key = '''a\n[x]'''\n"])
 def test_a_line_that_is_none(path: Path, text: str) -> None:
-    """A file that would not say what it should is left as it is, and the person is told."""
+    """A file whose new text would have another meaning is left as it is, with an error."""
     put(path, f'service = "a"\n{text}')
     with pytest.raises(ConfigError, match="line of their own"):
         file.rewrite(path, {"key": "spk_b"})

@@ -160,7 +160,7 @@ def test_a_refusal_keeps_everything(path: Path) -> None:
 
 @pytest.mark.parametrize("answer", [{}, {"renewAt": None}, {"renewAt": "hello"}, {"renewAt": "9" * 50}], ids=str)
 def test_an_answer_of_something_else(path: Path, answer: dict[str, object]) -> None:
-    """What does not say until when the key is good is not the service: the enrolment key stays."""
+    """An answer without a valid renewAt is not from the service: the enrolment key stays."""
     with pytest.raises(ServiceAway, match="not from the service"):
         ring(path, Keeper(answer=answer)).enrol()
     assert kept(path).enrolment_key == Secret(b"spk_enrolment")
@@ -186,7 +186,7 @@ def renewed(path: Path, keeper: Keeper) -> KeyRing:
 
 
 def test_a_service_that_was_restored(path: Path) -> None:
-    """One that knows the former key alone gets to know the present one by it; the agent goes on with that."""
+    """A service that knows only the former key learns the present one from the agent, which continues with it."""
     keeper = Keeper()
     keys = renewed(path, keeper)
     former, present = kept(path).former_key, keys.key

@@ -1,4 +1,4 @@
-"""The service as an agent sees it: every answer is the service's, its refusal, or nobody's."""
+"""The agents' client of the service: an answer is the service's, its refusal, or of another server."""
 
 import re
 import ssl
@@ -60,7 +60,7 @@ def test_a_connection_that_was_closed_meanwhile(reach: Callable[..., ServiceClie
 
 
 def test_an_old_connection_is_not_used_again(reach: Callable[..., ServiceClient]) -> None:
-    """One that has been idle for long is opened anew."""
+    """A connection that was idle for long is opened again."""
     now = [0.0]
     with scripted(OK, OK) as server:
         service = reach(server.url, clock=lambda: now[0])
@@ -140,7 +140,7 @@ def test_nobody_listens(reach: Callable[..., ServiceClient]) -> None:
     ],
 )  # fmt: skip
 def test_a_url_that_is_none(url: str) -> None:
-    """Told without what may be a password in it; plain HTTP goes to this machine alone."""
+    """The error has no value that may be a password; plain HTTP is for this machine only."""
     with pytest.raises(ConfigError, match=r"^service: ") as told:
         ServiceClient(url)
     assert "hunter2" not in str(told.value)
@@ -174,7 +174,7 @@ def test_a_certificate_file_that_is_none(tmp_path: Path) -> None:
 
 
 def test_waits_double_up_to_a_limit() -> None:
-    """From failure to failure; a success begins anew."""
+    """Waits double with each failure; a success resets them."""
     waits = BackOff(first_s=1, most_s=10, chance=lambda: 0.0)
     assert [waits.failed() for _ in range(6)] == [1, 2, 4, 8, 10, 10]
     waits.worked()

@@ -38,7 +38,7 @@ def members(tenant: Tenant, name: str, **fields: Any) -> tuple[list[str], int]:
 
 
 def test_nested_groups_and_cycles(tenant: Tenant) -> None:
-    """Who is in a group is in those that it is in, once, where groups contain each other too."""
+    """A member of a nested group is a member of its parents, once, also if groups contain each other."""
     send(
         tenant,
         [ANN, BEN, group(1, "all", "cn=ops,dc=x", "uid=ann,dc=x"), group(2, "ops", "cn=night,dc=x")],
@@ -93,7 +93,7 @@ def test_configuration(tenant: Tenant) -> None:
 
 
 def test_import_status(tenant: Tenant) -> None:
-    """The imports of a directory by its name, in any case; another tenant's, or nobody's, is 404."""
+    """Imports are found by the directory's name in any case; an unknown name, or another tenant's, is 404."""
     done = send(tenant, [ANN, BEN])
     for body in ({"DirectoryName": "HQ"}, {"directoryName": "hq", "domainId": str(tenant.domain)}):
         answer = tenant.world.post(STATUS, tenant.token, json=[body]).json()
@@ -119,7 +119,7 @@ def test_imports_by_the_directory_name_of_a_domain(tenant: Tenant) -> None:
 
 
 def test_an_import_that_cannot_be_done(tenant: Tenant) -> None:
-    """importUsers queues at once; what is wrong at the other end fails the import, and its password is gone."""
+    """importUsers queues at once; an error of the server fails the import, and the password is deleted."""
     body = {"ldapHost": "127.0.0.1", "ldapPort": "1", "baseDN": "dc=x", "domainID": tenant.domain, "bindDN": "cn=a"}
     assert isinstance(tenant.ask(IMPORT, **body, bindPassword="hunter2"), str)
     (queued,) = tenant.ask(STATUS, DirectoryName="127.0.0.1")["jobs"]
@@ -145,8 +145,8 @@ def test_a_wrong_field_of_an_import(tenant: Tenant, field: str, value: str) -> N
 
 
 def test_mappings(tenant: Tenant) -> None:
-    """A group's goes before the directory's; shown before it is applied, and applied on request or with the next
-    import; `slack` is `chat`; what is empty is as before."""
+    """A group's mapping takes precedence; a preview changes nothing; a mapping applies on request or with the next
+    import; `slack` is `chat`; an empty attribute restores the default."""
     ann = {**ANN, "attributes": {"mail": ["ann@x"], "nick": ["annie"], "ou": ["Sales"], "other": ["a@y"]}}
     ben = {**BEN, "attributes": {"nick": ["benny"]}}
     send(tenant, [ann, ben, OPS])
@@ -189,8 +189,8 @@ def test_wrong_mappings(tenant: Tenant, mappings: object) -> None:
 
 
 def test_most_of_a_directory_is_not_removed(tenant: Tenant) -> None:
-    """A run in which most people are missing fails, says so, and removes them once that is confirmed; another import
-    than this, and another domain's, is not confirmed."""
+    """A run in which most people are missing fails, and removes them after a confirmation; other imports, and those of
+    another domain, cannot be confirmed."""
     many = [{**ANN, "externalId": str(n), "dn": f"uid=u{n},dc=x", "name": f"user{n}"} for n in range(40)]
     first = send(tenant, many, complete=True)
     stopped = send(tenant, many[:10], complete=True)
@@ -208,8 +208,8 @@ def test_most_of_a_directory_is_not_removed(tenant: Tenant) -> None:
 
 
 def test_a_directory_is_removed(tenant: Tenant) -> None:
-    """With its people, all or none of those that are named; the trail tells who asked for it. Another tenant's is not
-    there."""
+    """A directory is removed with its people, all or none of those named; the trail has the caller. Another tenant's is
+    not found."""
     send(tenant, [ANN, OPS])
     domain = {"domainId": tenant.domain}
     assert tenant.refused(DELETE, **domain, directoryName="none") == (404, "directory not found")

@@ -61,8 +61,8 @@ def names(tenant: Tenant) -> list[str]:
 
 
 def test_a_run(tenant: Tenant) -> None:
-    """Nothing is there before it is finished; then everything is, members of a group in two parts too; the next run
-    begins where this one ended, and a complete one removes who is not in it."""
+    """Nothing is applied before a run is finished; then everything is, with members in two parts; the next run begins
+    with the cursor."""
     done = send(tenant, [ANN, BEN], [OPS, MORE], cursor="place 7", complete=True)
     assert done["state"] == "DONE"
     assert done["counts"] == {"total": 3, "added": 3, "updated": 0, "removed": 0, "skipped": 0, "failed": 0}
@@ -78,8 +78,8 @@ def test_a_run(tenant: Tenant) -> None:
 
 
 def test_a_batch_that_comes_again(tenant: Tenant) -> None:
-    """It is a success and counts once; one that is not the next is 409 and tells which is; so is an end too early; the
-    end comes again with the same job; a run that is not there is 404."""
+    """A repeated batch is a success and counts once; another than the next is 409 with the expected number, as is an
+    early end; a repeated end gives the same job."""
     run = tenant.ask(BEGIN, domainId=tenant.domain, directoryName="hq")["runId"]
     batch = {"domainId": tenant.domain, "runId": run, "sequence": 1, "entries": [ANN]}
     for _ in range(2):

@@ -15,7 +15,7 @@ SYNC = "/api/v1/directory/sync"
 
 
 def save(tenant: Tenant) -> None:
-    """A directory where nobody answers."""
+    """Save a directory without a server."""
     tenant.ask(SAVE, domainId=tenant.domain, directoryName="hq", appUrl="ldap://127.0.0.1:1", baseDN="dc=x")
 
 
@@ -98,7 +98,8 @@ def test_a_reading_now(tenant: Tenant) -> None:
 
 
 def test_by_the_command_line(tenant: Tenant) -> None:
-    """`sallyport directory schedule` sets, shows and ends it; what does not go together is wrong usage."""
+    """`sallyport directory schedule` sets, shows and deletes a schedule; options that exclude each other are wrong
+    usage."""
     save(tenant)
     service, domain = tenant.world.service, ("--domain", str(tenant.domain))
     service.ok("directory", "schedule", "hq", *domain, "--at", "02:30", "--at", "13:00", "--zone", "Europe/Berlin")

@@ -121,8 +121,7 @@ def test_a_file_with_an_error(tenant: Tenant, content: str | bytes, told: str) -
 
 
 def test_a_directory_of_its_own(tenant: Tenant) -> None:
-    """A file may be of a directory, and tell of all that there is in it: the others go, those of other directories
-    stay."""
+    """A complete file removes the other people of its directory, and none of other directories."""
     imported(tenant, LDIF)
     two = LDIF + "\ndn: uid=ben,dc=x\nobjectClass: person\nuid: ben\n"
     assert imported(tenant, two, directoryName="hq")["counts"]["added"] == 3

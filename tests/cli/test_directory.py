@@ -19,7 +19,7 @@ member: uid=ann,ou=People,dc=x
 
 
 def test_a_file(service: Service, tmp_path: Path) -> None:
-    """It is imported and waited for; a file with an error is told with its line, and exit status 1; the list, the
+    """A file is imported and waited for; an error in it is shown with its line, and exit status 1; the list, the
     imports and the mapping are shown."""
     service.ok("domain", "add", "people", "--org", "1", "--tenant", "1")
     domain = ("--domain", "people")
@@ -48,7 +48,7 @@ def test_a_file(service: Service, tmp_path: Path) -> None:
 
 
 def test_what_is_refused(service: Service, tmp_path: Path) -> None:
-    """A directory that nobody has set, or that no service reads, a domain and a group that are not there."""
+    """Unknown directories, domains and groups are refused, and directories that the service does not read."""
     domain = ("--domain", "default")
     (tmp_path / "x.ldif").write_text(LDIF)
     service.ok("directory", "import-ldif", str(tmp_path / "x.ldif"), *domain, "--wait")
@@ -70,7 +70,7 @@ def test_a_directory_is_removed(service: Service, tmp_path: Path) -> None:
 
 
 def test_most_of_a_directory_is_not_removed(service: Service, tmp_path: Path) -> None:
-    """An import that would remove most of it fails and says how it goes on; `confirm` removes."""
+    """An import that would remove most of a directory fails and names the next step; `confirm` removes."""
     service.ok("domain", "add", "most", "--org", "1", "--tenant", "1")
     file, domain = tmp_path / "people.ldif", ("--domain", "most")
     file.write_text("".join(f"dn: uid=u{n},dc=x\nobjectClass: person\nuid: u{n}\n\n" for n in range(40)))

@@ -100,8 +100,8 @@ async def told(areas: Areas, table: str) -> dict[str, int]:
 
 
 async def test_a_unit_that_is_renamed(areas: Areas) -> None:
-    """Everything below it goes with it, however it is spelled, and stays who it is, with what it is in; nothing else
-    does. Read again under the new names, nobody has changed."""
+    """Everything below a renamed unit is renamed with it, in any spelling, and keeps its identity and groups; nothing
+    else changes. A reading under the new names changes nothing."""
     inner = group("vpn", DN.format("ann")).replace("dc=x", "ou=People,dc=x", 1)
     everybody = person("ann") + person("ben", ou="Sales, OU = people ") + person("carl", ou="Peoples") + inner
     units = unit("ou=People,dc=x") + unit("ou=Sales,ou=People,dc=x")
@@ -120,7 +120,8 @@ async def test_a_unit_that_is_renamed(areas: Areas) -> None:
 
 
 async def test_where_a_unit_cannot_go(areas: Areas) -> None:
-    """Onto another entry, or below itself; an entry below it whose new name is another's stays, and is told of."""
+    """A renaming onto another entry, or below itself, is refused; an entry below whose new name is taken stays, and is
+    reported."""
     await imported(areas, unit("ou=People,dc=x") + unit("ou=Staff,dc=x") + person("ann") + person("ben"))
     change = "dn: ou=People,dc=x\nchangetype: modrdn\nnewrdn: ou={}\ndeleteoldrdn: 1\nnewsuperior: {}\n\n"
     ways = change.format("staff", "dc=x") + change.format("a", "OU=People,dc=x") + change.format("People", "x")
@@ -164,7 +165,7 @@ async def test_a_further_name_of_a_group(areas: Areas) -> None:
     "disabled", ["pwdAccountLockedTime: 000001010000Z", "userAccountControl: 514", "nsAccountLock: TRUE"]
 )
 async def test_a_change_enables_nobody(areas: Areas, disabled: str) -> None:
-    """Who is disabled stays so, whatever else is changed of what says so."""
+    """A disabled account stays disabled, whatever other status attributes change."""
     change = f"dn: {DN.format('ann')}\nchangetype: modify\nadd: shadowExpire\nshadowExpire: 99999\n-\n\n"
     await imported(areas, person("ann", disabled) + change)
     users, _ = await areas.directory.directories.users(Stretch(areas.domain, 0, 10), "")

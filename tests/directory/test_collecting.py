@@ -1,4 +1,4 @@
-"""What is read, and with which secret: readings by a reader that notes what it was given."""
+"""The source and the secret of readings, with a reader that notes its arguments."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
@@ -94,8 +94,7 @@ async def synced(areas: Areas, *, full: bool = False) -> Job:
 
 
 async def test_a_secret_is_for_its_directory_alone(areas: Areas, reader: Reader) -> None:
-    """Whoever asks for an import of another host, by name or by host, reads it with the secret of the request or
-    none."""
+    """An import from another host, by name or address, uses the secret of the request or none."""
     reader.people = ["ann"]
     await areas.directory.directories.save([(areas.domain, CONFIGURATION)])
     assert (await synced(areas)).state == "DONE"
@@ -121,8 +120,8 @@ async def test_a_secret_is_for_its_directory_alone(areas: Areas, reader: Reader)
     ],
 )
 async def test_a_secret_does_not_move(areas: Areas, reader: Reader, changed: Configuration) -> None:
-    """What says where it goes is changed by who knows it; nothing else is changed then, and the refusal names the
-    field."""
+    """The destination of a secret is changed only together with the secret; a refusal names the field and changes
+    nothing."""
     directories = areas.directory.directories
     await directories.save([(areas.domain, CONFIGURATION)])
     before = await directories.named(areas.domain, "hq")
@@ -159,8 +158,7 @@ async def test_who_waits_for_the_store_keeps_no_place(areas: Areas, reader: Read
 
 
 async def test_a_directory_without_end_is_its_tenants_trouble(areas: Areas, reader: Reader) -> None:
-    """However many domains of a tenant are at it, and whoever asked first: another tenant's imports are done, and of
-    its own no more are begun than may run."""
+    """The imports of one tenant's domains do not delay another tenant's, and only so many of them run at once."""
     directories = areas.directory.directories
     for number in range(2 * AT_ONCE):
         domain = await areas.domains.add(areas.tenant, f"branch{number}")
@@ -196,7 +194,7 @@ async def test_what_would_fail_each_time_is_not_tried_again(areas: Areas, reader
 
 
 async def test_an_import_removes_nobody_unasked(areas: Areas, reader: Reader) -> None:
-    """What importUsers asks for may be a part of a directory: who is not in it stays, unless it says that it is all."""
+    """importUsers may read a part of a directory: missing people stay, unless the request is complete."""
     reader.people = ["ann", "ben"]
     await areas.directory.directories.save([(areas.domain, CONFIGURATION)])
     await synced(areas)
@@ -212,7 +210,7 @@ async def test_an_import_removes_nobody_unasked(areas: Areas, reader: Reader) ->
 
 
 async def test_who_shows_nobody_removes_nobody(areas: Areas, reader: Reader) -> None:
-    """A reading of everything in which there is nobody is no directory without people: it says that nobody went."""
+    """A complete reading without people does not remove people, and its message says that."""
     reader.people = ["ann"]
     await areas.directory.directories.save([(areas.domain, CONFIGURATION)])
     await synced(areas)

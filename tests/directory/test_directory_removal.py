@@ -39,8 +39,7 @@ async def gone(areas: Areas, name: str) -> None:
 
 
 async def test_nothing_is_left(areas: Areas) -> None:
-    """Neither of people, groups and units, nor of what was set of it and done for it; who was in it has lost their
-    access, and the name is free."""
+    """People, groups, units, settings and jobs are gone; the members have lost their access, and the name is free."""
     await areas.domains.set_disconnect_on_revoke(areas.domain, True)
     people = "".join(person(f"u{number}", "memberOf: cn=elsewhere,dc=x") for number in range(60))
     await imported(areas, UNIT + people + person("ann") + group("ops", ANN, "cn=nobody,dc=x"))
@@ -74,7 +73,7 @@ async def test_others_stay(areas: Areas) -> None:
 
 
 async def test_after_a_stop(areas: Areas) -> None:
-    """At any moment: it goes on until nothing is left."""
+    """A removal that is stopped at any moment continues until nothing is left."""
     await imported(areas, "".join(person(f"u{number}") for number in range(60)) + group("ops"))
     await areas.directory.directories.remove([(areas.domain, "LDIF")])
     while await areas.directory.directories.of_domain(areas.domain):
@@ -106,7 +105,7 @@ async def test_nothing_else_is_asked_of_it(areas: Areas) -> None:
 
 
 async def test_all_or_none(areas: Areas) -> None:
-    """A name that is nobody's leaves the others as they are."""
+    """An unknown name among several leaves the others as they are."""
     await imported(areas, person("ann"), name="hq")
     with pytest.raises(NotFound):
         await areas.directory.directories.remove([(areas.domain, "hq"), (areas.domain, "none")])

@@ -52,7 +52,7 @@ def test_parts_are_those_of_the_rfc(dn: str, names: list[list[tuple[str, str]]])
     ],
 )  # fmt: skip
 def test_what_is_no_name_is_refused(dn: str) -> None:
-    """A name that is none is told by Invalid, and gives no pairs."""
+    """Text that is not a name raises Invalid, and has no pairs."""
     with pytest.raises(Invalid):
         parsed(dn)
     with pytest.raises(Invalid):
@@ -97,7 +97,7 @@ def test_names_of_two_entries_are_two(one: str, other: str) -> None:
 
 @given(st.text(max_size=60))
 def test_any_text_is_a_name_or_is_refused(dn: str) -> None:
-    """No text raises anything but Invalid; what is taken has a normal form that stays as it is."""
+    """No text raises anything but Invalid, and the normal form of a name is stable."""
     try:
         once = normalized(dn)
     except Invalid:

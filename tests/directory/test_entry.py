@@ -32,7 +32,7 @@ Values = str | bytes | tuple[str | bytes, ...]
 
 
 def raw(dn: str, *kinds: str, **values: Values) -> Raw:
-    """An entry of some object classes; `_` in an attribute's name stands for a hyphen."""
+    """Return an entry of some object classes; `_` in an attribute's name replaces a hyphen."""
     given_values: Mapping[str, Values] = {"objectclass": kinds, **values}
     return Raw(
         dn,
@@ -144,7 +144,7 @@ def test_status(values: Mapping[str, str], status: Status) -> None:
     ],
 )
 def test_other_kinds_are_none(kinds: tuple[str, ...], values: Mapping[str, str]) -> None:
-    """Computers, contacts, trusts and what nobody logs in with are not taken for people."""
+    """Computers, contacts and trusts are not people."""
     assert understand(raw("cn=a,dc=b", *kinds, **values), now=NOW) is None
 
 
@@ -184,7 +184,7 @@ def test_identifiers_that_are_none(octets: bytes) -> None:
     ],
 )  # fmt: skip
 def test_no_secret_is_kept(secret: str) -> None:
-    """Passwords, their hashes and keys are never among the attributes, whoever may read them."""
+    """Passwords, their hashes and keys are never among the attributes."""
     found = person("uid=ann,dc=b", "person", uid="ann", **{secret: "s3cret"})
     assert "s3cret" not in repr(found)
 
@@ -213,7 +213,7 @@ def test_attributes_are_bounded() -> None:
     ],
 )
 def test_what_cannot_be_used_is_told(entry: Raw) -> None:
-    """A person, group or unit without a name of its own is told by Invalid, which does not repeat its values."""
+    """A person, group or unit without a name raises Invalid, which does not repeat its values."""
     with pytest.raises(Invalid) as error:
         understand(entry, now=NOW)
     assert "rubbish" not in str(error.value)
@@ -232,7 +232,7 @@ NAMES = st.sampled_from(
     st.dictionaries(NAMES, st.lists(st.one_of(st.binary(max_size=30), st.just(b"5"), st.just(b"ann"))).map(tuple)),
 )
 def test_any_entry_is_understood_or_refused(dn: str, kinds: set[str], values: dict[str, tuple[bytes, ...]]) -> None:
-    """No entry raises anything but Invalid, and whoever is found has a name and an identifier."""
+    """No entry raises anything but Invalid, and each result has a name and an identifier."""
     entry = Raw(dn, {**values, "objectclass": tuple(kind.encode() for kind in kinds)})
     try:
         found = understand(entry, now=NOW)
@@ -251,7 +251,7 @@ def test_what_matters_is_kept_first() -> None:
 
 
 def test_what_is_mapped_is_kept_first() -> None:
-    """An attribute that somebody has said is to become a field is among those that are kept, but not a secret."""
+    """A mapped attribute is kept, unless it holds a secret."""
     many = {f"a{number}": "x" for number in range(2 * MOST_ATTRIBUTES)}
     entry = raw("uid=ann,dc=b", "person", uid="ann", zzz="7", userPassword="x", **many)
     found = understand(entry, now=NOW, mapped={"zzz", "userpassword"})

@@ -21,7 +21,7 @@ from tests.directory.world import DN, at_work, counts, group, groups_of, importe
 
 
 async def test_the_same_again_changes_nothing(areas: Areas) -> None:
-    """What is as before is skipped; what differs is updated, and keeps its id."""
+    """An unchanged entry is skipped; a changed one is updated, and keeps its id."""
     ldif = person("ann", "mail: a@x") + group("ops", DN.format("ann"))
     assert counts(await imported(areas, ldif)) == (2, 2, 0, 0, 0, 0)
     assert counts(await imported(areas, ldif)) == (2, 0, 0, 0, 2, 0)
@@ -46,7 +46,7 @@ async def test_a_rename_keeps_the_person(areas: Areas) -> None:
 
 
 async def test_a_better_name_for_good(areas: Areas) -> None:
-    """Somebody who was known by the distinguished name alone is the same when an entryUUID comes, and without it."""
+    """A person known by the distinguished name stays the same when an entryUUID appears, and when it disappears."""
     await imported(areas, person("ann"))
     uuid = "entryUUID: 00000000-0000-4000-8000-00000000000a"
     assert counts(await imported(areas, person("ann", uuid)))[1:3] == (0, 1)
@@ -148,7 +148,7 @@ async def test_one_at_a_time(areas: Areas) -> None:
 
 
 async def test_a_complete_import(areas: Areas) -> None:
-    """Who is not in it goes, with what they were in; but not where an entry could not be used."""
+    """A complete import removes missing people with their memberships, unless an entry could not be used."""
     ldif = person("ann") + person("ben") + group("ops", DN.format("ben")) + group("old")
     await imported(areas, ldif)
     bad = "dn: ou=x,dc=x\nobjectClass: person\n\n"
@@ -159,7 +159,8 @@ async def test_a_complete_import(areas: Areas) -> None:
 
 
 async def test_a_circle_of_many_groups(areas: Areas) -> None:
-    """Groups that contain each other in a long circle: everybody is in each, and a login is told in time."""
+    """In groups that contain each other in a long circle, each person is a member of all, and a login is answered in
+    time."""
     count = 500
     circle = "".join(group(f"g{n}", f"cn=g{(n + 1) % count},dc=x", DN.format("ann")) for n in range(count))
     await imported(areas, person("ann") + circle)
@@ -178,7 +179,7 @@ async def test_a_circle_of_many_groups(areas: Areas) -> None:
     ids=["groups", "names"],
 )
 async def test_a_person_of_too_many_groups_or_names(areas: Areas, more: list[str]) -> None:
-    """Fails alone, and stays what it was, also where everything else that is not told of is removed."""
+    """A wrong entry fails alone, and stays as it was, also in a complete import."""
     assert counts(await imported(areas, person("ann", *more) + person("ben")))[1:] == (1, 0, 0, 0, 1)
     await imported(areas, person("ann"))
     assert counts(await imported(areas, person("ann", *more) + person("ben"), complete=True))[3:] == (0, 1, 1)
@@ -189,7 +190,7 @@ async def test_a_person_of_too_many_groups_or_names(areas: Areas, more: list[str
 
 
 async def test_turns_are_short(areas: Areas) -> None:
-    """A transaction takes no more entries once its time is over, or once somebody's answer waits for it."""
+    """A transaction ends when its time is over, or when another writer waits."""
     run = Run(areas.domain, 1, 1, cloud=False, marks=False, mapping=FieldMapping({}), mapped=frozenset(), started_at=0)
     loop = trio.lowlevel.current_trio_token()
 
@@ -211,7 +212,7 @@ async def test_turns_are_short(areas: Areas) -> None:
 
 
 async def test_a_file_without_anybody(areas: Areas) -> None:
-    """Though it says that it has everybody, it removes nobody, and says so."""
+    """A complete file without people removes nobody, and the message says that."""
     await imported(areas, person("ann") + group("ops"))
     for nobody in ("", group("vpn")):
         job = await imported(areas, nobody, complete=True)
@@ -231,7 +232,7 @@ async def test_a_mapped_attribute_of_many(areas: Areas) -> None:
 
 
 async def test_a_value_in_another_case(areas: Areas) -> None:
-    """It is the same one, where it is deleted: somebody who is renamed is not known by the former name any more."""
+    """A deletion by the new name finds a renamed person; the former name finds none."""
     ann = "dn: uid=ann,ou=People,dc=x\nobjectClass: inetOrgPerson\nuid: Ann\nmail: Ann@X\n\n"
     change = f"dn: {DN.format('ann')}\nchangetype: modify\ndelete: mail\nmail: ann@x\n-\n\n"
     renamed = f"dn: {DN.format('ann')}\nchangetype: modrdn\nnewrdn: uid=eve\ndeleteoldrdn: 1\n\n"
@@ -251,7 +252,7 @@ async def test_a_further_class(areas: Areas) -> None:
 
 
 async def test_somebody_who_comes_twice(areas: Areas) -> None:
-    """A person told of twice in one file is found by what the second says alone, also once both are gone."""
+    """A person who is twice in one file has the names of the second entry only, also after a removal."""
     twice = person("ann", "mail: first@x") + person("bob") + person("ann", "mail: second@x")
     assert counts(await imported(areas, twice)) == (3, 2, 1, 0, 0, 0)
 
@@ -266,7 +267,7 @@ async def test_somebody_who_comes_twice(areas: Areas) -> None:
 
 
 async def test_a_login_name_that_nobody_had(areas: Areas) -> None:
-    """A member by a login name is taken out by it, also where it was told of before there was anybody of that name."""
+    """A change by login name removes a member, also one that was added before a person had that name."""
     ops = group("ops").rstrip("\n") + "\nmemberUid: ann\n\n"
     await imported(areas, ops)
     await imported(areas, "dn: cn=ops,dc=x\nchangetype: modify\ndelete: memberUid\nmemberUid: ann\n-\n")

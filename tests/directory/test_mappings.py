@@ -1,4 +1,4 @@
-"""Mappings applied to who is there."""
+"""Mappings applied to known people."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What logins are told of directories, by whatever name somebody logs in."""
+"""The groups and units of a principal, by any of its names."""
 
 import trio
 import trio.testing
@@ -11,7 +11,7 @@ ANN = "uid=ann,ou=People,dc=x"
 
 
 async def test_a_domain_without_a_directory(areas: Areas) -> None:
-    """Nobody waits there: what directories say is known without asking."""
+    """A domain without people of directories is answered from memory."""
     assert areas.directory.principals.cached(areas.domain, "ann") is NOBODY
 
 
@@ -36,8 +36,8 @@ async def test_accents_may_be_written_in_both_ways(areas: Areas) -> None:
 
 
 async def test_other_names(areas: Areas) -> None:
-    """A user principal name whose realm is the domain's is the same person; another realm's is not, and neither is
-    who has that login name themselves."""
+    """A user principal name with a realm of the domain is the same person; with another realm, or as another person's
+    login name, it is not."""
     upn = "userPrincipalName: ann.smith@corp"
     await imported(areas, person("ann", upn) + person("ben", "userPrincipalName: ann@corp") + group("ops", ANN))
     assert await groups_of(areas, "ann.smith", ["corp"]) == {"ops"}
@@ -75,7 +75,7 @@ async def test_memory_is_bounded(areas: Areas) -> None:
 
 
 async def test_each_tenant_has_a_share_of_the_memory(areas: Areas) -> None:
-    """Names of another tenant push nobody out; after a change only the changed domain's people are asked for again."""
+    """Names of another tenant evict no entries, and a change invalidates only its domain."""
     await imported(areas, person("ann"))
     other = await areas.domains.add(await areas.tenancy.ensure_tenant(2, 1), "other")
     principals = Principals(areas.store, max_cached=3)

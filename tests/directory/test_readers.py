@@ -88,7 +88,7 @@ def test_graph() -> None:
     ],
 )
 def test_what_is_wrong_with_graph(given: Source) -> None:
-    """The secret is shown to nobody but the login of that cloud."""
+    """The secret is sent only to the login host of its cloud."""
     with pytest.raises(ReadError):
         graph_source(given)
 
@@ -120,8 +120,8 @@ async def done(areas: Areas, job_id: int) -> Job:
 
 
 async def test_a_cloud_directory(areas: Areas) -> None:
-    """From its settings to its users: the first reading is of everything, the next of what has changed, and one that
-    fails changes nothing."""
+    """A directory is read from its settings to its users: first everything, then changes; a failed reading changes
+    nothing."""
     graph, directories = GraphServer(), areas.directory.directories
     async with serving(graph) as graph.web, trio.open_nursery() as nursery:
         nursery.start_soon(areas.directory.jobs.run)

@@ -1,4 +1,4 @@
-"""An import that would remove most of a directory stops before it does, until somebody says that it is right."""
+"""An import that would remove most of a directory stops until an admin confirms it."""
 
 import pytest
 
@@ -41,8 +41,8 @@ async def test_half_is_removed(areas: Areas) -> None:
 
 
 async def test_more_than_half_is_not(areas: Areas) -> None:
-    """Whoever is new is there all the same, and does not count for those who are missing; the message has the numbers.
-    A confirmation removes them, once."""
+    """New people are added before a confirmation, and do not count as known; the message has the numbers, and the
+    confirmation removes the missing ones."""
     await imported(areas, people(MANY) + group("ops", "uid=u001,ou=People,dc=x"))
     job = await stopped(areas, people(FEW_REMOVALS - 1) + people(100, first=500))
     assert f"{FEW_REMOVALS + 1} of the {MANY} users" in job.message and f"confirm import {job.id}" in job.message
@@ -62,7 +62,7 @@ async def test_most_groups(areas: Areas) -> None:
 
 
 async def test_a_late_confirmation(areas: Areas) -> None:
-    """Whom a later import has seen is not removed by the confirmation of an earlier one."""
+    """A confirmation does not remove people that a later import has."""
     await imported(areas, people(MANY))
     job = await stopped(areas, people(1))
     await imported(areas, people(2) + person("u002", "mail: new@x"))

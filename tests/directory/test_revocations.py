@@ -1,4 +1,4 @@
-"""Who loses their access in a directory loses their sessions, in a domain that says so."""
+"""People who lose their access in a directory lose their sessions, in a domain that is configured so."""
 
 import pytest
 
@@ -12,7 +12,7 @@ DISABLED = "nsAccountLock: TRUE"
 
 
 async def revoked(areas: Areas) -> list[str]:
-    """Whose sessions are to be ended, by all their names."""
+    """The revoked users, with all their names."""
     rows = await areas.store.read(lambda tx: tx.rows("select user_name from revocations order by id"))
     return [str(row[0]) for row in rows]
 
@@ -25,7 +25,7 @@ async def strict(areas: Areas) -> Areas:
 
 
 async def test_disabled_and_removed(strict: Areas) -> None:
-    """Once each, under all names; whoever stays loses nothing."""
+    """Each person's sessions are ended once, under all names; the others keep theirs."""
     await imported(strict, person("ann", "userPrincipalName: ann.s@corp") + person("ben"))
     assert await revoked(strict) == []
     for _ in range(2):
@@ -36,7 +36,7 @@ async def test_disabled_and_removed(strict: Areas) -> None:
 
 
 async def test_another_directory_has_them(strict: Areas) -> None:
-    """Somebody who is active in another directory of the domain keeps their sessions."""
+    """A person who is active in another directory of the domain keeps the sessions."""
     await imported(strict, person("ann"))
     await imported(strict, person("ann"), name="other")
     await imported(strict, person("ann", DISABLED))
@@ -44,7 +44,8 @@ async def test_another_directory_has_them(strict: Areas) -> None:
 
 
 async def test_a_group_that_a_rule_names(strict: Areas) -> None:
-    """Who is taken out of it loses their sessions where the domain enforces; other groups do not matter."""
+    """A person who leaves a group that a rule names loses the sessions in an enforcing domain; other groups do not
+    matter."""
     both = person("ann") + group("vpn", ANN) + group("other", ANN)
     await imported(strict, both)
     rule = RuleFields.model_validate({"name": "r", "action": "allow", "groups": ["VPN"]})
@@ -59,7 +60,7 @@ async def test_a_group_that_a_rule_names(strict: Areas) -> None:
 
 
 async def test_a_group_is_what_it_is_called(strict: Areas) -> None:
-    """One that was made anew under the name that a rule has is the same; one that is called otherwise is lost."""
+    """A group that was created again with the name in a rule is the same; a renamed group is lost."""
     first, second = (f"entryUUID: 00000000-0000-4000-8000-00000000000{digit}" for digit in "12")
     rule = RuleFields.model_validate({"name": "r", "action": "allow", "groups": ["vpn"]})
     await strict.rules.add(strict.domain, rule)

@@ -13,7 +13,7 @@ from tests.areas import Areas
 
 
 async def test_anothers_requests_are_not_of_this_run(areas: Areas) -> None:
-    """Who names the run of another domain, however often, is not let in and does not hold the run up."""
+    """A request for a run of another domain is refused, however often, and does not block the run."""
     runs = areas.directory.runs
     run = (await runs.begin(areas.domain, "hq", None)).run_id
     foreign = await areas.domains.add(await areas.tenancy.ensure_tenant(2, 1), "corp")

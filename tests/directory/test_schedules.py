@@ -1,4 +1,4 @@
-"""Schedules over a store: what is due is asked for, once; what is set is shown."""
+"""Schedules over a store: due readings are queued once, and stored schedules are shown."""
 
 import pytest
 import trio
@@ -106,7 +106,7 @@ async def test_a_schedule_may_be_changed_and_deleted(areas: Areas, schedules: Sc
 
 
 async def test_it_looks_by_itself(areas: Areas, schedules: Schedules) -> None:
-    """What is due at its start is asked for."""
+    """A reading that is due at the start is queued."""
     await schedules.set(areas.domain, "hq", HOURLY)
     areas.clock.now += 60 * MINUTE
     async with trio.open_nursery() as nursery:

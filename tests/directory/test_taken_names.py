@@ -41,7 +41,7 @@ async def test_a_group_made_anew(areas: Areas) -> None:
 
 
 async def test_a_name_that_is_taken_over(areas: Areas) -> None:
-    """Somebody is renamed, and somebody new has the old name: neither has the other's groups."""
+    """When a person is renamed and a new person gets the old name, neither has the other's groups."""
     groups = group("ops") + group("old") + group("staff", ANN)
     await imported(areas, groups + known(person("ann", OLD), FIRST), complete=True)
     taken = known(person("ann", OPS), SECOND) + known(person("anna", OLD), FIRST)
@@ -52,7 +52,7 @@ async def test_a_name_that_is_taken_over(areas: Areas) -> None:
 
 
 async def test_a_change_without_the_groups(areas: Areas) -> None:
-    """Where the groups are not told of, their memberships go with who was renamed."""
+    """Without a reading of the groups, memberships follow the renamed person."""
     await imported(areas, group("staff", ANN) + known(person("ann"), FIRST))
     await imported(areas, known(person("ann"), SECOND) + known(person("anna"), FIRST))
     assert (await groups_of(areas, "ann"), await groups_of(areas, "anna")) == (set(), {"staff"})
@@ -86,7 +86,7 @@ async def test_names_that_are_swapped_without_the_groups(areas: Areas) -> None:
 
 
 async def test_a_name_that_somebody_gone_had(areas: Areas) -> None:
-    """Somebody gets the name of somebody who is removed: what groups say of the name means who has it now."""
+    """When a person gets the name of a removed one, the memberships of the name belong to the new holder."""
     await imported(areas, group("staff", BOB) + known(person("ann"), FIRST) + known(person("bob"), SECOND))
     await imported(areas, known(person("bob"), FIRST))
     assert await names(areas) == ["bob", "bob"]
@@ -105,7 +105,7 @@ async def test_a_group_name_that_is_taken_over(areas: Areas) -> None:
 
 
 async def test_who_is_meant_by_a_taken_name(areas: Areas) -> None:
-    """A deletion by name means who has come to it, not who had it before."""
+    """A deletion by name removes the present holder of the name, not the former one."""
     await imported(areas, known(person("ann", "displayName: Before"), FIRST))
     await imported(areas, known(person("ann", "displayName: Now"), SECOND))
     await imported(areas, f"dn: {ANN}\nchangetype: delete\n")
@@ -114,7 +114,7 @@ async def test_who_is_meant_by_a_taken_name(areas: Areas) -> None:
 
 
 async def told(areas: Areas, *entries: dict[str, object]) -> None:
-    """A reading by an agent that tells of everything."""
+    """Send a complete reading of an agent."""
     areas.clock.now += 1
     runs, domain = areas.directory.runs, areas.domain
     begun = await runs.begin(domain, "hq", None)
@@ -126,8 +126,7 @@ async def told(areas: Areas, *entries: dict[str, object]) -> None:
 
 
 async def test_a_group_that_has_not_changed(areas: Areas) -> None:
-    """It is told of without its members, as Active Directory does when one of them is renamed: they are who they
-    were."""
+    """A group that is sent without its members, as Active Directory does when one is renamed, keeps its members."""
     ann: dict[str, object] = {"kind": "person", "externalId": "1", "dn": ANN, "name": "ann"}
     ops = {"externalId": "2", "dn": "cn=ops,dc=x"}
     await told(areas, ann, {"kind": "group", **ops, "name": "ops", "members": [ANN]})

@@ -15,7 +15,7 @@ DN = "uid={},ou=People,dc=x"
 
 
 def person(name: str, *more: str, ou: str = "People") -> str:
-    """A record of somebody."""
+    """Return the record of a person."""
     lines = [f"dn: uid={name},ou={ou},dc=x", "objectClass: inetOrgPerson", f"uid: {name}", *more]
     return "\n".join(lines) + "\n\n"
 

@@ -86,7 +86,7 @@ def once(raised: Exception, operation: str, sequence: int | None = None) -> Call
 
 
 async def test_a_run(desk: Desk) -> None:
-    """Every entry once, in full batches; what is complete is said to be; the next run tells changes."""
+    """Every entry is sent once, in full batches; a complete run is marked as such, and the next run has changes."""
     told = await desk.agent.once()
     assert (told.full, told.counts, told.job) == (True, {"person": 1203}, 1)
     ((entries, complete),) = desk.service.applied
@@ -147,7 +147,7 @@ async def test_an_answer_that_is_lost(
 
 
 async def test_a_service_that_stays_away(desk: Desk, autojump_clock: trio.testing.MockClock) -> None:
-    """The run is given up after some minutes; nothing of it counts, and the next begins anew."""
+    """A run is abandoned after some minutes; nothing of it is applied, and the next one starts again."""
 
     def away(operation: str, body: Mapping[str, Any]) -> None:
         if operation == "batch" and body["sequence"] > 2:
@@ -183,7 +183,7 @@ async def test_a_directory_that_breaks_off(desk: Desk) -> None:
 
 
 async def test_an_entry_that_is_not_taken(desk: Desk) -> None:
-    """All others are; it is told of as one that cannot be used, so that it is not gone."""
+    """An entry that the service refuses is sent as one that cannot be used; all others are accepted."""
     desk.service.takes = lambda entry: entry["externalId"] != "id777" or entry["kind"] == "problem"
     told = await desk.agent.once()
     assert told.counts["refused"] == 1
@@ -196,7 +196,7 @@ async def test_an_entry_that_is_not_taken(desk: Desk) -> None:
 
 
 async def test_an_entry_of_which_nobody_can_be_told(desk: Desk) -> None:
-    """The run does not say that it is all, so that nobody is removed."""
+    """A run with an entry that could not be reported is not complete, so that no entry is removed."""
     desk.service.takes = lambda entry: entry["externalId"] != "id777"
     await desk.agent.once()
     ((entries, complete),) = desk.service.applied

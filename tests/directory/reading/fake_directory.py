@@ -129,7 +129,7 @@ async def directory(*people: Person) -> AsyncIterator[FakeDirectory]:
 
 
 def _value(octets: bytes) -> tuple[int, bytes, bytes]:
-    """(tag, content, what is behind) of the first value; IndexError where it is not all there."""
+    """Return the tag, the content and the rest of the first value; raise IndexError if it is incomplete."""
     size, at = octets[1], 2
     if size & 0x80:
         at += size & 0x7F
@@ -175,7 +175,7 @@ def control(name: bytes, *value: bytes) -> bytes:
 
 
 def result_message(operation: int, controls: bytes = b"") -> bytes:
-    """Return the message that tells of success. operation: the tag of the answer."""
+    """Return the message of a success. operation: the tag of the answer."""
     body = push(0x0A, b"\0") + push(0x04) + push(0x04)
     return _message(b"\x02", push(operation, body) + controls)
 
@@ -185,7 +185,7 @@ def _result(operation: int, code: int, text: str) -> bytes:
 
 
 def entry_message(person: Person) -> bytes:
-    """Return the message that tells of a person."""
+    """Return the message of a person's entry."""
     return _message(b"\x02", _entry(person))
 
 

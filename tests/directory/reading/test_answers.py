@@ -129,7 +129,7 @@ def test_the_values_of_an_answer_are_counted() -> None:
 
 
 def test_entries_of_an_earlier_answer_are_dropped() -> None:
-    """What comes late, after the next request, belongs to no answer."""
+    """Messages that arrive after the next request belong to no answer."""
     answers = bound()
     answers.feed(entry_message(ANN))
     answers.request(REQUEST.replace(b"\x02\x01\x02", b"\x02\x01\x03"))

@@ -75,7 +75,7 @@ async def test_everything(graph: GraphServer) -> None:
 
 
 async def test_changes(graph: GraphServer) -> None:
-    """What is new, changed or gone, and no more; members of a changed group all of them."""
+    """A reading of changes has new, changed and removed objects only; a changed group has all its members."""
     before = await read(graph)
     assert (await read(graph, before.cursor, full=False)).entries == []
     before = await read(graph)
@@ -92,7 +92,7 @@ async def test_changes(graph: GraphServer) -> None:
 
 
 async def test_a_forgotten_delta_query(graph: GraphServer) -> None:
-    """Where Graph does not know the link any more, everything is read, and the reading says so."""
+    """An expired link leads to a complete reading, which is marked as complete."""
     before = await read(graph)
     graph.rounds.clear()
     after = await read(graph, before.cursor, full=False)
@@ -104,7 +104,7 @@ async def test_a_forgotten_delta_query(graph: GraphServer) -> None:
     "cursor", ["", "rubbish", "[]", "[1, 2]", '["https://evil.example/", "https://evil.example/"]', "{}", "null"]
 )
 async def test_a_cursor_of_something_else(graph: GraphServer, cursor: str) -> None:
-    """It is of no use, and nobody else is asked for it."""
+    """A cursor of another origin is ignored, and no request goes to that origin."""
     assert (await read(graph, cursor, full=False)).complete
 
 
@@ -125,7 +125,7 @@ async def test_a_token_that_ends(graph: GraphServer) -> None:
 
 
 async def test_a_group_that_goes_in_between(graph: GraphServer) -> None:
-    """Deleted after the delta named it: it is gone, and the reading goes on."""
+    """A group that was deleted after the delta query is Gone, and the reading continues."""
     before = await read(graph)
     graph.add_group("g3", "short-lived")
     del graph.groups["g3"]
@@ -134,7 +134,7 @@ async def test_a_group_that_goes_in_between(graph: GraphServer) -> None:
 
 
 async def test_what_cannot_be_used_is_told(graph: GraphServer) -> None:
-    """Somebody without a name fails alone."""
+    """A user without a name is a Problem; the others are read."""
     graph.users["u6"] = {"id": "u6"}
     graph.groups["g3"] = {"id": "g3", "displayName": " "}
     reading = await read(graph)
@@ -143,7 +143,7 @@ async def test_what_cannot_be_used_is_told(graph: GraphServer) -> None:
 
 
 async def test_a_link_to_somebody_else(graph: GraphServer, autojump_clock: trio.testing.MockClock) -> None:
-    """It is not followed, whoever gave it: the token would be shown there."""
+    """A link to another origin is not followed: the token would be sent there."""
     autojump_clock.autojump_threshold = 0.05
     before = json.loads((await read(graph)).cursor)
     links = [f"{graph.url}.evil.example/v1.0/users/delta?$deltatoken=evil", before[1]]
@@ -164,7 +164,7 @@ async def test_wrong_credentials(graph: GraphServer) -> None:
 
 
 async def test_no_user_is_an_error() -> None:
-    """An application that may read nobody does not empty a directory."""
+    """An application without the permission to read users does not empty a directory."""
     server = GraphServer()
     async with serving(server) as server.web:
         with pytest.raises(ReadError, match="shows no user"):

@@ -55,7 +55,7 @@ async def read_from(source: OktaSource, cursor: str = "", *, full: bool = True) 
 
 
 async def test_everything(okta: OktaServer) -> None:
-    """Users and groups of all pages, with their members; who has left is gone, and everybody is no group."""
+    """Users and groups of all pages are read, with members; a deactivated user is Gone, and Everyone is not a group."""
     reading = await read_from(source_of(okta))
     assert reading.complete
     ann = reading.people["ann@corp.example"]
@@ -77,7 +77,7 @@ async def test_everything(okta: OktaServer) -> None:
 
 
 async def test_changes(okta: OktaServer) -> None:
-    """What was updated since, a little before that; who was deactivated is gone."""
+    """A reading of changes asks for updates since a little before the last one; a deactivated user is Gone."""
     okta.add_user("u6", "late@corp.example", LATE)
     before = await read_from(source_of(okta))
     okta.add_user("u2", "renamed@corp.example", LATER)
@@ -133,7 +133,7 @@ async def test_a_wrong_token(okta: OktaServer) -> None:
 
 
 async def test_what_cannot_be_used_is_told(okta: OktaServer) -> None:
-    """Somebody without a login fails alone."""
+    """A user without a login is a Problem; the others are read."""
     okta.users.append({"id": "u7", "status": "ACTIVE", "profile": {"login": "\n"}})
     okta.groups.append({"id": "g7", "type": "OKTA_GROUP", "profile": None})
     reading = await read_from(source_of(okta))

@@ -76,7 +76,7 @@ async def test_entries_of_many_values_are_read_whole() -> None:
 
 @needs_bonsai
 async def test_an_answer_in_pieces_holds_nothing_up() -> None:
-    """A message may come in any pieces, as it does through TLS: meanwhile whatever else this loop does goes on."""
+    """A message may arrive in any pieces, as it does through TLS; other tasks of the loop run meanwhile."""
     async with directory(ANYBODY, group("groupOfMembers", "member", "cn=a")) as server:
         server.manner = Manner.DRIBBLES
         (found,) = (await read(source_of(server))).all(Group)
@@ -160,7 +160,7 @@ async def test_a_reading_may_be_cancelled() -> None:
     ],
 )
 def test_times_as_places(stamp: bytes, place: int) -> None:
-    """A generalized time in UTC as seconds, and back; what is none has no place."""
+    """A generalized time in UTC becomes seconds, and back; another text has no place."""
     kind = kind_of({})
     assert kind.place_of(stamp) == place
     if place:
@@ -169,7 +169,7 @@ def test_times_as_places(stamp: bytes, place: int) -> None:
 
 
 def test_numbers_as_places() -> None:
-    """Active Directory counts changes, for each domain controller anew."""
+    """Active Directory counts changes of each domain controller by itself."""
     kind = kind_of({"supportedcapabilities": (b"1.2.840.113556.1.4.800",), "dsservicename": (b"CN=NTDS,CN=DC1",)})
     assert kind == Kind("usn CN=NTDS,CN=DC1", "uSNChanged", counts=True)
     assert (kind.place_of(b"4711"), kind.first(4711), kind.written(4712)) == (4711, 4712, "4712")

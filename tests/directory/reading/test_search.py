@@ -56,14 +56,14 @@ def test_parentheses_may_be_left_out() -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_filter_is_refused(pattern: str) -> None:
-    """Anything else is told by Invalid, by its place."""
+    """Other text raises Invalid with the place of the error."""
     with pytest.raises(Invalid, match="not an LDAP filter"):
         checked(pattern)
 
 
 @given(st.text(max_size=80))
 def test_any_text_is_taken_or_refused(pattern: str) -> None:
-    """No text raises anything but Invalid, and what is taken is one filter wherever it is put."""
+    """No text raises anything but Invalid, and an accepted text is one filter in any context."""
     try:
         once = checked(pattern)
     except Invalid:
