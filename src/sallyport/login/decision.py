@@ -82,7 +82,7 @@ def _verdict(first: Reason, action: Action, second: Reason, fallback: Fallback) 
 
 
 def _outcome(verdict: Verdict, applied: Verdict, reason: Reason) -> str:
-    """The label of sallyport_mfa_decisions_total; empty for what is not final."""
+    """Return the label of sallyport_mfa_decisions_total; empty for a decision that is not final."""
     if applied is Verdict.CHALLENGE:
         return ""
     if reason in CANNOT_ASK and verdict is Verdict.ACCEPT:

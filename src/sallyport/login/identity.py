@@ -58,15 +58,15 @@ def who(login: Login, domains: DomainTable) -> Reason:
 
 
 def host_realm(name: str) -> str:
-    """The realm of a host's name, of which it stays a part: what is behind its first label."""
+    """Return the realm of a host's name: the labels after the first one."""
     return name.partition(".")[2]
 
 
 def principal(login: Login, domain: Domain, domains: DomainTable, octets: bytes, named_by: NamedBy | None) -> str:
-    """A name that came inside EAP without its realm; empty where the realm is none of the login's domain.
+    """Return a name that came inside EAP without its realm; empty if the realm is not one of the login's domain.
 
-    named_by: where a certificate has it; None: none has. All domains trust the same authorities, so where there are
-    several, a name without a realm would be that of somebody in each.
+    named_by: where a certificate has the name; None: it is not from a certificate. All domains trust the same
+    authorities, so if there are several, a certificate's name without a realm would be valid in each.
     """
     name = as_name(octets)
     if "@" in name or "\\" in name:
@@ -80,8 +80,8 @@ def principal(login: Login, domain: Domain, domains: DomainTable, octets: bytes,
 
 
 def bearers(name: str, domains: DomainTable, tenant_id: int | None) -> list[tuple[int, str]]:
-    """Return whom a certificate of this name lets in, by domain and name without realm, as `principal` has it.
-    tenant_id: the tenant that it was issued for; None if it is not recorded, so that it is accepted in all."""
+    """Return the users that a certificate of this name admits, as domain and name without realm, as `principal` has
+    them. tenant_id: the tenant that it was issued for; None if it is not recorded, so that it is accepted in all."""
     tenants = domains.by_tenant if tenant_id is None else domains.by_tenant.keys() & {tenant_id}
     user, realm = split_realm(name) if "@" in name or "\\" in name else (name, host_realm(name))
     if user == name and len(domains.by_id) == 1:
@@ -143,8 +143,8 @@ def both(found: frozenset[str], imported: frozenset[str] | None) -> frozenset[st
 
 
 def kept(tx: Tx, domain: Domain, name: str) -> Membership:
-    """What the store says of a name without its realm: what a login of that name would bring now. A directory that is
-    asked anew at each login, and not imported, is not asked for this: what it would say is unclear."""
+    """Return the stored groups and units of a name without its realm, as a login of that name would bring them now. A
+    directory that is asked at each login, and not imported, is not asked here: its answer is unclear."""
     imported = membership(tx, domain.id, name, (domain.name, *domain.realms))
     if domain.first_factor is FirstFactor.LDAP and imported is NOBODY:
         return UNCLEAR

@@ -1,8 +1,8 @@
-"""Nothing is answered before it is on disk: the journal writes what was decided and then lets the answers go.
+"""Nothing is answered before it is on disk: the journal writes decided logins and then sends their answers.
 
-What arrives while a transaction runs gathers for the next one, so a busy service writes hundreds of logins with one
-synchronization and an idle one writes a single login at once. With each login go the first sighting of its device
-and station, and the answer's octets: after a restart a retransmit gets the same answer.
+Entries that arrive while a transaction runs gather for the next one, so a busy service writes hundreds of logins with
+one synchronization and an idle one writes a single login at once. Each login is written with the first sighting of its
+device and station, and with the answer's octets: after a restart a retransmission gets the same answer.
 
 Tenants take turns in each transaction, and a transaction is short: a tenant whose requests wait by the thousand delays
 another one's by two transactions.
@@ -62,8 +62,8 @@ class KeptAnswer:
 
 
 class Journal:
-    """Writes decided logins and accounting records. on_sightings, on_accounted: hear of what was committed: devices
-    that got their row, and those beyond a limit, and how many accounting records of each Acct-Status-Type."""
+    """Writes decided logins and accounting records. on_sightings, on_accounted: called after a commit with the devices
+    that got their row, and those beyond a limit, and with the number of accounting records of each Acct-Status-Type."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class Journal:
         self._entries.put(entry.client.tenant_id, entry)
 
     def flush(self) -> None:
-        """Hand what was added to the store, unless a transaction runs: then it gathers for the next one."""
+        """Submit the added entries to the store, unless a transaction runs: then they gather for the next one."""
         if self._entries and not self._writing:
             batch = _Batch(self._take(), self._clock())
             self._writing = True
@@ -139,7 +139,7 @@ class Journal:
             try:
                 entry.exchange.committed(entry, now)
             except Exception:  # the answers behind it are as good as this one
-                log.exception("an answer was not sent", client=entry.client.name)
+                log.exception("answer_not_sent", client=entry.client.name)
 
     async def drained(self) -> None:
         """Return once nothing waits to be written."""

@@ -134,11 +134,11 @@ class Decision:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Found:
-    """What the first factor found beside its result.
+    """The findings of the first factor beside its result.
 
     accept, refuse: attributes of the answer in octets, for an Access-Accept and an Access-Reject. groups, ous: of the
     user, in lower case, for the login rules. challenge: attributes of an Access-Challenge with which the first factor
-    goes on: a round of its conversation, no decision. session_s: how long a session may last; None if not known.
+    continues: a round of its conversation, no decision. session_s: how long a session may last; None if not known.
     """
 
     accept: bytes = b""
@@ -228,8 +228,8 @@ class Login(Answered):
 
     @property
     def principal(self) -> str:
-        """The one name of whoever logs in, of all that they may be found by in a directory (`Membership.name`): what
-        counts for one of these names counts for all. Users kept here are nobody but who they are called."""
+        """The one name of the user, of all that a directory finds the user by (`Membership.name`). Counters of one of
+        these names count for all. An endpoint user has one name."""
         imported, domain = self.imported, self.domain
         if imported is None or not imported.name or domain is None or domain.first_factor is FirstFactor.LOCAL:
             return self.user
@@ -237,7 +237,7 @@ class Login(Answered):
 
     @property
     def names(self) -> frozenset[str]:
-        """All names that a directory has of whoever logs in, without case; none of users kept here."""
+        """All names that a directory has of the user, without case; none for an endpoint user."""
         imported, domain = self.imported, self.domain
         if imported is None or domain is None or domain.first_factor is FirstFactor.LOCAL:
             return NAMELESS

@@ -148,7 +148,7 @@ class Pipeline:
         """Undo a decided login that could not be recorded: it gets no answer."""
         self.lockouts.take_back(login)
 
-    # --- who, and what is known of the user -------------------------------------------------------------------
+    # --- who logs in ------------------------------------------------------------------------------------------
 
     def admit_station(self, login: Login, domain: Domain) -> Decision:
         """Let a station in by its address, unless a rule blocks it. It has no user to ask for a second factor, and no
@@ -161,7 +161,7 @@ class Pipeline:
         return decide(PASSED, action, PASSED, domain.mode, domain.fallback)
 
     def _is_by_station(self, login: Login, domain: Domain) -> bool:
-        """Whether it is a conversation with a station that may be let in by its address."""
+        """Return whether it is a conversation with a station that may be admitted by its address."""
         return login.method == Method.EAP and self.rounds.station(login, domain) is not None
 
     def recalled(self, login: Login, domain: Domain) -> bool:
@@ -228,7 +228,7 @@ class Pipeline:
         same name is another person's. stamp: of the first factor's configuration then."""
         return PASSED if stamp == self.first.stamp(domain) else Reason.FIRST_FACTOR_CHANGED
 
-    # --- login rules, and what is known of the second factor without asking -----------------------------------
+    # --- login rules ------------------------------------------------------------------------------------------
 
     def judge(self, login: Login, domain: Domain, first: Reason) -> Decision | None:
         """Decide by the first factor's result and the rules. None: the second factor must be asked."""
@@ -297,7 +297,7 @@ class Pipeline:
         return None if state is None or login.domain is None else self.second.challenges.named(login.domain.id, state)
 
     async def asked(self, domain: Domain, name: str) -> Asked:
-        """Return the user of whom a second factor is asked. StoreError, SecretError."""
+        """Return the user to ask for a second factor. StoreError, SecretError."""
         if domain.first_factor is not LOCAL:
             return Asked(0, self.first.stamp(domain), domain.factor)
         user = await self.user(domain, name)
@@ -322,7 +322,7 @@ class Pipeline:
             login.device.posture.challenge_answers += 1
             login.device.posture.takes_challenges = True
             first = await self._is_same_user(login, domain, result)
-            # A right code proves that the sender is the user who was asked; pressing Enter proves nothing.
+            # A right code proves that the sender is the user; pressing Enter proves nothing.
             login.proven = result.reason is PASSED and login.code is not None
         elif domain.first_factor is LOCAL:
             had_code = login.code is not None
@@ -364,5 +364,5 @@ def show_unproven(login: Login) -> None:
 
 
 def _no_code() -> bool:
-    """No code may stand behind the password."""
+    """Return False: no code follows the password."""
     return False

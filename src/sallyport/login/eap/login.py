@@ -1,4 +1,4 @@
-"""A login by EAP, and what it comes to."""
+"""A login by EAP and its result."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ class EapResult:
 
 @dataclass(slots=True, eq=False, repr=False)
 class EapLogin:
-    """A conversation and what is known of its login.
+    """A conversation and the state of its login.
 
     scope: the domain and first factor whose users it is about. client: the RADIUS client that passes it on. refused:
-    why, once it is refused; decided: that decision was made, and what follows until EAP-Failure is not news. named_by:
-    as `Login` has it. found, code, stamp: what the first factor found. session: of the challenge that the user answers
-    next; second: the result of the second factor.
+    the result of a login that is refused; decided: its decision was made, and the rounds until EAP-Failure add nothing.
+    named_by: as `Login` has it. found, code, stamp: of the first factor. session: of the challenge that the user
+    answers next; second: the result of the second factor.
     """
 
     conversation: Conversation
@@ -83,7 +83,7 @@ class OpenQuestion:
 
 
 class Unfinished:
-    """Tells of conversations that were given up. now: seconds of a monotonic clock."""
+    """Logs abandoned conversations. now: seconds of a monotonic clock."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
@@ -91,7 +91,7 @@ class Unfinished:
         self._untold = 0
 
     def note(self, eap: EapLogin) -> None:
-        """Nobody has gone on with a conversation for too long. One that was decided is no news."""
+        """Log a conversation whose client has stopped answering, unless it was decided before."""
         conversation = eap.conversation
         if not conversation.waits_for_client or eap.refused is not None:
             return
@@ -99,7 +99,7 @@ class Unfinished:
             self._untold += 1
             return
         log.info(
-            "an EAP client has stopped answering",
+            "eap_client_stopped_answering",
             client=eap.client,
             user=eap.user or as_text(conversation.identity),
             method=f"eap-{conversation.method}".rstrip("-"),

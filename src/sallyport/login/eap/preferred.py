@@ -1,8 +1,10 @@
-"""By which method a station logged in last: it is offered that first, which spares it the round in which it asks for
-another one than was offered (RFC 3748 section 5.3.1), a fourth of a login that resumes a session.
+"""The method by which a station logged in last.
 
-Only methods in TLS are remembered. Whoever knows a station's address could log in as another user by a weaker method,
-and have the station asked for its own user's password by that next.
+The station is offered that method first. This spares it the round in which it asks for another method (RFC 3748 section
+5.3.1), a fourth of a login that resumes a session.
+
+Only methods in TLS are remembered. An attacker that knows a station's address could log in as another user by a weaker
+method, and the station would then be asked for its own user's password by that method.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Rounds of EAP on their way through the steps of a login: what the end of a conversation comes to."""
+"""Rounds of EAP on their way through the steps of a login: the decision at the end of a conversation."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Rounds:
         return ROUND if result is None else await self._conclude(login, domain, result)
 
     async def _conclude(self, login: Login, domain: Domain, result: EapResult) -> Decision | None:
-        """Decide at the end of a conversation, looking up what is not in memory."""
+        """Decide at the end of a conversation. Look up the user, unless it is in memory."""
         await self._steps.recall(login, domain)
         if result.second is not None and result.refusal is None:
             fresh = self._steps.fresh(domain)
@@ -89,7 +89,7 @@ class Rounds:
         return self._come_to(login, domain, result, user)
 
     def _come_to(self, login: Login, domain: Domain, result: EapResult, user: User | None) -> Decision | None:
-        """Decide at the end of a conversation. user: as it is by now; the conversation took a while."""
+        """Decide at the end of a conversation. user: the current state; the conversation took a while."""
         fresh = self._steps.fresh(domain)
         if result.by_address:
             return self._steps.admit_station(login, fresh)

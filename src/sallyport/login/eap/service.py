@@ -1,4 +1,4 @@
-"""Access-Requests that carry EAP: from the octets of one to what the login comes to."""
+"""Access-Requests that carry EAP: from the octets of a request to the result of the login."""
 
 from __future__ import annotations
 
@@ -92,13 +92,13 @@ class Eap:
         return domain.first_factor in SERVED
 
     def receive(self, login: Login, domain: Domain, station: Station | None = None) -> EapResult | OpenQuestion | None:
-        """Go on with the conversation that a request is part of, or begin one, without waiting. station: begin it with
-        a station that may be let in by its address.
+        """Continue the conversation that a request is part of, or begin one, without waiting. station: begin it with a
+        station that is admitted by its address.
 
         Returns an EapResult when the login is decided; if it is refused, `login.found` may still have a challenge, with
         which EAP ends in its own way. Returns None when nothing is decided: `login.found` has a challenge, or the
-        refusal that was decided before. Returns an OpenQuestion to be passed to `answer`. Raises PacketError if the
-        request does not answer the last challenge.
+        refusal that was decided before. Returns an OpenQuestion for `answer`. Raises PacketError if the request does
+        not answer the last challenge.
         """
         eap, state = self._conversation(login, domain, station)
         if isinstance(eap, Reason):
@@ -119,7 +119,7 @@ class Eap:
         )
 
     async def answer(self, login: Login, domain: Domain, question: OpenQuestion) -> EapResult | None:
-        """Look a question up, and go on; what it comes to is as `receive` has it. StoreError, SecretError."""
+        """Look up the answer to a question, and continue. The result is as in `receive`. StoreError, SecretError."""
         eap = question.eap
         outcome: Outcome = question.check
         with self._answering(login, question.state):
@@ -130,7 +130,7 @@ class Eap:
 
     @contextmanager
     def _answering(self, login: Login, state: bytes) -> Iterator[None]:
-        """A conversation ends whose question fails: nobody will answer it."""
+        """End a conversation whose question fails, since it will get no answer."""
         try:
             yield
         except BaseException:
@@ -183,7 +183,7 @@ class Eap:
             try:
                 self._server = None if credentials is None else _server(credentials)
             except (ConfigError, OSError) as error:
-                log.error("the server certificate for EAP cannot be used", error=str(error))  # noqa: TRY400
+                log.error("eap_certificate_unusable", error=str(error))  # noqa: TRY400
         return self._server
 
     def _verdict_at_once(self, login: Login, eap: EapLogin, check: Check, domain: Domain) -> Verdict | None:
@@ -242,7 +242,7 @@ class Eap:
 
     def _judge(self, login: Login, eap: EapLogin, question: Question, finding: Finding) -> Verdict:
         if isinstance(question, Resumed) and (finding.reason is not Reason.NONE or finding.stamp != question.stamp):
-            eap.user = ""  # who has the session logs in anew, as whoever it is
+            eap.user = ""  # the client of the session logs in from the start, as any user
             return Verdict(False)
         if finding.reason is not Reason.NONE:
             eap.refused = EapResult(finding.reason)
@@ -284,7 +284,7 @@ class Eap:
             login.code = eap.code
             accept = _accept(login, outcome) + eap.found.accept
             login.found = Found(accept=accept, groups=eap.found.groups, ous=eap.found.ous)
-            if eap.second is not None:  # one approval is one Accept: whoever sends the last response anew has had it
+            if eap.second is not None:  # one approval is one Accept: a repeated last response gets none
                 self._logins.end(state)
             by_address = isinstance(eap.verifier, Station)
             return EapResult(Reason.NONE, eap.second, by_address=by_address, stamp=eap.stamp)
@@ -297,7 +297,7 @@ class Eap:
             return None
         if eap.refused is not None:
             return eap.refused
-        log.info("an EAP conversation has failed", client=login.client.name, method=done.method, reason=done.reason)
+        log.info("eap_conversation_failed", client=login.client.name, method=done.method, reason=done.reason)
         return EapResult(_why(done))
 
 
@@ -313,8 +313,8 @@ def _server(credentials: Credentials) -> TlsServer:
 
 
 def _scope(domain: Domain) -> str:
-    """Whose users a conversation, or a session that is resumed, is about: with another first factor a name is somebody
-    else's."""
+    """Return the users that a conversation, or a resumed session, is about. With another first factor the same name is
+    another person."""
     return f"{domain.id}/{domain.factor}"
 
 

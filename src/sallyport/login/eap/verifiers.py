@@ -24,9 +24,9 @@ from sallyport.radius.password import chap_holds
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The answer to a question. reason: NONE where it is so. found: beside it. code: what stood behind the password.
-    hash_hash, hashed: of a right MS-CHAPv2 response, see `radius.eap.model.Verdict`. stamp: another after each change
-    of the password, or, where nobody tells us of one, of the directory that knows it; empty for a station."""
+    """The answer to a question. reason: NONE if the credentials are right. code: typed behind the password. hash_hash,
+    hashed: of a right MS-CHAPv2 response, see `radius.eap.model.Verdict`. stamp: changes with each change of the
+    password, or, for a directory, of its configuration; empty for a station."""
 
     reason: Reason
     found: Found = NOTHING
@@ -51,8 +51,8 @@ class Verifier(Protocol):
 
 
 class Local:
-    """Passwords in memory. cached: a user who is there; load: finds any. takes_codes: whether a code may stand behind a
-    user's password."""
+    """Passwords in memory. cached: returns a user in memory; load: finds any. takes_codes: whether a code may be typed
+    behind a user's password."""
 
     checkable: Final = frozenset({Password, Chap, MsChap})
 
@@ -97,8 +97,8 @@ class Local:
 
 
 class Station:
-    """A station that is let in by its MAC address, which is its password too. passwords: the address in all ways in
-    which it is written. listed: whether it is on the list of the domain."""
+    """A station that is admitted by its MAC address, which is its password too. passwords: the address in all
+    spellings. listed: whether it is on the list of the domain."""
 
     checkable: Final = frozenset({Chap})
 
@@ -145,8 +145,8 @@ class Binds(Protocol):
 
 
 class Directory:
-    """A directory. has_codes: whether a user is known to have codes, which may stand behind the password. stamp: of its
-    configuration: in another directory the same name is somebody else's. realms: of the domain, without case."""
+    """A directory. has_codes: whether a user is known to have codes, which may be typed behind the password. stamp: of
+    its configuration: in another directory the same name is another person. realms: of the domain, without case."""
 
     def __init__(
         self, directory: Binds, has_codes: Callable[[str], Awaitable[bool]], stamp: str, realms: Collection[str]

@@ -47,9 +47,9 @@ class Checker(Protocol):
     async def check(self, login: Login, takes_code: Callable[[], bool], tell: Tell) -> Reason:
         """Check the credentials: Reason.NONE if they are right. Sets `login.found`.
 
-        takes_code: whether a code may stand behind a PAP password; a code that was split off is set as `login.code`.
-        tell: called with each step, without secrets, for an admin who tries it out. A failure of the other server is a
-        reason too, never an exception. May be cancelled. PacketError: the password field is malformed.
+        takes_code: whether a code may follow a PAP password; a code that was split off is set as `login.code`. tell:
+        called with each step, without secrets, for an admin who tries it out. A failure of the other server is a reason
+        too, never an exception. May be cancelled. PacketError: the password field is malformed.
         """
 
     async def run(self) -> None:

@@ -41,10 +41,10 @@ def operations(service: FirstFactorSettings, trials: Trials, domains: Domains, g
 
     @factors.post("/ad/CheckFirstFactor", roles=ADMINS)
     async def check_first_factor(body: CheckFirstFactor, caller: Caller) -> FirstFactorChecked:
-        """Try a name and a password out, as a device would bring them, and tell what was done, step by step.
+        """Try out a name and a password as a device would send them, and list each step.
 
-        Nothing is recorded as a login and nobody is asked for a second factor, but a directory counts a wrong password
-        as it does any other. At most five a minute in a domain: 429.
+        No login is recorded and no second factor is asked for, but a directory counts a wrong password as usual. At
+        most five a minute in a domain: 429.
         """
         domain = domains.table.by_id[body.domainId]
         if not caller.is_installation:

@@ -34,10 +34,10 @@ SHORTEST_CHAP_CHALLENGE: Final = 5  # RFC 2865 section 5.40
 
 
 def check_password(login: Login, user: User | None, takes_code: Callable[[], bool]) -> Reason:
-    """Whether what came is the user's password.
+    """Check the password of a user.
 
-    takes_code: whether a code of 6 or 8 digits may stand behind a PAP password; then `login.code` is what stood there.
-    Raises PacketError: the password field is malformed.
+    takes_code: whether a code of 6 or 8 digits may follow a PAP password; then `login.code` is that code. Raises
+    PacketError: the password field is malformed.
     """
     login.code = None
     if login.method == Method.PAP:
@@ -63,7 +63,7 @@ def check_chap(login: Login, user: User | None) -> Reason:
 
 
 def attempt_of(login: Login) -> MsChap1 | MsChap2 | Reason:
-    """What is to be checked of a login that came by MS-CHAP, or why nothing can be."""
+    """Return the response of a login by MS-CHAP, or the reason why there is none that can be checked."""
     offer: Offer | None = recognise(login.request.vendor_values())
     if isinstance(offer, PasswordChange):
         return Reason.CHANGES_PASSWORD
@@ -124,13 +124,13 @@ def check_vouched(login: Login) -> Reason:
 
 
 def known(user: User, accept: bytes = b"") -> Found:
-    """What an endpoint user who has passed brings: groups, for the rules, and how long the session may last. accept:
-    attributes of the answer that are there already."""
+    """Return the groups of an endpoint user after the check, for the rules, and the session's time limit. accept:
+    attributes of the answer so far."""
     return Found(accept=accept, groups=user.groups, session_s=user.session_s)
 
 
 def known_as(login: Login, user: User | None, first: Reason) -> Reason:
-    """Note the groups of an endpoint user who has passed, for the rules, and how long the session may last."""
+    """Set the groups of an endpoint user after the check, for the rules, and the session's time limit."""
     if first is PASSED and user is not None and (user.groups or login.found is not NOTHING):
         login.found = known(user, login.found.accept)
     return first
@@ -145,7 +145,7 @@ def still(login: Login, user: User | None, stamp: str) -> Reason:
 
 
 def ends_in_code(login: Login) -> bool:
-    """Whether a PAP password ends in so many digits that a code may stand behind it. PacketError: it is malformed."""
+    """Return whether a PAP password ends in so many digits that they may be a code. PacketError: it is malformed."""
     return (
         login.method == Method.PAP
         and split_digits(sent_password(login.request, login.client.secret), CODE_LENGTHS[0]) is not None
@@ -153,8 +153,8 @@ def ends_in_code(login: Login) -> bool:
 
 
 def typed_code(login: Login) -> Code:
-    """What was typed instead of a password, in answer to a challenge. A CHAP response that is none is nothing: another
-    server that drops such would look like one that is away, and a domain may let pass then (fallbackAction).
+    """Return the text that was typed in answer to a challenge. A malformed CHAP response is an empty text: another
+    server that drops it would seem to be unreachable, and the domain's fallbackAction may then admit the login.
     PacketError: the field is malformed."""
     if login.method == Method.PAP:
         return Code(as_text(sent_password(login.request, login.client.secret)))

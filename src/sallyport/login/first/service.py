@@ -111,7 +111,7 @@ class FirstFactors:
             try:
                 await checker.run()
             except Exception as error:
-                log.exception("the background work of a first factor has ended", kind=checker.name, error=str(error))
+                log.exception("first_factor_work_ended", kind=checker.name, error=str(error))
                 await trio.sleep(RESTART_S)
                 if self._ready.get(ready.row.domain_id) is ready:
                     del self._ready[ready.row.domain_id]
@@ -121,7 +121,7 @@ class FirstFactors:
             return self._make(row)
         except (SecretError, ValueError, KeyError) as error:
             log.error(  # noqa: TRY400  a traceback may show what was configured
-                "the configuration of a first factor cannot be read",
+                "first_factor_unreadable",
                 domain=row.domain_id,
                 kind=row.kind,
                 error=type(error).__name__,

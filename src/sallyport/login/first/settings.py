@@ -90,7 +90,7 @@ class FirstFactorSettings:
 
         await self._configuration.change(work)
         self.factors.retire(domain.id, self.factors.rows.value.get((domain.id, factor.value)))
-        log.info("a domain's first factor was set", domain=domain.id, first_factor=factor.value, configured=list(given))
+        log.info("first_factor_set", domain=domain.id, first_factor=factor.value, configured=list(given))
 
     def _row(self, domain_id: int, name: str, values: Mapping[str, object], at: int) -> FactorRow:
         try:
@@ -104,7 +104,7 @@ class FirstFactorSettings:
         return FactorRow(domain_id, name, sealed, at)
 
     def shown(self, domain_id: int) -> dict[str, dict[str, object]]:
-        """What is configured for a domain, by kind and without secrets; empty where it cannot be read."""
+        """Return a domain's configurations by kind, without secrets; empty for one that cannot be read."""
         found: dict[str, dict[str, object]] = {}
         for (owner, kind), row in self.factors.rows.value.items():
             if owner == domain_id:
@@ -115,7 +115,7 @@ class FirstFactorSettings:
         return found
 
     def check_key(self, tx: Tx) -> None:
-        """Open what is sealed in a store that is to take the place of this one. SecretError."""
+        """Open the sealed configurations of a store that will replace this one. SecretError."""
         for row in repo.load(tx).values():
             self._vault.open(row.fields, row.identity)
 

@@ -1,6 +1,6 @@
-"""Tries out a domain's first factor for an admin: one login as a device would bring it, told step by step.
+"""Tries out a domain's first factor for an admin: one login as a device would send it, with each of its steps.
 
-Nothing of it is recorded as a login, nobody is asked for a second factor, and the inventory hears nothing.
+No login is recorded, no second factor is asked for, and the inventory is not changed.
 """
 
 from __future__ import annotations
@@ -44,20 +44,20 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class TrialResult:
-    """How a trial went. reason: NONE where the password is right. steps: what was done, for a person."""
+    """The result of a trial. reason: NONE if the password is right. steps: in words, in order."""
 
     reason: Reason
     steps: tuple[str, ...]
 
     @property
     def message(self) -> str:
-        """What it came to."""
+        """The result in words."""
         return self.steps[-1]
 
 
 class Trials:
-    """Tries out first factors. has_codes: whether a user has codes, which may stand behind the password. locked_out:
-    whether a login would be refused after failures, whatever its password is."""
+    """Tries out first factors. has_codes: whether a user has codes, which may follow the password. locked_out: whether
+    a login would be refused after failures, whatever its password is."""
 
     def __init__(
         self,
@@ -87,8 +87,8 @@ class Trials:
         lately.append(now)
 
     async def run(self, domain: Domain, user: str, password: bytes, *, mschap: bool = False) -> TrialResult:
-        """Check a name and a password. mschap: brought by MS-CHAPv2, else by PAP. Conflict: nobody is asked in this
-        domain. Invalid, StoreError, SecretError."""
+        """Check a name and a password. mschap: send it by MS-CHAPv2, else by PAP. Conflict: the domain has no first
+        factor to ask. Invalid, StoreError, SecretError."""
         if domain.first_factor is FirstFactor.NONE:
             raise Conflict("the domain's first factor is none: the forwarding server checks the passwords")
         login = self._login(domain, user, password, mschap)
@@ -101,7 +101,7 @@ class Trials:
                 reason = await self._reason(login, domain, steps)
                 nursery.cancel_scope.cancel()
         steps.append(_told(login, reason))
-        log.info("a first factor was tried out", domain=domain.id, user=login.user, reason=reason.value)
+        log.info("first_factor_tried", domain=domain.id, user=login.user, reason=reason.value)
         return TrialResult(reason, tuple(steps))
 
     async def _reason(self, login: Login, domain: Domain, steps: list[str]) -> Reason:

@@ -1,11 +1,10 @@
-"""The second door: one login, one prompt, one Accept.
+"""The second factor: one login, one prompt, one Accept.
 
-`conversations` are what goes on with a provider: one for each login, run by a task of its own, whoever waits for it.
-A request that is the same login (see `same_login`) joins the conversation and is answered in the place of the one
-before it; any other request has a conversation of its own. Where the device cannot wait, or the user must type a
-code, the request is answered with an Access-Challenge; its State names a `session`, of which `challenges` keeps the
-last step with the event, so that the next request goes on with it, after a restart too. `calls` asks the provider for
-as long as it takes. `prompts` bounds how often a user is asked. `enrolment` knows who has a second factor, without
-disturbing anybody, and `forecast` what asking would come to: for monitoring and for the preview. `service` ties them
-together.
+A `conversation` with a provider is a task of its own, one for each login. A request of the same login (see
+`session.same_login`) joins it and is answered in the place of the request before; any other request has a conversation
+of its own. If the device cannot wait, or the user must type a code, the request is answered with an Access-Challenge.
+Its State names a `session`, of which `challenges` keeps the last step with the event, so that the next request
+continues it, after a restart too. `calls` asks the provider, again and again where it must. `prompts` limits how often
+a user is asked. `enrolment` knows which users have a second factor, without prompting them, and `forecast` the result
+that asking would have, for monitoring and the preview. `service` ties them together.
 """

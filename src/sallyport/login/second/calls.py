@@ -48,7 +48,7 @@ class Calls:
         self._paces: defaultdict[int, Pace] = defaultdict(lambda: Pace(POLLS_A_SECOND))  # by domain
 
     async def outcome(self, conversation: Conversation, begin: Callable[[], Awaitable[Answer]]) -> Answer:
-        """What a conversation that begins with this call comes to; never WAITING. ProviderError."""
+        """Return the result of a conversation that begins with this call; never WAITING. ProviderError."""
         await self._turns[conversation.tenant_id].take()
         answer = await _when_free(conversation, begin)
         while answer.outcome is Outcome.WAITING:
@@ -90,7 +90,7 @@ async def _when_free(conversation: Conversation, ask: Callable[[], Awaitable[Ans
 
 
 async def withdraw(conversation: Conversation) -> None:
-    """Take the prompt back, where there is one: nobody can answer it any more."""
+    """Withdraw the prompt, if there is one: its answer would not count any more."""
     if conversation.handle:
         with trio.CancelScope(shield=True):
             await conversation.attached.provider.cancel(conversation.handle, deadline_s=CANCEL_S)

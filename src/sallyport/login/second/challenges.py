@@ -1,8 +1,8 @@
 """Challenges that wait for their answer: the last step of each, in memory and in the store.
 
 A step is written in one transaction with the event of the login that gets it, and deleted in one with the event of the
-login that ends it, so that a State counts after a restart and never a second time. The store alone would do; memory
-spares it a read for each answer, and knows what has ended until its State is worthless.
+login that ends it, so that a State counts after a restart and never a second time. Memory spares a read of the store
+for each answer, and keeps the ended challenges until their State expires.
 """
 
 from collections.abc import Callable
@@ -48,7 +48,7 @@ class Challenges:
         return SecondFactorResult(Reason.ASKED, text, session, asked=session.asked)
 
     def sent(self, session: Session, tenant_id: int) -> None:
-        """Somebody is there to get a step: the next request goes on with it."""
+        """Remember a step that is sent: the next request continues it."""
         self._sessions.put(session.id, session, tenant_id)
 
     def attributes(self, result: SecondFactorResult) -> bytes:
@@ -87,11 +87,11 @@ class Challenges:
     # --- over time --------------------------------------------------------------------------------------------
 
     def forget(self) -> None:
-        """The store was replaced: what is in memory is not in it."""
+        """Clear the memory: the store was replaced."""
         self._sessions.clear()
 
     async def purge(self, now: int) -> None:
-        """Forget what has expired, in memory and in the store. StoreError."""
+        """Delete expired challenges, in memory and in the store. StoreError."""
         self._over.pop_oldest_while(lambda until: until <= now)
         self._sessions.pop_oldest_while(lambda session: session.expires_at <= now)
         await self._store.write(partial(sessions.purge, now=now))

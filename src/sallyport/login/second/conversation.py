@@ -1,4 +1,4 @@
-"""What goes on with a provider about one login, and who waits for its end."""
+"""A conversation with a provider about one login, and the requests that wait for its end."""
 
 from dataclasses import dataclass
 
@@ -12,9 +12,9 @@ from sallyport.radius.method import TYPED, Method
 
 @dataclass(frozen=True, slots=True)
 class SecondFactorResult:
-    """What became of a second factor. reason: NONE for approved. text, session: of the challenge to send, for ASKED.
-    over: the challenge that this ends. asked: who was. found: by the first factor, where that was
-    checked by a request before this one. wrong_code: the code was wrong, and the user is asked once more."""
+    """The result of a second factor. reason: NONE for approved. text, session: of the challenge to send, for ASKED.
+    over: the challenge that this ends. asked: the user. found: by the first factor, if a request before
+    this one checked it. wrong_code: the code was wrong, and the user is asked once more."""
 
     reason: Reason
     text: str = ""
@@ -39,10 +39,10 @@ class Waiter:
 class Conversation:
     """One login's second factor. Only the newest request waits for its result, which is taken once.
 
-    session: who may go on with it, and how many challenges were sent (step 0: none). key: what a request must equal
-    to join; None: no other may. deadline: of trio's clock. takes_codes: whether the user can type one by this kind
-    of login; checks_code: whether it begins with one that was typed. handle, text: of the provider's last WAITING
-    answer. error: the store failed, or we did, so that nobody is answered.
+    session: binds it to client and user, and counts the challenges that were sent (step 0: none). key: a request with
+    the same key joins; None: no other request joins. deadline: of trio's clock. takes_codes: whether the user can type
+    a code by this kind of login; checks_code: whether it begins with a typed code. handle, text: of the provider's last
+    WAITING answer. error: a failure of the store or of the service, after which no request is answered.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Conversation:
         self.wake()
 
     def wake(self) -> None:
-        """Let whoever waits see how it stands."""
+        """Wake the request that waits."""
         if self._newest is not None:
             self._newest.done.set()
 

@@ -1,5 +1,5 @@
-"""Who has a second factor, for monitoring and the impact preview: asked without disturbing anybody, off the login path,
-and remembered."""
+"""The users that have a second factor, for monitoring and the impact preview: looked up without prompting users, off
+the login path, and cached."""
 
 import math
 from collections import Counter, defaultdict
@@ -18,7 +18,7 @@ from sallyport.mfa.circuit import Attached
 from sallyport.mfa.provider import Enrolment, ProviderError
 
 ENROLLED_S: Final = 600.0
-OTHERWISE_S: Final = 60.0  # who was not enrolled may be so soon
+OTHERWISE_S: Final = 60.0  # a user may enrol soon
 WAITING: Final = 1000
 """Look-ups of one tenant that wait or run."""
 AT_ONCE: Final = 4
@@ -38,7 +38,7 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class _LookUp:
-    """What is to be found out."""
+    """A pending look-up of a user."""
 
     attached: Attached
     tenant_id: int
@@ -48,7 +48,7 @@ class _LookUp:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What is known of a user with one configuration of a provider, until a moment."""
+    """The result of a look-up with one configuration of a provider, until it expires."""
 
     stamp: str
     reason: Reason
@@ -56,8 +56,8 @@ class _Known:
 
 
 class Enrolments:
-    """What is known of users' second factors. `run` must run for anything to be found out. clock: monotonic seconds.
-    max_known: the users that are remembered; each tenant has a share."""
+    """The cache of users' enrolments. `run` must run for look-ups to be made. clock: monotonic seconds. max_known: the
+    users in the cache; each tenant has a share."""
 
     def __init__(self, clock: Callable[[], float], *, max_known: int = MAX_KNOWN) -> None:
         self._clock = clock
@@ -69,8 +69,8 @@ class Enrolments:
         self._send, self._receive = trio.open_memory_channel[_LookUp](math.inf)
 
     def look_up(self, attached: Attached, tenant_id: int, user: UserKey, name: str) -> Reason:
-        """What asking a user would come to: ASKED, NOT_ENROLLED, UNREACHABLE, RATE_LIMITED or ENROLMENT_UNKNOWN. Never
-        waits; what is not known, or not any more, is found out for the next time."""
+        """Return what asking a user would result in: ASKED, NOT_ENROLLED, UNREACHABLE, RATE_LIMITED or
+        ENROLMENT_UNKNOWN. Never waits; an unknown or expired entry is looked up for the next time."""
         known = self._known.get(user)
         if known is not None and known.stamp != attached.stamp:
             known = None
@@ -82,8 +82,8 @@ class Enrolments:
         return Reason.ENROLMENT_UNKNOWN if known is None else known.reason
 
     async def learn(self, attached: Attached, tenant_id: int, user: UserKey, name: str) -> Reason:
-        """`look_up`, waiting a little for what is not known. It is found out a few users at a time and once for each,
-        so that whoever sends names at random cannot ask the provider about all of them at once."""
+        """Do `look_up`, and wait a little for an unknown user. Look-ups are few at a time and one for each user, so
+        that a client that sends random names cannot ask the provider about all of them at once."""
         reason = self.look_up(attached, tenant_id, user, name)
         found_out = self._asked.get(user)
         if reason is Reason.ENROLMENT_UNKNOWN and found_out is not None:
@@ -93,7 +93,7 @@ class Enrolments:
         return reason
 
     def known(self, attached: Attached, user: UserKey) -> Reason | None:
-        """What was found out and is still true; None: it would have to be asked for, which this does not."""
+        """Return the cached result if it has not expired, else None; makes no look-up."""
         known = self._known.get(user)
         fresh = known is not None and known.stamp == attached.stamp and known.until > self._clock()
         return known.reason if known is not None and fresh else None
@@ -107,7 +107,7 @@ class Enrolments:
         try:
             reason = _REASONS[await attached.provider.enrolled(name, deadline_s=LOOK_UP_S)]
         except ProviderError as error:
-            log.warning("enrolment cannot be asked for", provider=attached.name, error=str(error))
+            log.warning("mfa_enrolment_unknown", provider=attached.name, error=str(error))
             reason = Reason.RATE_LIMITED if error.limited else Reason.UNREACHABLE
         if changes == self._changes:
             until = self._clock() + (ENROLLED_S if reason is Reason.ASKED else OTHERWISE_S)
@@ -134,7 +134,7 @@ class Enrolments:
             async with self._turns[wanted.tenant_id]:
                 await self.find_out(wanted.attached, wanted.tenant_id, wanted.user, wanted.name)
         except Exception:
-            log.exception("enrolment cannot be asked for", provider=wanted.attached.name)
+            log.exception("mfa_enrolment_unknown", provider=wanted.attached.name)
         finally:
             self._waiting[wanted.tenant_id] -= 1
             self._asked.pop(wanted.user).set()

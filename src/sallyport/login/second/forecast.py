@@ -1,5 +1,5 @@
-"""What asking for a second factor would come to, without asking: for monitoring and for the impact preview, by one
-function, since two would come to disagree."""
+"""The result that asking for a second factor would have, without asking. Monitoring and the impact preview share it, so
+that they cannot disagree."""
 
 from dataclasses import dataclass
 from math import inf
@@ -20,7 +20,7 @@ def patience_s(give_up_ms: int | None) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A domain's second factor as it is at this moment. attached: None where nobody can be asked. away: why not."""
+    """A domain's second factor at this moment. attached: None if there is no provider to ask. away: why not."""
 
     attached: Attached | None
     away: Reason
@@ -34,11 +34,11 @@ class Standing:
         return p95_s is not None and patience_s(give_up_ms) < p95_s
 
     def takes_no_code(self, method: str) -> bool:
-        """Whether a login by this method cannot bring the code without which nobody gets in."""
+        """Return whether a login by this method cannot carry the code that the provider requires."""
         return method not in TYPED and self.attached is not None and self.attached.provider.only_codes
 
     def comes_to(self, enrolment: Reason, *, gives_up: bool, method: str) -> Reason:
-        """What asking a user through a device comes to. enrolment: what is known of the user. method: of the login."""
+        """Return the result of asking a user through a device. enrolment: of the user. method: of the login."""
         if self.takes_no_code(method):
             return Reason.TAKES_NO_CODE
         if self.away is not Reason.NONE:

@@ -1,4 +1,5 @@
-"""How often a user may be asked: 5 open prompts and 10 a minute, so that nobody is worn down into approving."""
+"""The limit of prompts for a user, 5 open and 10 a minute, so that repeated prompts cannot wear a user down into
+approving."""
 
 from collections import deque
 from collections.abc import Callable

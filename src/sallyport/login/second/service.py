@@ -1,5 +1,5 @@
-"""Asks for second factors: joins what is the same login, answers by a challenge where a device cannot wait, and goes on
-with those that are answered."""
+"""Asks for second factors: joins requests of the same login, sends a challenge if a device cannot wait, and continues
+challenges that are answered."""
 
 import math
 from collections.abc import Awaitable, Callable, Mapping
@@ -108,15 +108,15 @@ class SecondFactor:
         self._going_on: dict[str, Conversation] = {}  # by challenge id
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Carry the conversations, until cancelled; prompts that nobody can answer any more are taken back."""
+        """Carry the conversations, until cancelled; then withdraw the prompts that can no longer be answered."""
         async with trio.open_nursery() as self._nursery:
             self._nursery.start_soon(self.enrolments.run)
             self._nursery.start_soon(self._purge)
             task_status.started()
 
     def stop_waiting(self) -> None:
-        """The service ends: whoever waits for a second factor is answered now. A device that has answered challenges
-        before gets one, with which the same prompt goes on after the next start; any other what the fallback says."""
+        """Answer all waiting logins now, since the service ends. A device that has answered challenges before gets one,
+        with which the same prompt continues after the next start; any other gets the result of the fallback."""
         self._stopping = True
         for conversation in tuple(self._going_on.values()):
             conversation.wake()
@@ -124,17 +124,17 @@ class SecondFactor:
     # --- without waiting --------------------------------------------------------------------------------------
 
     def at_once(self, domain: Domain) -> Reason | None:
-        """What asking comes to where nobody can be asked: no provider, or one whose configuration cannot be read."""
+        """Return the result of asking if it is known: there is no provider, or its configuration cannot be read."""
         attached = self._providers.of(domain.id)
         return UNAVAILABLE[attached] if isinstance(attached, Unavailable) else None
 
     def forecast(self, login: Login, domain: Domain) -> Reason:
-        """What asking for a login's second factor would come to. Disturbs nobody and never waits."""
+        """Return the result that asking for a login's second factor would have. Prompts no user and never waits."""
         attached = self._providers.of(domain.id)
         if isinstance(attached, Unavailable):
             return UNAVAILABLE[attached]
         now = standing(attached)
-        method = login.method if login.code is None else Method.PAP  # one stands behind the password already
+        method = login.method if login.code is None else Method.PAP  # a code follows the password already
         if now.takes_no_code(method):
             return Reason.TAKES_NO_CODE
         # Also while the circuit is open: the look-up tries it again.
@@ -146,7 +146,7 @@ class SecondFactor:
         return now.comes_to(enrolment, gives_up=gives_up, method=method)
 
     def takes_codes(self, domain: Domain, name: str) -> bool:
-        """Whether a code may stand behind a user's password: only for users who are not known to have none."""
+        """Return whether a code may follow a user's password: not if the user is known to have none."""
         attached = self._providers.of(domain.id)
         if isinstance(attached, Unavailable) or not attached.provider.asks_for_codes:
             return False
@@ -227,7 +227,7 @@ class SecondFactor:
         )
 
     def _send(self, conversation: Conversation, result: SecondFactorResult) -> SecondFactorResult:
-        """Somebody is there to get the challenge: the next request goes on with it."""
+        """Remember a challenge that is sent: the next request continues it."""
         assert result.session is not None  # noqa: S101  a challenge has one
         conversation.session = result.session
         self.challenges.sent(result.session, conversation.tenant_id)
@@ -327,12 +327,12 @@ class SecondFactor:
                 result = await self._converse(conversation, begin)
         except ProviderError as error:
             result = SecondFactorResult(_reason(conversation, error))
-            log.warning("the MFA provider cannot be asked", provider=conversation.attached.name, error=str(error))
+            log.warning("mfa_provider_unreachable", provider=conversation.attached.name, error=str(error))
         except trio.Cancelled:  # the service ends; a challenge that was sent can be answered after the next start
             if conversation.session.step == 0:
                 await withdraw(conversation)
             raise
-        except Exception as error:  # the store failed, or we did: nobody is answered
+        except Exception as error:  # of the store or of the service: no request is answered
             conversation.error = error
         finally:
             self._leave(conversation, user)
@@ -382,7 +382,7 @@ class SecondFactor:
         self._same.clear()
 
     async def _purge(self) -> None:
-        """Forget what is over, in memory and in the store."""
+        """Delete expired conversations and challenges, in memory and in the store."""
         while True:
             await trio.sleep(PURGE_S)
             now = self._clock()

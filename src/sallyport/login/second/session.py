@@ -42,9 +42,9 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Whom a second factor is asked of: an endpoint user, 0 where somebody else knows the users. stamp: of the
-    password that was right, else of how the first factor was configured. factor: the domain's first factor, which said
-    so."""
+    """The user of a second factor. user_id: of an endpoint user; 0 if another server knows the users.
+    stamp: of the password that was right, else of the first factor's configuration. factor: the domain's first factor,
+    which checked it."""
 
     user_id: int
     stamp: str = ""
@@ -82,12 +82,12 @@ class Session:
 
     @property
     def asked(self) -> Asked:
-        """Whom it was sent to."""
+        """The user it was sent to."""
         return Asked(self.user_id, self.user_stamp, self.factor)
 
     @property
     def found(self) -> Found:
-        """What the first factor had found, for the answer to the login that goes on."""
+        """The findings of the first factor, for the answer to the login that continues."""
         return Found(accept=bytes.fromhex(self.accept), groups=frozenset(self.groups), ous=frozenset(self.ous))
 
     def is_of(self, login: Login) -> bool:
@@ -102,7 +102,7 @@ class Session:
 
     @property
     def id(self) -> str:
-        """The challenge id, for as long as the login goes on."""
+        """The challenge id, the same for the whole login."""
         return self.question.challenge_id
 
 
@@ -185,7 +185,7 @@ def read(tx: Tx, challenge_id: str) -> Session | None:
 
 
 def purge(tx: Tx, now: int) -> int:
-    """Delete what is over."""
+    """Delete expired sessions."""
     return tx.execute("delete from challenges where expires_at < :now", now=now)
 
 
@@ -195,5 +195,6 @@ def _session(*, session: str) -> Session:
 
 
 def void(tx: Tx) -> None:
-    """End every challenge that waits, after a restore: what was answered since the backup would wait again."""
+    """End every pending challenge after a restore: challenges that were answered since the backup would be pending
+    again."""
     tx.execute("delete from challenges")

@@ -1,7 +1,7 @@
-"""What a directory tells of an account: groups, organizational units, and why it may not log in.
+"""The state of an account in a directory: groups, organizational units, and why it may not log in.
 
-Active Directory says why in the text of a refused bind (`data 775`; error codes of Win32, MS-ERREF section 2.2);
-OpenLDAP in the password policy control; both in attributes, as far as the service account may read them.
+Active Directory gives the reason in the text of a refused bind (`data 775`; error codes of Win32, MS-ERREF section
+2.2); OpenLDAP in the password policy control; both in attributes, as far as the service account may read them.
 """
 
 from __future__ import annotations

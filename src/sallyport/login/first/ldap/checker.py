@@ -69,7 +69,7 @@ class LdapSettings:
 
 
 class Ldap:
-    """A domain's directory; beside it winbind, if MS-CHAP logins are to be checked, which no bind can."""
+    """A domain's directory, and winbind if it checks MS-CHAP logins, which no bind can."""
 
     name: ClassVar[str] = "ldap"
 
@@ -101,11 +101,11 @@ class Ldap:
         await self._directory.run()
 
     async def check(self, login: Login, takes_code: Callable[[], bool], tell: Tell) -> Reason:
-        """A PAP password, with a code behind it where one may be: the last six characters, or eight where that is set,
+        """Check a PAP password. If a code may follow it, the code is the last six characters, or eight if that is set,
         if they are digits.
 
-        There is one bind, so there is no second guess: who may type a code and has a password that ends in so many
-        digits must type the code behind it, and a code of another length does not go into the password field.
+        There is one bind, so there is no second guess: a user with codes and a password that ends in as
+        many digits must type the code behind it. A code of another length does not go into the password field.
         """
         login.code = None
         if login.method in (Method.MSCHAP, Method.MSCHAP2) and self._winbind is not None:
@@ -128,8 +128,8 @@ class Ldap:
         return reason
 
     async def bind(self, user: str, password: str, tell: Tell) -> tuple[Reason, Found]:
-        """Whether it is the user's password, and what is found beside it. Never raises for what is wrong at the
-        directory. An empty password is never sent: to a directory it means an anonymous bind (RFC 4513 section 5.1.2).
+        """Bind as the user; return the result, and groups and units. A failure of the directory is a reason, never an
+        exception. An empty password is never sent: to a directory it means an anonymous bind (RFC 4513 section 5.1.2).
         """
         if not password or "\0" in password:
             tell("an empty password, or one with a NUL, is never sent")
@@ -145,8 +145,8 @@ class Ldap:
         return reason, found
 
     async def look_up(self, user: str, tell: Tell) -> tuple[Reason, Found]:
-        """Whether a user is there and may log in, where somebody else has shown who it is; and what is found beside
-        it. The directory's own rules on passwords are not asked: there is no bind."""
+        """Return whether a user exists and may log in, and groups and units. The user is authenticated elsewhere, so
+        there is no bind, and the directory's own rules on passwords are not applied."""
         answer = await self._answered(partial(self._find, account_name(user), tell), tell)
         if isinstance(answer, Reason):
             return answer, NOTHING
@@ -199,10 +199,10 @@ class Ldap:
                 return Reason.DIRECTORY_ENTRY_TOO_LARGE
             except Refusal as error:
                 tell(str(error))
-                log.warning("a directory refuses to answer", domain=self._host.domain, error=str(error))
+                log.warning("directory_refuses_answer", domain=self._host.domain, error=str(error))
                 return Reason.FIRST_FACTOR_UNREACHABLE
         tell("no answer in time")
-        log.warning("a directory does not answer in time", domain=self._host.domain)
+        log.warning("directory_timeout", domain=self._host.domain)
         return Reason.FIRST_FACTOR_UNREACHABLE
 
     async def _ask(self, user: str, password: str, tell: Tell) -> tuple[Reason, Found]:
@@ -249,7 +249,7 @@ class Ldap:
             tell("nobody was found")
         elif len(entries) > 1:
             tell(f"more than one was found: {', '.join(entry.dn for entry in entries)}")
-            log.warning("a user's name finds more than one entry", domain=self._host.domain, user=user)
+            log.warning("directory_name_ambiguous", domain=self._host.domain, user=user)
         elif name is not None:
             tell(f"found {entries[0].dn} by another name than its own: log in as {name}")
         else:

@@ -146,7 +146,7 @@ class Directory:
             if error.code not in (INVALID_CREDENTIALS, INAPPROPRIATE_AUTHENTICATION):
                 raise Unreachable(f"{server}: {error}") from None
             self._refused = (trio.current_time() + WRONG_ACCOUNT_REST_S, str(error))
-            log.warning("a directory refuses the service account", server=str(server), error=str(error))
+            log.warning("directory_refuses_service_account", server=str(server), error=str(error))
             raise ServiceRefused(f"{server} refuses the service account: {error}") from None
         tell(f"{server}: bound as {self._service.dn if self._service else 'nobody (anonymous)'}")
         return connection
@@ -185,7 +185,7 @@ class Directory:
     def _rest(self, server: Server, why: str, tell: Tell) -> None:
         tell(why)
         if self._rests_until[server] <= trio.current_time():
-            log.warning("a directory server does not answer", server=str(server), error=why)
+            log.warning("directory_server_unreachable", server=str(server), error=why)
         self._rests_until[server] = trio.current_time() + REST_S
 
 

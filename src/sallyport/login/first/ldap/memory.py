@@ -21,7 +21,7 @@ LONGEST: Final = 4 << 20
 
 
 class Memory:
-    """Who had a right password of late, in one domain. seconds: how long it counts; 0 for not at all."""
+    """The users of one domain that had a right password lately. seconds: how long it counts; 0: not at all."""
 
     def __init__(self, seconds: int, clock: Clock) -> None:
         self._key = token_bytes(32)
@@ -31,7 +31,7 @@ class Memory:
         self._length = 0
 
     def recall(self, user: str, password: str) -> Found | None:
-        """What was found with this password; None where it must be asked for."""
+        """Return the findings for this password, or None if the directory must be asked."""
         if not self._lasts_us:
             return None
         until, found = self._known.get(self._hash(user, password), (0, None))

@@ -1,4 +1,4 @@
-"""Passes logins on to the home servers of a domain, and says what their answers come to."""
+"""Passes logins on to the home servers of a domain, and turns their answers into results."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ class Upstream:
         self._checks = settings.checks_status
         self._code_digits = settings.code_digits
         self._back = Back(host.hidden)
-        # Random, so that nobody can send it who has not had a request of ours, and its own for each domain: a request
-        # may well pass here twice, on the way from one domain to another.
+        # Random, so that only a server that got our request can send it; one for each domain, since a request may pass
+        # here twice, on the way from one domain to another.
         self._mark = token_bytes(MARK_OCTETS)
         self._pool = Pool(
             [self._home_server(each, host.egress) for each in settings.servers],
@@ -147,7 +147,7 @@ class Upstream:
     def _changed(self, server: HomeServer, before: State, after: State) -> None:
         self._metrics.moved(self._label, before, after)
         tell = log.info if after is State.ALIVE else log.warning
-        tell(f"a home server is {after}", domain=self._domain, server=str(server), before=before.value)
+        tell("home_server_state", domain=self._domain, server=str(server), before=before.value, now=after.value)
 
     # --- there ------------------------------------------------------------------------------------------------
 
@@ -167,8 +167,8 @@ class Upstream:
         return True
 
     def _password(self, login: Login, takes_code: Callable[[], bool]) -> bytes:
-        """What is passed on of a PAP password. One login is one question, so a code is split off before; of six
-        digits or of eight, as it is set, since what ends in eight ends in six."""
+        """Return the PAP password to pass on. One login is one question, so a code is split off before: six digits or
+        eight, as configured, since a password that ends in eight digits ends in six."""
         login.code = None
         given = sent_password(login.request, login.client.secret)
         split = split_digits(given, self._code_digits) if given[-1:].isdigit() and takes_code() else None
@@ -206,7 +206,7 @@ class Upstream:
             attributes = self._back.attributes(answer, received, sent)
         except PacketError as error:
             tell(f"the answer cannot be passed on: {error}")
-            log.warning("an answer cannot be passed on", domain=self._domain, server=str(server), error=str(error))
+            log.warning("upstream_answer_not_passed_on", domain=self._domain, server=str(server), error=str(error))
             return self._count("malformed", Reason.FIRST_FACTOR_UNREACHABLE)
         if code == ACCESS_ACCEPT:
             if USER_NAME in first and not self._names_user(login, server, first[USER_NAME], tell):
@@ -222,12 +222,12 @@ class Upstream:
         return self._count("challenge", PASSED)
 
     def _names_user(self, login: Login, server: HomeServer, name: bytes, tell: Tell) -> bool:
-        """Whether an Accept is the login's; who is inside EAP is the user from now on."""
+        """Return whether an Accept is for this login; the user inside EAP becomes the login's user."""
         user = accepted_user(login, name)
         if user is None:
             tell(f"the answer lets another user in: {as_text(name)}")
             log.warning(
-                "an Accept names another user", domain=self._domain, server=str(server), user=login.user,
+                "upstream_accept_names_another_user", domain=self._domain, server=str(server), user=login.user,
                 named=as_text(name),
             )  # fmt: skip
             return False

@@ -1,11 +1,11 @@
 """Whether a home server is alive. Nothing here has a socket or a clock: `now` is seconds of a monotonic clock.
 
-    alive   no answer at all in the response window of a request, or the network says that nobody is there: zombie
-    zombie  is asked where none is alive; no sign of life for ZOMBIE_S: dead
-    dead    is asked where no other is left; where it is not known to answer Status-Server, alive after REVIVE_S: a try
+    alive   no answer at all in the response window of a request, or the network reports it unreachable: zombie
+    zombie  is asked if no server is alive; no sign of life for ZOMBIE_S: dead
+    dead    is asked if no other server is left; alive after REVIVE_S for a try, unless it answers Status-Server
 
 An answer to a request makes it alive, and so do ANSWERS_TO_ALIVE answers to Status-Server (RFC 5997) in a row. One
-Status-Server is sent at the start, which tells whether the server answers it at all.
+Status-Server is sent at the start, to learn whether the server answers it at all.
 """
 
 import math
@@ -72,7 +72,7 @@ class Health:
             self._become(State.ZOMBIE, now)
 
     def refused(self, now: float) -> None:
-        """The network says that nobody listens there, or that there is no way."""
+        """Note that the network reports the server unreachable."""
         if self.state is State.ALIVE:
             self._become(State.ZOMBIE, now)
 
@@ -89,7 +89,7 @@ class Health:
         self._answers = 0
 
     def is_check_due(self, now: float) -> bool:
-        """Whether a Status-Server is to be sent; it says so once each time."""
+        """Return whether to send a Status-Server now; each time is returned once."""
         if now < self._check_at:
             return False
         self._check_at = math.inf if self.state is State.ALIVE else now + CHECK_INTERVAL_S

@@ -39,11 +39,11 @@ def udp(sockets: Sockets, address: str, port: int) -> socket.socket:
 
 
 class Channel(Generic[Waits]):
-    """One connected socket. waiting: who waits for the answer under each identifier. far: the other end of a link's,
-    which ends with its connection; None for UDP. retired: nobody is asked by it any more.
+    """One connected socket. waiting: the questions by their identifier. far: the other end of a link's, which ends with
+    its connection; None for UDP. retired: it takes no more questions.
 
-    An identifier that was answered is the last to be used again. One that was not, rests until its answer would come
-    too late: it would be held against the next one's request.
+    An identifier that was answered is the last to be used again. One that was not answered rests until its answer would
+    come too late, so that no late answer is taken for that of the next request.
     """
 
     __slots__ = ("_free", "_resting", "_used_at", "far", "retired", "sock", "waiting")
@@ -63,7 +63,7 @@ class Channel(Generic[Waits]):
         return bool(self._free) and not self.retired
 
     def take(self, waits: Waits, now: float) -> int:
-        """A free identifier, under which somebody waits from now on."""
+        """Return a free identifier for a question that waits from now on."""
         identifier = self._free.popleft()
         self.waiting[identifier] = waits
         self._used_at = now
@@ -75,12 +75,12 @@ class Channel(Generic[Waits]):
         self._free.append(identifier)
 
     def rest(self, identifier: int, until: float) -> None:
-        """Nobody waits any more, and an answer may still come. until: never before that of an earlier call."""
+        """Let an identifier rest whose answer may still come. until: never before that of an earlier call."""
         del self.waiting[identifier]
         self._resting.append((until, identifier))
 
     def pass_by(self, now: float) -> None:
-        """Free what has rested."""
+        """Free the identifiers whose rest is over."""
         while self._resting and self._resting[0][0] <= now:
             self._free.append(self._resting.popleft()[1])
 
@@ -92,10 +92,8 @@ class Channel(Generic[Waits]):
 
 
 class Ask:
-    """Somebody who waits for an answer under an identifier of a channel.
-
-    packet: what was sent. ends_at: when its window is over.
-    """
+    """A question that waits for its answer under an identifier of a channel. packet: the octets that were sent.
+    ends_at: the end of its window."""
 
     __slots__ = ("channel", "ends_at", "identifier", "packet", "sent_at")
 
@@ -107,9 +105,9 @@ class Ask:
 
 
 class HomeServer:
-    """address: empty until the name was looked up. trouble: why there is none, or why an answer did not hold; for an
-    admin. waiting: how many wait for its answer. refused_at: when the network last said that nobody is there. link: how
-    it is reached over TLS; None: over UDP."""
+    """One home server. address: empty until the name was looked up. trouble: why there is none, or why an answer was
+    dropped; for an admin. waiting: how many questions wait. refused_at: when the network last reported it unreachable.
+    link: its connection over TLS; None: UDP."""
 
     def __init__(
         self,
@@ -151,7 +149,7 @@ class HomeServer:
                 channel.retired = True
 
     def refused(self, now: float) -> None:
-        """The network says that nobody is there."""
+        """Note that the network reports the server unreachable."""
         self.refused_at = now
         self.health.refused(now)
 
@@ -180,13 +178,13 @@ class HomeServer:
         return Channel(near, now, far)
 
     def lost(self, channel: Channel[Ask], now: float) -> None:
-        """A connection has ended: whoever waits there is asked for anew when the NAS repeats itself."""
+        """Retire the channel of a connection that has ended. Its questions are sent again when the NAS retransmits."""
         channel.retired = True
         self.refused(now)
 
     def send(self, channel: Channel[Ask], packet: bytes, now: float) -> None:
         """Send without waiting. What the kernel does not take is lost, as on any way."""
-        for _ in range(2):  # an error may be about what was sent before; then nothing was sent now
+        for _ in range(2):  # the error may be of an earlier packet; then this one was not sent
             try:
                 channel.sock.send(packet)
             except BlockingIOError:

@@ -1,8 +1,7 @@
 """RADIUS over TLS to a home server (RFC 6614): a connection behind a pair of local sockets.
 
-A channel has one end of the pair and uses it like a socket of its own kind, so that whoever asks a server need not know
-what carries the packets; a task moves them between the other end and the connection. When the connection ends, so does
-the pair.
+A channel has one end of the pair and uses it like a UDP socket, so that the pool need not know the transport. A task
+moves packets between the other end and the connection. When the connection ends, so does the pair.
 """
 
 from __future__ import annotations
@@ -131,7 +130,7 @@ async def _to_server(far: socket.socket, tls: Tls) -> None:
 
 
 async def _to_channel(far: socket.socket, tls: Tls, turns: LoopTurns) -> None:
-    """What the server sends, until it ends or sends what is no packet (RFC 6613 section 2.6.3)."""
+    """Pass on the packets of the server, until it ends or breaks the framing (RFC 6613 section 2.6.3)."""
     pending = bytearray()
     while received := await tls.receive_some(CHUNK):
         await turns.take()

@@ -1,4 +1,4 @@
-"""The home servers of a domain: which one is asked, who waits for which answer, and what moves to another server.
+"""The home servers of a domain: which one is asked, which question waits for which answer, and failover.
 
 Everything but the waiting for sockets runs by plain calls, with `now` passed in. A readable socket is drained as
 `listen/udp` drains its own.
@@ -45,8 +45,8 @@ CONVERSATION_S: Final = 120.0
 LIMIT_S: Final = 30.0
 """Failover time limit for one login, as FreeRADIUS's max_request_time."""
 DRAIN: Final = 64
-TICK_S: Final = 0.25  # how often what waits is looked through
-QUIET_S: Final = 0.5  # and where nobody waits
+TICK_S: Final = 0.25  # between two looks at the questions that wait
+QUIET_S: Final = 0.5  # the same, if no question waits
 LOCATE_S: Final = 30.0  # how often the name of a server that is away is looked up
 LOCATE_ALL_S: Final = 300.0  # and that of any other
 WARN_S: Final = 60.0
@@ -66,8 +66,8 @@ class Check(Ask):
 class Question(Ask):
     """A login that is passed on.
 
-    server: the one that is asked now, or has answered; tried: all that were asked. over: it has its answer, or nobody
-    is left to ask; `done` is called then. stays: the login goes on with what only this server knows.
+    server: the one that is asked now, or has answered; tried: all that were asked. over: it has its answer, or no
+    server is left to ask; `done` is called then. stays: only this server can continue the login.
     """
 
     __slots__ = ("answer", "done", "forward", "limit_at", "over", "server", "stays", "tried")
@@ -165,12 +165,12 @@ class Pool:
         server.send(channel, question.packet, now)
 
     def leave(self, question: Question, now: float) -> None:
-        """Nobody waits for it any more."""
+        """Stop waiting for a question's answer."""
         if not question.over:
             self._let_go(question, now)
 
     def stay(self, question: Question, state: bytes, now: float) -> None:
-        """The conversation goes on with the server that sent this State in its challenge."""
+        """Keep the conversation with the server that sent this State in its challenge."""
         if question.server is not None:
             self._partners.put(state, question.server, now=now)
 
@@ -235,7 +235,7 @@ class Pool:
 
     async def _carry(self, server: HomeServer, link: Link, far: socket.socket) -> None:
         server.trouble = await link.carry(far, server.address, server.port)
-        self._warn(server, "a connection to a home server has ended", server.trouble, trio.current_time())
+        self._warn(server, "home_server_connection_ended", server.trouble, trio.current_time())
 
     def _let_go(self, question: Question, now: float) -> None:
         """Its identifier rests: an answer may still come."""
@@ -245,7 +245,7 @@ class Pool:
             self._waiting -= 1
             question.server = None
 
-    # --- what comes -------------------------------------------------------------------------------------------
+    # --- answers ----------------------------------------------------------------------------------------------
 
     async def _read(self, server: HomeServer, channel: Channel[Ask]) -> None:
         recv = channel.sock.recv
@@ -255,7 +255,7 @@ class Pool:
             except trio.ClosedResourceError:
                 return None
             await self._egress.turns.take()
-            if channel.sock.fileno() < 0:  # closed in the turn in which something came: nobody was told
+            if channel.sock.fileno() < 0:  # closed in the turn in which something came
                 return None
             now = trio.current_time()
             try:
@@ -266,13 +266,14 @@ class Pool:
                     self._take(server, channel, datagram, now)
             except BlockingIOError:
                 pass
-            except OSError:  # an ICMP error of what was sent
+            except OSError:  # an ICMP error of a packet sent before
                 if channel.sock.fileno() < 0:
                     return None
                 server.refused(now)
 
     def _take(self, server: HomeServer, channel: Channel[Ask], datagram: bytes, now: float) -> None:
-        """Give an answer to who waits for it; what proves to be none is dropped, and the right one may still come."""
+        """Deliver an answer to its question. A packet that does not verify is dropped, and the right one may still
+        come."""
         ask = channel.waiting.get(datagram[1]) if len(datagram) >= MIN_LENGTH else None
         if ask is None:
             return self._discard(server, "nobody waits for it", "unexpected", now)
@@ -297,17 +298,17 @@ class Pool:
     def _discard(self, server: HomeServer, why: str, reason: str, now: float) -> None:
         self._metrics.discards.cell(str(self._domain_id), reason).count += 1
         server.trouble = f"what came does not hold: {why}"
-        self._warn(server, "an answer of a home server was dropped", why, now)
+        self._warn(server, "home_server_answer_dropped", why, now)
 
     def _warn(self, server: HomeServer, what: str, why: str, now: float) -> None:
         if now >= server.warned_at + WARN_S:
             server.warned_at = now
             log.warning(what, domain=self._domain_id, server=str(server), why=why)
 
-    # --- what time brings -------------------------------------------------------------------------------------
+    # --- over time --------------------------------------------------------------------------------------------
 
     def pass_by(self, now: float) -> float:
-        """Do what is due. How long until the next look, in seconds; without end where nothing can become due."""
+        """Do the work that is due. Return the seconds until the next look; infinity if nothing can become due."""
         for server in self.servers:
             server.health.pass_by(now)
             flees = not server.is_alive and any(each.is_alive for each in self.servers)
@@ -329,7 +330,7 @@ class Pool:
         return math.inf if calm else QUIET_S
 
     def _end(self, server: HomeServer, ask: Ask, now: float) -> None:
-        """A window is over, or the network says that there is nobody."""
+        """Move on from a question whose window is over, or whose server the network reports unreachable."""
         if isinstance(ask, Question):
             if ask.ends_at <= now:
                 if now >= ask.sent_at + self._window_s:
@@ -352,7 +353,7 @@ class Pool:
         return server.send(channel, check.packet, now)
 
     async def run(self) -> None:
-        """Look names up, read and check, until cancelled; then nobody is asked any more."""
+        """Look names up, read and check, until cancelled; then no server is asked any more."""
         try:
             async with trio.open_nursery() as self._nursery:
                 for server in self.servers:
@@ -375,7 +376,7 @@ class Pool:
                 server.close_idle()
 
     def _give_up(self) -> None:
-        """Nobody reads any more."""
+        """End all questions: the sockets are not read any more."""
         for server in self.servers:
             for channel in server.channels:
                 for ask in tuple(channel.waiting.values()):
@@ -394,7 +395,7 @@ class Pool:
                     server.locate(await self._egress.resolve(server.host, server.port, socket.SOCK_DGRAM))
                 except ProviderError as error:
                     server.trouble = str(error)
-                    log.warning("a home server cannot be found", domain=self._domain_id, error=str(error))
+                    log.warning("home_server_not_found", domain=self._domain_id, error=str(error))
                 self._missing.discard(server)
                 if server.address or not self._missing:
                     self.located.set()

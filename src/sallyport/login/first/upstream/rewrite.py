@@ -1,8 +1,8 @@
-"""What a request and its answer look like on the other hop (RFC 2865 sections 2.3 and 5.33).
+"""A request and its answer as they look on the other hop (RFC 2865 sections 2.3 and 5.33).
 
-All attributes go along as they are, but for those that belong to a hop: Message-Authenticator, what is hidden with the
-hop's secret, and the Proxy-State that we add, which comes back and stays here. Those of one type keep their order; no
-other matters (RFC 2865 section 5).
+All attributes are passed on as they are, except those of a hop: Message-Authenticator, attributes that are hidden with
+the hop's secret, and the Proxy-State that we add, which comes back and stays here. Attributes of one type keep their
+order; no other order matters (RFC 2865 section 5). An Accept may name the user itself (RFC 2865 section 5.1).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Forward:
     __slots__ = ("_attributes", "_password")
 
     def __init__(self, request: Request, *, password: bytes | None, name: bytes | None, mark: bytes) -> None:
-        """PacketError: with what is added it is too long."""
+        """PacketError: it is too long with the attributes that are added."""
         self._password = password
         kept = request.without(_CHANGED if name is None else _CHANGED_WITH_NAME)
         attributes = kept + push_attribute(PROXY_STATE, mark)
@@ -68,7 +68,7 @@ class Forward:
 
 
 class Back:
-    """Makes the attributes of an answer those of ours. places: (vendor, type) of what is hidden in answers."""
+    """Turns the attributes of an answer into ours. places: (vendor, type) of attributes that are hidden in answers."""
 
     def __init__(self, places: Mapping[tuple[int, int], int]) -> None:
         self._places = places
@@ -80,10 +80,10 @@ class Back:
         received: tuple[SharedSecret, bytes],
         sent: tuple[SharedSecret, bytes],
     ) -> bytes:
-        """The attributes of a proved answer in octets, for the NAS.
+        """Return the attributes of a verified answer in octets, for the NAS.
 
-        received, sent: secret and request authenticator of the hop that
-        it came by, and of the one to the NAS. PacketError: what is hidden does not open.
+        received, sent: secret and request authenticator of the hop that it came by, and of the one to the NAS.
+        PacketError: a hidden attribute does not open.
         """
         kept = answer.without(_OF_THE_HOP)
         return (
@@ -94,9 +94,10 @@ class Back:
 
 
 def split_name(name: bytes) -> tuple[bytes, bytes]:
-    r"""A User-Name as (user, realm): `REALM\user`, or `user@realm`, where the last @ counts; without one, (name, b"").
+    r"""Return a User-Name as (user, realm): `REALM\user`, or `user@realm`, where the last @ counts; without one, (name,
+    b"").
 
-    As `login.identity.split_realm`, but of octets: what is passed on need not be text.
+    As `login.identity.split_realm`, but of octets: a User-Name that is passed on need not be text.
     """
     if b"\\" in name:
         realm, _, user = name.partition(b"\\")
@@ -108,11 +109,11 @@ def split_name(name: bytes) -> tuple[bytes, bytes]:
 
 
 def accepted_user(login: Login, name: bytes) -> str | None:
-    """Whom an Accept lets in, without realm, where it brings a User-Name. None: somebody whom the request cannot mean.
+    """Return the user that an Accept with a User-Name admits, without realm; None if the request cannot mean that user.
 
-    The identity outside an EAP tunnel may hide who is inside (RFC 3579 section 3), but not the domain, which it found:
-    a realm is that of the request, or one of the domain's. Any other request is its own user's, whatever realm the home
-    server puts to the name, and however it writes a MAC address.
+    The identity outside an EAP tunnel may hide the user inside (RFC 3579 section 3), but not the domain, which it
+    found: a realm is that of the request, or one of the domain's. Any other request is its own user's, whatever realm
+    the home server adds to the name, and however it writes a MAC address.
     """
     user, realm = map(as_name, split_name(name))
     is_same = station_key(user) == station_key(login.user)

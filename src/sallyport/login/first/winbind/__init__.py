@@ -1,6 +1,6 @@
 """MS-CHAP against Active Directory: its response is checked by a domain controller, through Samba's winbind.
 
-    protocol  what is asked of `ntlm_auth` and what it answers, in octets
+    protocol  questions to `ntlm_auth` and its answers, in octets
     helpers   the running `ntlm_auth` processes, of which each answers one question at a time
     checker   one login from its response to a Reason
 

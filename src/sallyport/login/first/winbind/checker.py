@@ -49,8 +49,8 @@ class Winbind:
         self._trouble = ""
 
     async def check(self, login: Login, tell: Tell) -> Reason:
-        """Whether the response is right; then `login.found` has what the answer carries. Never raises for what is wrong
-        at the other end."""
+        """Check the response; if it is right, `login.found` has the attributes of the answer. A failure of the other
+        end is a reason, never an exception."""
         attempt = attempt_of(login)
         if isinstance(attempt, Reason):
             return attempt
@@ -87,15 +87,15 @@ class Winbind:
         """Told to the log once, until it changes."""
         tell(trouble)
         if trouble != self._trouble:
-            log.warning("winbind does not check logins", domain=self._domain, error=trouble)
+            log.warning("winbind_unavailable", domain=self._domain, error=trouble)
         self._trouble = trouble
         return Reason.FIRST_FACTOR_UNREACHABLE
 
 
 def hashed_name(user_name: bytes) -> bytes:
-    r"""The octets that a client most likely hashed as its name: what is behind `DOMAIN\`, with a `@realm` as it was
-    typed (RFC 2759 section 4; Windows, wpa_supplicant and macOS do so). Each further guess would be one more wrong
-    password to Active Directory."""
+    r"""Return the octets that a client most likely hashed as its name: the name without `DOMAIN\`, with a `@realm` as
+    it was typed (RFC 2759 section 4; Windows, wpa_supplicant and macOS do so). Each further guess would be one more
+    wrong password to Active Directory."""
     return peer_names(user_name)[0]
 
 
