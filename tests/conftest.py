@@ -28,8 +28,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:
-    """Octets and long texts are named by their place: some are random, and the processes of a parallel run have to
-    agree on the names of tests."""
+    """Name words of a command line as they are typed. Octets and long texts are named by their place: some are random,
+    and the processes of a parallel run have to agree on the names of tests."""
+    if isinstance(val, tuple) and all(isinstance(each, str) and each.isprintable() for each in val):
+        typed = " ".join(val) or "no words"
+        return typed if len(typed) <= 60 else None
     is_long = isinstance(val, str) and len(val) > 60
     return argname if is_long or isinstance(val, bytes) else None
 

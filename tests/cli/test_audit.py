@@ -99,8 +99,14 @@ def test_the_table_is_for_people(service: Service) -> None:
     shown = service.ok("audit", "list", "--domain", domain)
     assert "enforcementMode: monitor > enforce" in shown
     assert "realms: - > []" in shown
-    for form in ((), ("--json",), ("--csv",)):
-        assert "\u202e" not in service.ok("audit", "list", "--domain", domain, *form)
+
+
+@pytest.mark.parametrize("form", [(), ("--json",), ("--csv",)])
+def test_no_form_commands_a_terminal(service: Service, form: tuple[str, ...]) -> None:
+    """A name with control characters is shown without them."""
+    name = f"{HOSTILE} {' '.join(form)}"
+    domain = add_domain(service, name)
+    assert "\u202e" not in service.ok("audit", "list", "--domain", domain, *form)
 
 
 def test_csv_has_all_columns(service: Service) -> None:

@@ -65,31 +65,40 @@ def test_a_radius_server(service: Service) -> None:
     assert "t0psecret" not in told
 
 
-def test_wrong_usage(service: Service, corp: str) -> None:
-    """Options of another kind, a password on the command line, and what the service refuses; nothing is changed."""
-    for arguments, status, text in (
+@pytest.mark.parametrize(
+    ("arguments", "status", "text"),
+    [
         (("local", "--base-dn", "dc=x"), 2, "options of ldap"),
         (("--radius-server", "h"), 2, "options of radius"),
         (("ldap", "--bind-password", "secret"), 2, "--bind-password"),
         (("kerberos",), 2, "kerberos"),
         (("ldap",), 1, "missing ldap"),
         (("ldap", "--ldap-server", "dc1", "--base-dn", "dc=x"), 1, "servers"),
-    ):
-        done = service.cli("domain", "first-factor", corp, *arguments)
-        assert (done.returncode, text in done.stderr) == (status, True), (arguments, done.stderr)
+    ],
+)
+def test_wrong_usage(service: Service, corp: str, arguments: tuple[str, ...], status: int, text: str) -> None:
+    """Options of another kind, a password on the command line, and values that the service refuses change nothing."""
+    done = service.cli("domain", "first-factor", corp, *arguments)
+    assert (done.returncode, text in done.stderr) == (status, True), done.stderr
     assert shown(service, corp)["firstFactor"] == "local"
 
 
 def test_a_trial(service: Service, corp: str) -> None:
-    """Ends as a login would: 0 where the password is right, 1 where it is not, and says why."""
+    """Exit status 0 reports a right password; wrong usage is 2, an unknown domain 1."""
     right = service.cli("domain", "check", corp, "--user", "ann", "--password", "-", input="hello\n")
     assert (right.returncode, right.stdout.splitlines()[-1]) == (0, "the password is right")
-    for user, typed, reason in (("ann", "nothello", "wrong password"), ("nobody", "hello", "unknown user")):
-        wrong = service.cli("domain", "check", corp, "--user", user, "--password", "-", input=typed + "\n")
-        assert (wrong.returncode, wrong.stdout.splitlines()[-1]) == (1, f"refused: {reason}")
-        assert "nothello" not in wrong.stdout + wrong.stderr
     assert service.cli("domain", "check", corp, "--user", "ann", input="hello\n").returncode == 2
     assert service.cli("domain", "check", "nowhere", "--user", "a", "--password", "-", input="x\n").returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("user", "typed", "reason"), [("ann", "nothello", "wrong password"), ("nobody", "hello", "unknown user")]
+)
+def test_a_trial_that_fails(service: Service, corp: str, user: str, typed: str, reason: str) -> None:
+    """Exit status 1 and the reason, without the password."""
+    wrong = service.cli("domain", "check", corp, "--user", user, "--password", "-", input=typed + "\n")
+    assert (wrong.returncode, wrong.stdout.splitlines()[-1]) == (1, f"refused: {reason}")
+    assert "nothello" not in wrong.stdout + wrong.stderr
 
 
 @needs_bonsai

@@ -124,14 +124,19 @@ def test_the_answer_is_that_of_the_api(service: Service) -> None:
     assert service.run(LIST, body) == service.post(LIST, body)
 
 
-def test_only_adding_a_domain_or_a_token_makes_a_tenant(service: Service) -> None:
-    """Both report what is new on standard error; every other command refuses a tenant that does not exist."""
-    for number, arguments in ((61, ("domain", "add", "new")), (62, ("token", "create"))):
-        done = service.cli(*arguments, "--org", str(number), "--tenant", "2")
-        told = f"organization {number} is new\ntenant 2 of organization {number} is new\n"
-        assert (done.returncode, done.stderr, len(done.stdout.splitlines())) == (0, told, 1)
-    known = service.cli("domain", "add", "other", "--org", "61", "--tenant", "2")
+@pytest.mark.parametrize(("number", "words"), [(61, ("domain", "add", "new")), (62, ("token", "create"))])
+def test_a_new_tenant_is_reported(service: Service, number: int, words: tuple[str, ...]) -> None:
+    """domain add and token create make it, and report it on standard error once."""
+    scope = ("--org", str(number), "--tenant", "2")
+    done = service.cli(*words, *scope)
+    told = f"organization {number} is new\ntenant 2 of organization {number} is new\n"
+    assert (done.returncode, done.stderr, len(done.stdout.splitlines())) == (0, told, 1)
+    known = service.cli("domain", "add", "other", *scope)
     assert (known.returncode, known.stderr) == (0, "")
+
+
+def test_other_commands_refuse_an_unknown_tenant(service: Service) -> None:
+    """client add does not make the tenant."""
     refused = service.cli("client", "add", "x", "--address", "192.0.2.99", "--org", "63", "--tenant", "1")
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "organization 63 has no tenant 1" in refused.stderr
