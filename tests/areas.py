@@ -27,6 +27,7 @@ from sallyport.base.limits import DEFAULTS
 from sallyport.base.secret import Secret
 from sallyport.base.setting_values import ANYWHERE
 from sallyport.certs.credentials import Credentials
+from sallyport.endpoints.users.account import Removal, UserChange
 from sallyport.inventory.clients.client import Client
 from sallyport.inventory.clients.service import NewClient
 from sallyport.login.first.settings import KINDS
@@ -145,6 +146,14 @@ class Areas(App):
         self.trials, self.first_settings = logins.trials, logins.first_settings
         self.tenant = 0
         self.domain = 0
+
+    async def add_user(self, domain_id: int, name: str, password: bytes) -> int:
+        """Add an endpoint user; its id."""
+        return await self.accounts.add(domain_id, UserChange(name, password=password))
+
+    async def remove_user(self, domain_id: int, name: str) -> None:
+        """Delete an endpoint user."""
+        await self.accounts.remove(domain_id, [Removal(0, name, 0)])
 
     async def prepare(self) -> None:
         """Make the tenant and its domain."""

@@ -69,14 +69,14 @@ async def test_a_user_who_is_deleted(areas: Areas) -> None:
         assert client is not None
         elsewhere = await device(areas, client, LOCAL, domain=branch, NAS_IDENTIFIER=b"ap-2")
         for name in ("ann", "bob"):
-            await areas.users.add(areas.domain, name, PASSWORD)
+            await areas.add_user(areas.domain, name, PASSWORD)
         await session(areas, corp, "1", USER_NAME="ann")
         await session(areas, corp, "2", USER_NAME="CORP\\ann")
         await session(areas, elsewhere, "3", USER_NAME="ann@corp")
         await session(areas, elsewhere, "4", USER_NAME="ann")  # of the domain branch
         await session(areas, corp, "5", USER_NAME="bob")
         async with at_work(areas):
-            await areas.users.remove(areas.domain, "ann")
+            await areas.remove_user(areas.domain, "ann")
             await done(areas)
     assert ended(nas) == [b"1", b"2", b"3"]
     told = await trail(areas)
@@ -88,9 +88,9 @@ async def test_a_domain_that_does_not_say_so(areas: Areas) -> None:
     """Leaves the sessions alone; that is what a new domain does."""
     async with nas_of(areas) as (nas, corp):
         await areas.domains.set_disconnect_on_revoke(areas.domain, False)
-        await areas.users.add(areas.domain, "ann", PASSWORD)
+        await areas.add_user(areas.domain, "ann", PASSWORD)
         await session(areas, corp, "1", USER_NAME="ann")
-        await areas.users.remove(areas.domain, "ann")
+        await areas.remove_user(areas.domain, "ann")
         assert await left(areas) == 0
         assert nas.requests == []
 
@@ -98,7 +98,7 @@ async def test_a_domain_that_does_not_say_so(areas: Areas) -> None:
 async def test_a_deletion_that_fails_revokes_nothing(areas: Areas) -> None:
     """It is kept in the transaction of the deletion: all or none of them."""
     async with nas_of(areas):
-        ann = await areas.users.add(areas.domain, "ann", PASSWORD)
+        ann = await areas.add_user(areas.domain, "ann", PASSWORD)
         with pytest.raises(NotFound):
             await areas.accounts.remove(areas.domain, [Removal(ann, "", 0), Removal(ann + 1000, "", 0)])
         assert await left(areas) == 0
@@ -107,9 +107,9 @@ async def test_a_deletion_that_fails_revokes_nothing(areas: Areas) -> None:
 async def test_it_survives_a_restart(areas: Areas) -> None:
     """A stored revocation is done by the next service that runs."""
     async with nas_of(areas) as (nas, corp):
-        await areas.users.add(areas.domain, "ann", PASSWORD)
+        await areas.add_user(areas.domain, "ann", PASSWORD)
         await session(areas, corp, "1", USER_NAME="ann")
-        await areas.users.remove(areas.domain, "ann")
+        await areas.remove_user(areas.domain, "ann")
         assert await left(areas) == 1
         assert nas.requests == []
         areas.revocations = Revocations(areas.store, areas.dynamic, areas.domains, areas.rules, areas.clock)
@@ -134,10 +134,10 @@ async def test_a_nas_that_refuses(areas: Areas) -> None:
     """A refusal is reported, and the NAS is not asked again."""
     async with nas_of(areas) as (nas, corp):
         nas.script = nak(504)
-        await areas.users.add(areas.domain, "ann", PASSWORD)
+        await areas.add_user(areas.domain, "ann", PASSWORD)
         await session(areas, corp, "1", USER_NAME="ann")
         async with at_work(areas):
-            await areas.users.remove(areas.domain, "ann")
+            await areas.remove_user(areas.domain, "ann")
             await done(areas)
         assert len(nas.requests) == 1
     ((_, _, changes),) = await trail(areas)
@@ -179,7 +179,7 @@ async def test_a_tenant_whose_devices_do_not_answer(areas: Areas) -> None:
 async def grouped(areas: Areas, corp: Device) -> tuple[int, dict[str, int]]:
     """Return the id of the group ops, which a login rule names, and the ids of its members ann and bob, who have
     sessions."""
-    ids = {name: await areas.users.add(areas.domain, name, PASSWORD) for name in ("ann", "bob", "cid")}
+    ids = {name: await areas.add_user(areas.domain, name, PASSWORD) for name in ("ann", "bob", "cid")}
     for name in ids:
         await session(areas, corp, name, USER_NAME=name)
     group = await areas.groups.add(areas.domain, NewGroup("ops"))

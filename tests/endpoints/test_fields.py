@@ -5,10 +5,12 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
 
 from sallyport.endpoints.groups.group import is_active, ttl_seconds
 from sallyport.endpoints.users import fields
+from sallyport.endpoints.users.bodies import AddUser
 from tests.endpoints.keys import ECDSA, ED25519, RSA, SHORT_RSA, line
 from tests.outgoing.costly_keys import LONG_EXPONENT_RSA, LONG_RSA
 
@@ -19,6 +21,21 @@ def stored(check: Callable[[object], str], value: object) -> str | None:
         return check(value)
     except PydanticCustomError:
         return None
+
+
+@pytest.mark.parametrize(
+    ("name", "password"),
+    [
+        ("", b"x"), ("x" * 254, b"x"), ("ü" * 127, b"x"), ("a\0b", b"x"), ("a\nb", b"x"), ("a\x9b", b"x"),
+        ("ann", b"x" * 129), ("ann", b"a\0b"), ("ann", b"\xff" * 129),
+    ],
+)  # fmt: skip
+def test_values_that_radius_cannot_carry(name: str, password: bytes) -> None:
+    """Names of 1 to 253 octets, printable; passwords of at most 128 octets without NUL; the password is not
+    repeated."""
+    with pytest.raises(ValidationError) as raised:
+        AddUser.model_validate({"domainId": 1, "userName": name, "password": {"hex": password.hex()}})
+    assert len(password) < 2 or repr(password) not in str(raised.value)
 
 
 @pytest.mark.parametrize("key", [ED25519, ECDSA, RSA])

@@ -40,7 +40,7 @@ async def groups_of(areas: Areas, name: str) -> frozenset[str]:
 
 async def test_a_login_knows_the_active_groups(areas: Areas) -> None:
     """Each change of a group or its users holds for the next login, also for a user in memory; names are folded."""
-    ann = await areas.users.add(areas.domain, "ann", b"x")
+    ann = await areas.add_user(areas.domain, "ann", b"x")
     staff, guests = [await areas.groups.add(areas.domain, NewGroup(name)) for name in ("Staff", "guests")]
     assert await groups_of(areas, "ann") == frozenset()
     await areas.groups.assign_users(areas.domain, staff, [ann], Action.ADD)
@@ -62,7 +62,7 @@ async def test_a_change_that_no_login_sees_leaves_memory_alone(areas: Areas) -> 
     branch = await areas.domains.add(areas.tenant, "branch")
     group = await areas.groups.add(areas.domain, NewGroup("g"))
     for domain in (areas.domain, branch):
-        await areas.users.add(domain, "ann", b"x")
+        await areas.add_user(domain, "ann", b"x")
         await areas.users.load(domain, "ann")
     loaded = areas.users.cached(areas.domain, "ann"), areas.users.cached(branch, "ann")
     await areas.groups.edit(areas.domain, group, {"ou": "People", "auth_flow": "SSH"}, [])
@@ -74,7 +74,7 @@ async def test_a_change_that_no_login_sees_leaves_memory_alone(areas: Areas) -> 
 
 async def test_a_change_of_a_group_overtakes_a_load(areas: Areas) -> None:
     """What was read of a user's groups before the change is not remembered after it."""
-    ann = await areas.users.add(areas.domain, "ann", b"x")
+    ann = await areas.add_user(areas.domain, "ann", b"x")
     slow = SlowStore(areas.store)
     users = EndpointUsers(slow, areas.vault, areas.clock)
     groups = Groups(areas.store, users, areas.policies, areas.clock)
@@ -91,7 +91,7 @@ async def test_a_change_of_a_group_overtakes_a_load(areas: Areas) -> None:
 async def test_groups_are_searched_and_counted(areas: Areas) -> None:
     """By a part of the name, after a change of name too; totals and numbers of users are exact."""
     ids = [await areas.groups.add(areas.domain, NewGroup(f"Team-{number}")) for number in range(3)]
-    users = [await areas.users.add(areas.domain, name, b"x") for name in ("ann", "bob")]
+    users = [await areas.add_user(areas.domain, name, b"x") for name in ("ann", "bob")]
     await areas.groups.assign_users(areas.domain, ids[1], users, Action.ADD)
     await areas.groups.edit(areas.domain, ids[2], {"name": "Crew"})
     whole, total = await areas.groups.page(Stretch(areas.domain, 0, 10))
@@ -101,7 +101,7 @@ async def test_groups_are_searched_and_counted(areas: Areas) -> None:
         (await areas.groups.page(Stretch(areas.domain, 0, 10), text))[1] for text in ("team", "am-1", "crew", "-2")
     ]
     assert found == [2, 1, 1, 0]
-    await areas.users.remove(areas.domain, "ann")
+    await areas.remove_user(areas.domain, "ann")
     assert (await named(areas, "team-1")).users_count == 1
 
 
@@ -176,7 +176,7 @@ async def test_a_credential_policy_changes_in_part(areas: Areas) -> None:
 
 async def test_every_change_is_in_the_audit_trail(areas: Areas) -> None:
     """With what was before and after; what changes nothing is not there."""
-    ann = await areas.users.add(areas.domain, "ann", b"x")
+    ann = await areas.add_user(areas.domain, "ann", b"x")
     group = await areas.groups.add(areas.domain, NewGroup("g"))
     for _ in range(2):
         await areas.groups.edit(areas.domain, group, {"status": "Disabled"})

@@ -49,7 +49,7 @@ async def test_names_are_unique_in_a_domain(areas: Areas) -> None:
 async def test_assignments_are_counted_once(areas: Areas) -> None:
     """Assigning again and removing again change nothing, neither the totals nor the audit trail."""
     machine = await areas.instances.add(areas.domain, NewInstance("a"))
-    users = [await areas.users.add(areas.domain, name, b"x") for name in ("ann", "bob")]
+    users = [await areas.add_user(areas.domain, name, b"x") for name in ("ann", "bob")]
     for _ in range(2):
         await areas.instances.assign_users(areas.domain, [machine, machine], [*users, users[0]], Action.ADD)
     assert (await one(areas, "a")).total_users == 2
@@ -64,7 +64,7 @@ async def test_nothing_is_assigned_where_one_is_unknown(areas: Areas) -> None:
     branch = await areas.domains.add(areas.tenant, "branch")
     here = await areas.instances.add(areas.domain, NewInstance("here"))
     there = await areas.instances.add(branch, NewInstance("there"))
-    ann, eve = await areas.users.add(areas.domain, "ann", b"x"), await areas.users.add(branch, "eve", b"x")
+    ann, eve = await areas.add_user(areas.domain, "ann", b"x"), await areas.add_user(branch, "eve", b"x")
     group = await areas.groups.add(branch, NewGroup("g"))
     for instances, users in (([here, there], [ann]), ([here], [ann, eve]), ([here, 10**9], [ann]), ([here], [-1])):
         with pytest.raises(NotFound):
@@ -86,7 +86,7 @@ async def test_a_request_has_an_end(areas: Areas) -> None:
 async def test_a_deleted_instance_leaves_nothing(areas: Areas) -> None:
     """Its assignments go, its users and groups stay, and a search finds it no more; the policies are told."""
     machine = await areas.instances.add(areas.domain, NewInstance("gone-for-good"))
-    ann = await areas.users.add(areas.domain, "ann", b"x")
+    ann = await areas.add_user(areas.domain, "ann", b"x")
     group = await areas.groups.add(areas.domain, NewGroup("g"), [machine])
     await areas.instances.assign_users(areas.domain, [machine], [ann], Action.ADD)
     await areas.instances.remove(areas.domain, "GONE-for-good")

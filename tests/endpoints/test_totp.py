@@ -46,7 +46,7 @@ def step(areas: Areas) -> int:
 
 async def ann(areas: Areas) -> int:
     """The user ann of corp; her id."""
-    return await areas.users.add(areas.domain, "Ann", b"hello")
+    return await areas.add_user(areas.domain, "Ann", b"hello")
 
 
 async def enrolled(areas: Areas, name: str = "ann", domain: int = 0) -> str:
@@ -169,7 +169,7 @@ async def test_of_two_confirmations_at_once_one_holds(areas: Areas) -> None:
 async def test_a_step_is_spent_once(areas: Areas) -> None:
     """Of many at once exactly one; never an earlier one after a later; for nobody, or without a seed, never."""
     await ann(areas)
-    await areas.users.add(areas.domain, "bob", b"hello")
+    await areas.add_user(areas.domain, "bob", b"hello")
     await enrolled(areas)
     spent: list[bool] = []
 
@@ -200,7 +200,7 @@ async def test_a_replaced_seed_is_not_spent(areas: Areas) -> None:
     assert not await areas.seeds.spend(areas.domain, "ann", step(areas) + 2)
     await enrolled(areas)
     await areas.seeds.seed(areas.domain, "ann")
-    await areas.users.remove(areas.domain, "ann")
+    await areas.remove_user(areas.domain, "ann")
     await ann(areas)
     await enrolled(areas)
     assert not await areas.seeds.spend(areas.domain, "ann", step(areas) + 2)
@@ -227,7 +227,7 @@ async def test_a_deleted_user_takes_all_along(areas: Areas) -> None:
     await ann(areas)
     await enrolled(areas)
     _, link = await areas.seeds.enrol(areas.domain, "ann")
-    await areas.users.remove(areas.domain, "ann")
+    await areas.remove_user(areas.domain, "ann")
     assert await areas.seeds.behind(link) is None
     assert await areas.store.read(lambda tx: tx.value(int, "select count(*) from totp_enrolments")) == 0
     await ann(areas)
@@ -240,7 +240,7 @@ async def test_a_link_is_valid_for_an_hour_and_opens_one_enrolment(areas: Areas)
     """Opening it uses nothing up; it names user and seed; after its hour, or its right code, it opens nothing."""
     await ann(areas)
     made, link = await areas.seeds.enrol(areas.domain, "ann")
-    other_made, other_link = await areas.seeds.enrol(areas.domain, await areas.users.add(areas.domain, "bob", b"x"))
+    other_made, other_link = await areas.seeds.enrol(areas.domain, await areas.add_user(areas.domain, "bob", b"x"))
     assert len(base64.urlsafe_b64decode(link + "=")) == 32
     for _ in range(3):
         assert await areas.seeds.behind(link) == made
@@ -276,7 +276,7 @@ async def test_users_of_other_domains(areas: Areas) -> None:
 async def test_the_store_holds_no_seed_and_no_link(areas: Areas) -> None:
     """Sealed under the user's own row: not in another's, not under another key, which a restore notices."""
     await ann(areas)
-    bob = await areas.users.add(areas.domain, "bob", b"hello")
+    bob = await areas.add_user(areas.domain, "bob", b"hello")
     seed = await enrolled(areas)
     waiting, link = await areas.seeds.enrol(areas.domain, "ann")
     for secret in (seed, waiting.seed, link):
@@ -304,7 +304,7 @@ async def test_the_store_holds_no_seed_and_no_link(areas: Areas) -> None:
 async def test_lists_tell_who_has_a_seed(areas: Areas) -> None:
     """Once it is confirmed."""
     await ann(areas)
-    await areas.users.add(areas.domain, "bob", b"hello")
+    await areas.add_user(areas.domain, "bob", b"hello")
     await areas.seeds.enrol(areas.domain, "bob")
     await enrolled(areas)
     listed, _ = await areas.accounts.page(UserQuery(areas.domain))
@@ -345,7 +345,7 @@ async def test_each_tenant_has_a_share_of_the_seeds_that_were_given(areas: Areas
     await enrolled(areas)
     assert await seeds.seed(areas.domain, "ann") is not None
     for number in range(3):
-        await areas.users.add(other, f"user{number}", b"hello")
+        await areas.add_user(other, f"user{number}", b"hello")
         await enrolled(areas, f"user{number}", other)
         assert await seeds.seed(other, f"user{number}") is not None
     await enrolled(areas)

@@ -110,7 +110,7 @@ class Wire:
 @pytest.fixture
 async def wire(areas: Areas) -> AsyncIterator[Wire]:
     """Exchanges that answer a reject at once."""
-    await areas.users.add(areas.domain, "ann", b"hello")
+    await areas.add_user(areas.domain, "ann", b"hello")
     await areas.client(name="nas")
     async with trio.open_nursery() as nursery:
         yield Wire(areas, nursery)

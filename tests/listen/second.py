@@ -134,7 +134,7 @@ async def script(areas: Areas) -> Script:
 async def wire(areas: Areas, script: Script) -> AsyncIterator[Wire]:
     """ann and bob have the password hello; 192.0.2.1 and all of 198.51.100.0/24 are RADIUS clients."""
     for user in ("ann", "bob"):
-        await areas.users.add(areas.domain, user, b"hello")
+        await areas.add_user(areas.domain, user, b"hello")
     await areas.client(name="nas")
     await areas.client("198.51.100.0/24", name="branches")
     async with trio.open_nursery() as nursery:

@@ -245,7 +245,7 @@ async def test_another_user(wire: Wire, script: Script) -> None:
 
 async def test_a_user_of_another_domain(wire: Wire, areas: Areas, script: Script) -> None:
     """The same name in another domain is somebody else."""
-    await areas.users.add(await areas.domains.add(areas.tenant, "branch"), "ann", b"hello")
+    await areas.add_user(await areas.domains.add(areas.tenant, "branch"), "ann", b"hello")
     assert (await exchange(wire, typed("123456", await challenged(wire), user="ann@branch")))[0] == ACCESS_REJECT
     assert script.verified == []
 
@@ -287,10 +287,10 @@ async def test_the_password_instead_of_the_code(wire: Wire, script: Script) -> N
 async def test_the_user_was_deleted(wire: Wire, areas: Areas) -> None:
     """A right code lets nobody in; nor one who was added anew under that name."""
     states = [await challenged(wire), await challenged(wire)]
-    await areas.users.remove(areas.domain, "ann")
+    await areas.remove_user(areas.domain, "ann")
     assert (await exchange(wire, typed("123456", states[0])))[0] == ACCESS_REJECT
     assert (await last(wire)).reason == "unknown user"
-    await areas.users.add(areas.domain, "ann", b"hello")
+    await areas.add_user(areas.domain, "ann", b"hello")
     assert (await exchange(wire, typed("12345678", states[1])))[0] == ACCESS_REJECT
     assert (await last(wire)).reason == "unknown user"
 

@@ -262,7 +262,7 @@ async def test_too_many_wait(areas: Areas) -> None:
     """Beyond a client's share requests are dropped, counted and forgotten; a retransmit is taken when there is room."""
     await areas.client(name="nas")
     for number in range(4):
-        await areas.users.add(areas.domain, f"user{number}", b"hello")
+        await areas.add_user(areas.domain, f"user{number}", b"hello")
     async with trio.open_nursery() as nursery:
         wire = Wire(areas, nursery, limit=6)
         datagrams = [pap(f"user{number}", "hello", identifier=number) for number in range(4)]
@@ -278,7 +278,7 @@ async def test_a_flood_of_unsigned_requests_leaves_room(areas: Areas) -> None:
     """Unsigned requests, rejects that are held back among them, have a quarter of the places, and one client at most
     half of these; signed ones have the rest."""
     await areas.client(name="nas", require_message_authenticator="no")
-    await areas.users.add(areas.domain, "ann", b"hello")
+    await areas.add_user(areas.domain, "ann", b"hello")
     async with trio.open_nursery() as nursery:
         wire = Wire(areas, nursery, limit=40, reject_delay_s=100)
         wire.put(*[pap("ann@nowhere", "x", identifier=number, signed=False) for number in range(50)])
@@ -305,7 +305,7 @@ async def test_a_reject_waits_for_its_delay(areas: Areas, mock_clock: trio.testi
     flight; when the service stops, what is left is sent at once."""
     mock_clock.rate = 1
     await areas.client(name="nas")
-    await areas.users.add(areas.domain, "ann", b"hello")
+    await areas.add_user(areas.domain, "ann", b"hello")
     wrong = [pap("ann", "wrong", identifier=number) for number in range(3)]
     async with trio.open_nursery() as nursery:
         wire = Wire(areas, nursery, reject_delay_s=100)

@@ -71,7 +71,7 @@ async def new_password(areas: Areas) -> None:
 
 async def is_deleted(areas: Areas) -> None:
     """There is no ann any more."""
-    await areas.users.remove(areas.domain, "ann")
+    await areas.remove_user(areas.domain, "ann")
 
 
 async def vouched(areas: Areas) -> None:

@@ -242,9 +242,9 @@ async def test_an_approval_is_looked_at_afresh(wire: Wire, areas: Areas, script:
     wire.put(datagram)
     await prompted(script)
     if change in {"deleted", "password"}:
-        await areas.users.remove(areas.domain, "ann")
+        await areas.remove_user(areas.domain, "ann")
     if change == "password":
-        await areas.users.add(areas.domain, "ann", b"another")
+        await areas.add_user(areas.domain, "ann", b"another")
     elif change == "blocked":
         await areas.rules.add(areas.domain, RuleFields.model_validate({"name": "r", "action": "block"}))
     elif change == "monitor":
@@ -296,7 +296,7 @@ async def test_nothing_is_left(
     ends = [Outcome.APPROVED, Outcome.DENIED, Outcome.NOT_ENROLLED, Outcome.CODE, Outcome.WAITING]
     for number in range(limit):
         user = f"user{number}"
-        await areas.users.add(areas.domain, user, b"hello")
+        await areas.add_user(areas.domain, user, b"hello")
         for begins in ends:
             script.begins = begins
             before = len(script.started)

@@ -48,8 +48,8 @@ async def test_a_user_who_was_added_anew(wire: Wire, areas: Areas, script: Scrip
     old, new = a_login(), a_login()
     wire.put(old)
     await prompted(script)
-    await areas.users.remove(areas.domain, "ann")
-    await areas.users.add(areas.domain, "ann", b"hello")
+    await areas.remove_user(areas.domain, "ann")
+    await areas.add_user(areas.domain, "ann", b"hello")
     wire.put(new, source=OTHER)
     await prompted(script, 2)
     script.answer(1, Outcome.DENIED)
@@ -88,7 +88,7 @@ async def test_a_crowd_of_pushes_and_password_logins_beside_it(wire: Wire, areas
     """Fifty parked logins leave the others alone, and each gets its own answer."""
     waiting = {}
     for number in range(50):
-        await areas.users.add(areas.domain, f"user{number}", b"hello")
+        await areas.add_user(areas.domain, f"user{number}", b"hello")
         source = ("192.0.2.1", 42000 + number)
         waiting[source] = a_login(user=f"user{number}")
         wire.put(waiting[source], source=source)

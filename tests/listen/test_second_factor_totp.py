@@ -42,7 +42,7 @@ class App:
 async def app(areas: Areas) -> App:
     """ann and bob have the password hello; ann has an app; the domain enforces."""
     for user in ("ann", "bob"):
-        await areas.users.add(areas.domain, user, b"hello")
+        await areas.add_user(areas.domain, user, b"hello")
     made, _ = await areas.seeds.enrol(areas.domain, "ann")
     app = App(areas, made.seed)
     await areas.seeds.confirm(areas.domain, "ann", app.code())

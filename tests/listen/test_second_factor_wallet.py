@@ -58,7 +58,7 @@ class Desk:
 async def desk(areas: Areas) -> AsyncIterator[Desk]:
     """ann has the password hello and a wallet; the domain enforces with it."""
     world = await populated(areas)
-    await areas.users.add(areas.domain, "ann", b"hello")
+    await areas.add_user(areas.domain, "ann", b"hello")
     await areas.client("192.0.2.0/24", name="nas")
     await areas.providers.set(areas.domain, "wallet", {"issuerDid": world.issuer}, 60)
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE)
@@ -130,7 +130,7 @@ async def test_a_login_that_is_over_takes_its_request_back(desk: Desk) -> None:
 async def test_who_has_no_credential_is_rejected(desk: Desk) -> None:
     """And nobody is asked; a revocation ends the login that waits."""
     areas = desk.world.areas
-    await areas.users.add(areas.domain, "bob", b"hello")
+    await areas.add_user(areas.domain, "bob", b"hello")
     bob = a_login(user="bob")
     assert (await answer(desk.wire, await sent(desk, bob)))[0] == ACCESS_REJECT
     assert await desk.requests() == []

@@ -83,7 +83,7 @@ class Desk:
 @pytest.fixture
 async def desk(areas: Areas) -> Desk:
     """A client, and ann with the password hello."""
-    await areas.users.add(areas.domain, "ann", b"hello")
+    await areas.add_user(areas.domain, "ann", b"hello")
     return Desk(areas, await areas.client(), Answers())
 
 

@@ -27,7 +27,7 @@ async def test_one_principal(desk: Desk, name: str) -> None:
     """A rule on a group that others are nested in holds for each of a person's names, at once and after an import."""
     areas = desk.areas
     upn = "userPrincipalName: ann.smith@corp"
-    await areas.users.add(areas.domain, "ann.smith", b"hello")
+    await areas.add_user(areas.domain, "ann.smith", b"hello")
     await imported(areas, person("ann", upn) + group("ops", ANN) + group("banned", "cn=ops,dc=x"))
     await blocks(desk, groups=["Banned"])
     for _ in range(2):

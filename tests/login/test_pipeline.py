@@ -49,7 +49,7 @@ async def test_which_domain_a_name_belongs_to(desk: Desk) -> None:
     await areas.domains.add(other, "theirs")
     for domain in (corp, branch):
         if domain != corp:
-            await areas.users.add(domain, "ann", b"hello")
+            await areas.add_user(domain, "ann", b"hello")
     narrow = await areas.client("192.0.2.2/32", domain_ids=(branch,))
     names = {
         "ann": (R.NONE, "ann", corp),
@@ -81,9 +81,9 @@ async def test_which_domain_a_name_belongs_to(desk: Desk) -> None:
 async def test_accents_may_be_written_in_both_ways(desk: Desk) -> None:
     """As one character or two: it is one user, one realm and one rule, and events have one name."""
     areas = desk.areas
-    await areas.users.add(areas.domain, "Zoe\u0308", b"hello")
+    await areas.add_user(areas.domain, "Zoe\u0308", b"hello")
     branch = await areas.domains.add(areas.tenant, "branch", realms=["zu\u0308rich"])
-    await areas.users.add(branch, "ann", b"hello")
+    await areas.add_user(branch, "ann", b"hello")
     for name in ("zoë", "zoe\u0308", "ZOE\u0308"):
         decided = await desk.decided(pap(name, "hello"))
         assert decided == ("accept", R.NONE, "ZOË" if name.startswith("Z") else "zoë", areas.domain)
@@ -115,14 +115,14 @@ async def test_a_request_without_a_name(desk: Desk) -> None:
 async def test_the_longest_name(desk: Desk) -> None:
     """253 octets, also where they are more octets than characters, with and without a realm."""
     for name in ("x" * 253, "ü" * 126, "x" * 248):
-        await desk.areas.users.add(desk.areas.domain, name, b"hello")
+        await desk.areas.add_user(desk.areas.domain, name, b"hello")
         assert (await desk.decided(pap(name, "hello")))[:3] == ("accept", R.NONE, name)
     assert (await desk.decided(pap("x" * 248 + "@corp", "hello")))[:3] == ("accept", R.NONE, "x" * 248)
 
 
 async def test_a_name_in_any_octets(desk: Desk) -> None:
     """UTF-8, else Latin-1; NUL finds nobody and no error."""
-    await desk.areas.users.add(desk.areas.domain, "zoë", b"hello")
+    await desk.areas.add_user(desk.areas.domain, "zoë", b"hello")
     for name in ("zoë".encode(), "ZOË".encode(), "zoë".encode("latin-1")):
         assert (await desk.decided(pap(name, "hello")))[0] == "accept"
     for name in (b"ann\0", b"\0", b"\xff\xfe", b"ann\n"):
@@ -149,7 +149,7 @@ async def test_a_name_in_any_octets(desk: Desk) -> None:
 )
 async def test_a_right_password(desk: Desk, password: bytes) -> None:
     """Any octets of any length up to 128, by PAP and by CHAP; another one is wrong."""
-    await desk.areas.users.add(desk.areas.domain, "bob", password)
+    await desk.areas.add_user(desk.areas.domain, "bob", password)
     for datagram in (pap("bob", password), chap("bob", password), chap("bob", password, b"c" * 32)):
         assert (await desk.decided(datagram))[:2] == ("accept", R.NONE)
     for wrong in (password[:-1], password[:-1] + b"y", password.swapcase() + b"!" * (password.swapcase() == password)):
@@ -160,7 +160,7 @@ async def test_a_right_password(desk: Desk, password: bytes) -> None:
 
 async def test_a_password_in_the_devices_encoding(desk: Desk) -> None:
     """A password kept as UTF-8 is right in Latin-1 as well, by PAP and CHAP."""
-    await desk.areas.users.add(desk.areas.domain, "bob", "Straße".encode())
+    await desk.areas.add_user(desk.areas.domain, "bob", "Straße".encode())
     for octets in ("Straße".encode(), "Straße".encode("latin-1")):
         for datagram in (pap("bob", octets), chap("bob", octets)):
             assert (await desk.decided(datagram))[0] == "accept"
@@ -169,7 +169,7 @@ async def test_a_password_in_the_devices_encoding(desk: Desk) -> None:
 
 async def test_an_empty_password_is_wrong(desk: Desk) -> None:
     """Also for a user who has none, by PAP and CHAP."""
-    await desk.areas.users.add(desk.areas.domain, "bob", b"x")
+    await desk.areas.add_user(desk.areas.domain, "bob", b"x")
     await desk.areas.store.write(lambda tx: tx.execute("update endpoint_users set password = null where name = 'bob'"))
     for user in ("ann", "bob"):
         for datagram in (pap(user, ""), chap(user, "")):
@@ -229,7 +229,7 @@ async def test_a_factor_that_is_not_there_lets_nobody_in(desk: Desk, factor: Fir
     """Whoever has the right local password, in either mode."""
     for mode in Mode:
         domain = await desk.areas.domains.add(desk.areas.tenant, f"d-{mode}", first_factor=factor, mode=mode)
-        await desk.areas.users.add(domain, "ann", b"hello")
+        await desk.areas.add_user(domain, "ann", b"hello")
         decided = await desk.decided(pap(f"ann@d-{mode}", "hello"))
         assert decided == ("reject", R.FIRST_FACTOR_UNAVAILABLE, "ann", domain)
 
@@ -254,7 +254,7 @@ async def test_who_may_vouch_for_a_password(desk: Desk) -> None:
     for mode in Mode:
         name = f"d-{mode}"
         domain = await areas.domains.add(areas.tenant, name, first_factor=FirstFactor.NONE, mode=mode)
-        await areas.users.add(domain, "ann", b"hello")
+        await areas.add_user(domain, "ann", b"hello")
         user = f"ann@{name}"
         assert await desk.decided(pap(user, "hello")) == ("reject", R.MAY_NOT_VOUCH, "ann", domain)
         unsigned = await desk.decided(pap(user, "hello", signed=False), vouching)
@@ -286,9 +286,9 @@ async def test_a_mode_holds_for_a_login_that_waits(desk: Desk) -> None:
 async def test_a_changed_password_holds_for_the_next_login(desk: Desk) -> None:
     """A user who is removed and added anew has the new password at once, and not the old one."""
     assert (await desk.decided(pap("ann", "hello")))[0] == "accept"
-    await desk.areas.users.remove(desk.areas.domain, "ann")
+    await desk.areas.remove_user(desk.areas.domain, "ann")
     assert (await desk.decided(pap("ann", "hello")))[1] == R.UNKNOWN_USER
-    await desk.areas.users.add(desk.areas.domain, "ann", b"another")
+    await desk.areas.add_user(desk.areas.domain, "ann", b"another")
     assert (await desk.decided(pap("ann", "another")))[0] == "accept"
     assert (await desk.decided(pap("ann", "hello")))[1] == R.WRONG_PASSWORD
 

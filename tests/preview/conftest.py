@@ -92,7 +92,7 @@ class Book:
     async def users(self, *names: str) -> None:
         """Users of the domain."""
         for name in names:
-            await self.areas.users.add(self.areas.domain, name, b"hello")
+            await self.areas.add_user(self.areas.domain, name, b"hello")
 
     async def provider(self, **fields: object) -> None:
         """The domain's second factor."""

@@ -104,8 +104,8 @@ async def play(scene: Scene) -> None:
 
 async def compare(areas: Areas, scene: Scene) -> None:
     """The preview beside the decision."""
-    await areas.users.add(areas.domain, "ann", b"hello")
-    await areas.users.add(areas.domain, "bob", b"hello")
+    await areas.add_user(areas.domain, "ann", b"hello")
+    await areas.add_user(areas.domain, "bob", b"hello")
     if scene.provider != "none":
         areas.kinds["scripted"] = Scripted
         enrolled = "ann,bob" if scene.provider == "enrolled" else ""
@@ -121,7 +121,7 @@ async def compare(areas: Areas, scene: Scene) -> None:
     await desk.answers.told.wait()
     await areas.devices.flush()
     if scene.gone:
-        await areas.users.remove(areas.domain, scene.user)
+        await areas.remove_user(areas.domain, scene.user)
     impact = await areas.preview.impact(areas.domain, days=1, fallback=scene.fallback)
     (told,) = impact.users
 

@@ -123,7 +123,7 @@ async def test_everything_is_sealed_anew(areas: Areas, tmp_path: Path) -> None:
 async def test_the_service_goes_on(areas: Areas, tmp_path: Path) -> None:
     """What was made before works after, what is made after is under the new key, and again makes a third."""
     some = await identity(areas)
-    await areas.users.add(areas.domain, "ann", b"secret")
+    await areas.add_user(areas.domain, "ann", b"secret")
     vault = kept_keys(areas, tmp_path)
     in_flight = vault.seal(b"x", "radius/state/1")
     rotation = Rotation(areas.store, vault, areas.clock, late_s=LATE_S)

@@ -2,22 +2,20 @@
 
 from collections.abc import Callable, Sequence
 from enum import Enum
-from functools import partial
 from typing import Final, Protocol
 
 from sallyport.base.bounded import BoundedMap
 from sallyport.base.clock import Clock, now_us
-from sallyport.base.errors import Invalid, NotFound
 from sallyport.endpoints import membership, repo
 from sallyport.endpoints.membership import USERS_OF_GROUP, USERS_OF_INSTANCE, Action
-from sallyport.endpoints.user import USER_NAME, User, check_password, is_user_name, name_key
+from sallyport.endpoints.user import User, name_key
 from sallyport.endpoints.users import repo as accounts
 from sallyport.endpoints.users.account import LOCAL, Account, UserChange
 from sallyport.store import audit
 from sallyport.store.audit import changed as differing
 from sallyport.store.audit import record_all_in, record_in
 from sallyport.store.model import Store, Tx
-from sallyport.store.slices import Slice, in_slices
+from sallyport.store.slices import Slice
 from sallyport.store.vault import Vault
 
 MAX_CACHED = 65_536
@@ -116,18 +114,11 @@ class EndpointUsers:
                 self._users.put((domain_id, key), user, tenant_id)
         return user
 
-    async def add(self, domain_id: int, name: str, password: bytes) -> int:
-        """Add a user; return its id. Invalid, Conflict."""
-        _check(name, password)
-        try:
-            return await self._store.write(lambda tx: self.add_in(tx, domain_id, UserChange(name, password=password)))
-        finally:
-            self.drop(domain_id, name)
-
     def add_in(
         self, tx: Tx, domain_id: int, new: UserChange, instance_ids: Sequence[int] = (), *, source: str = LOCAL
     ) -> int:
-        """`add` in a transaction, after which the caller must `drop` the user; the instances exist. Conflict."""
+        """Add a user in a transaction, after which the caller must `drop` it; return its id. The instances exist.
+        Conflict."""
         at = self._clock()
         user_id = accounts.add(tx, self._vault, domain_id, new, at, source)
         fields = new.audited()
@@ -137,22 +128,8 @@ class EndpointUsers:
         record_in(tx, "user.add", domain_id, f"user {user_id} {new.name}", differing({}, fields), at=at)
         return user_id
 
-    async def remove(self, domain_id: int, name: str) -> None:
-        """Delete a user; its next login fails. NotFound."""
-
-        def find(tx: Tx) -> list[Account]:
-            account = accounts.named(tx, domain_id, name)
-            if account is None:
-                raise NotFound(f"the domain has no user {name}")
-            return [account]
-
-        try:
-            await in_slices(self._store, find, self.slices, partial(self.delete_in, domain_id=domain_id))
-        finally:
-            self.drop(domain_id, name)
-
     def delete_found(self, tx: Tx, account: Account) -> None:
-        """`remove` in a transaction a user with the source `discovered`, which has few assignments."""
+        """Delete in a transaction a user with the source `discovered`, which has few assignments."""
         for delete in self.slices:
             while delete(tx, [account]):
                 pass
@@ -206,9 +183,3 @@ def _take_from_instances(tx: Tx, user_ids: Sequence[int]) -> int:
 
 def _take_from_groups(tx: Tx, user_ids: Sequence[int]) -> int:
     return membership.forget_held(tx, USERS_OF_GROUP, user_ids)
-
-
-def _check(name: str, password: bytes) -> None:
-    if not is_user_name(name):
-        raise Invalid(f"a user name has {USER_NAME}")
-    check_password(password)

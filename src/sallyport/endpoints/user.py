@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from sallyport.base.errors import Invalid
 from sallyport.base.text import fold
 from sallyport.radius.mschap import NtKey, nt_hash
 
@@ -90,12 +89,6 @@ class CodeCheck:
 def is_user_name(name: str) -> bool:
     """Return whether RADIUS can carry the name, and a person can tell it from others: see USER_NAME."""
     return 1 <= len(name.encode(errors="surrogatepass")) <= MAX_NAME and name.isprintable() and name == name.strip()
-
-
-def check_password(password: bytes) -> None:
-    """Raise Invalid, without the password, if RADIUS cannot carry it."""
-    if not 1 <= len(password) <= MAX_PASSWORD or b"\0" in password:
-        raise Invalid(f"a password has 1 to {MAX_PASSWORD} octets without NUL, as RADIUS carries it")
 
 
 def name_key(name: str) -> str:

@@ -190,7 +190,7 @@ async def test_a_revocation_ends_the_sessions_of_those_to_whom_it_was_assigned(a
     world = await populated(areas)
     await world.give(world.ann, await world.issue(world.ann.did, ""))
     await areas.domains.set_disconnect_on_revoke(areas.domain, True)
-    robert, wally, _ = [await areas.users.add(areas.domain, name, b"a password") for name in ("robert", "wally", "eve")]
+    robert, wally, _ = [await areas.add_user(areas.domain, name, b"a password") for name in ("robert", "wally", "eve")]
     for user, wallets, assigned in [(robert, [], [world.ann.credential]), (wally, [world.ann.wallet_id], [])]:
         wanted = WalletAssignment(areas.domain, [user], wallets, assigned, "badge", 0, several=False)
         await areas.store.write(partial(world.did.users.assign, wanted=wanted))
@@ -208,7 +208,7 @@ async def test_a_deleted_holder_ends_the_sessions_of_those_it_let_in(areas: Area
     await world.give(world.ann, await world.issue(world.ann.did, ""))
     await world.person("bob@corp.example", signer(3), "bob")
     await areas.domains.set_disconnect_on_revoke(areas.domain, True)
-    robert, wally, _ = [await areas.users.add(areas.domain, name, b"a password") for name in ("robert", "wally", "eve")]
+    robert, wally, _ = [await areas.add_user(areas.domain, name, b"a password") for name in ("robert", "wally", "eve")]
     for user, wallets, assigned in [(robert, [], [world.ann.credential]), (wally, [world.ann.wallet_id], [])]:
         wanted = WalletAssignment(areas.domain, [user], wallets, assigned, "badge", 0, several=False)
         await areas.store.write(partial(world.did.users.assign, wanted=wanted))

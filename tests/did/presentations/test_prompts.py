@@ -137,7 +137,7 @@ async def test_what_updateuserwallet_assigns(world: World) -> None:
     areas, users = world.areas, world.did.users
     bob = await world.person("bob@corp.example", signer(3))
     await world.give(bob, await world.issue(bob.did, ""))
-    robert = await areas.users.add(areas.domain, "robert", b"password of his")
+    robert = await areas.add_user(areas.domain, "robert", b"password of his")
     prompts = world.did.prompts
     assert not await prompts.enrolled(areas.domain, "robert", world.issuer, 0)
 
@@ -151,7 +151,7 @@ async def test_what_updateuserwallet_assigns(world: World) -> None:
     assert not await prompts.enrolled(areas.domain, "robert", world.issuer, 0)
     await assign([], [bob.credential])
     assert await prompts.enrolled(areas.domain, "robert", world.issuer, 0)
-    await areas.users.remove(areas.domain, "robert")
+    await areas.remove_user(areas.domain, "robert")
     sql = "select count(*) from endpoint_user_credentials"
     assert await areas.store.read(lambda tx: tx.value(int, sql)) == 0
 
@@ -159,7 +159,7 @@ async def test_what_updateuserwallet_assigns(world: World) -> None:
 async def _user_with_did(world: World, name: str, did: str) -> None:
     """Add an endpoint user whose `did` is that DID."""
     areas = world.areas
-    await areas.users.add(areas.domain, name, b"a password of a user")
+    await areas.add_user(areas.domain, name, b"a password of a user")
     await areas.accounts.update(areas.domain, name, UserChange(did=did))
 
 
@@ -169,7 +169,7 @@ async def test_the_did_of_a_user_is_the_wallets(world: World) -> None:
     areas, bob = world.areas, await world.person("bob@corp.example", signer(3))
     await world.give(bob, await world.issue(bob.did, ""))
     prompts = world.did.prompts
-    await areas.users.add(areas.domain, "eve", b"a password of a user")
+    await areas.add_user(areas.domain, "eve", b"a password of a user")
     assert not await prompts.enrolled(areas.domain, "eve", world.issuer, 0)
     await _user_with_did(world, "robert", bob.did)
     assert await prompts.enrolled(areas.domain, "Robert", world.issuer, 0)
@@ -190,7 +190,7 @@ async def test_an_assigned_credential_is_the_one_that_is_asked_for(world: World)
     same wallet does."""
     areas, ann, own = world.areas, world.ann, world.ann.jwt
     await world.give(ann, await world.issue(ann.did, ""))
-    robert = await areas.users.add(areas.domain, "robert", b"password of his")
+    robert = await areas.add_user(areas.domain, "robert", b"password of his")
     wanted = WalletAssignment(areas.domain, [robert], [], [ann.credential], "badge", 0, several=False)
     await areas.store.write(lambda tx: world.did.users.assign(tx, wanted))
     request_id = await opened(world, "robert")

@@ -307,7 +307,7 @@ async def test_the_methods_of_a_users_groups(world: World) -> None:
     areas = world.areas
     await world.give(world.ann, await world.issue(world.ann.did, "ann"))
     instance = await areas.instances.add(areas.domain, NewInstance("server"))
-    user = await areas.users.add(areas.domain, "Ann", b"password of theirs")
+    user = await areas.add_user(areas.domain, "Ann", b"password of theirs")
     assert await issued(world, "server")
     groups = [await areas.groups.add(areas.domain, NewGroup(flow, auth_flow=flow)) for flow in ("SSH", "Password")]
     for group in groups:
@@ -331,7 +331,7 @@ async def test_the_holders_of_a_group(world: World) -> None:
     group = await areas.groups.add(areas.domain, NewGroup("admins"))
     with pytest.raises(NotFound):
         await issued(world, "admins", of_group=True)
-    users = [await areas.users.add(areas.domain, name, b"password of theirs") for name in ("ANN", "bob", "carl")]
+    users = [await areas.add_user(areas.domain, name, b"password of theirs") for name in ("ANN", "bob", "carl")]
     await areas.groups.assign_users(areas.domain, group, users, Action.ADD)
     await world.give(bob, await world.issue(bob.did, "bob"))
     assert await issued(world, "admins", of_group=True) == [world.ann.wallet_id, bob.wallet_id]

@@ -213,7 +213,7 @@ async def test_the_next_of_that_name(areas: Areas, host: Host, way: str) -> None
     assert state.takeover == ("ann",)
     bob = await host.user("bob")
     if way == "deleted":
-        await areas.users.remove(areas.domain, "ann")
+        await areas.remove_user(areas.domain, "ann")
     else:
         ann = await areas.users.load(areas.domain, "ann")
         assert ann is not None

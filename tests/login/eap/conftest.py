@@ -116,7 +116,7 @@ async def nas(wire: Wire, tmp_path: Path) -> Nas:
 @pytest.fixture
 async def wire(areas: Areas) -> AsyncIterator[Wire]:
     """ann has the password hello; 192.0.2.1 is a RADIUS client."""
-    await areas.users.add(areas.domain, "ann", b"hello")
+    await areas.add_user(areas.domain, "ann", b"hello")
     await areas.client(name="nas")
     async with trio.open_nursery() as nursery:
         yield Wire(areas, nursery)

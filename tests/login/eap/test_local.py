@@ -152,7 +152,7 @@ async def test_a_certificate_is_of_one_domain(nas: Nas) -> None:
     """Where there are several domains, a certificate's name needs a realm: all of them trust the same authority."""
     areas = nas.wire.areas
     branch = await areas.domains.add(areas.tenant, "branch")
-    await areas.users.add(branch, "ann", b"hello")
+    await areas.add_user(branch, "ann", b"hello")
     reasons = []
     for name, outer in (("ann", b"x"), ("ann@corp", b"x"), ("ann@corp", b"x@branch"), ("ann@branch", b"x@branch")):
         issued = nas.authority.certificate(name)
@@ -165,7 +165,7 @@ async def test_a_host_is_of_the_domain_that_its_name_ends_in(nas: Nas) -> None:
     areas = nas.wire.areas
     branch = await areas.domains.add(areas.tenant, "branch", realms=["branch.example"])
     for domain in (areas.domain, branch):
-        await areas.users.add(domain, "pc1.branch.example", b"hello")
+        await areas.add_user(domain, "pc1.branch.example", b"hello")
     codes = []
     for names, outer in (
         ([x509.DNSName("pc1.branch.example")], b"x"),
@@ -182,7 +182,7 @@ async def test_the_name_that_a_nas_gets_is_nobody_elses(nas: Nas) -> None:
     device's own. A realm that was told inside stays as it is."""
     areas = nas.wire.areas
     branch = await areas.domains.add(areas.tenant, "branch", realms=["branch.example"])
-    await areas.users.add(branch, "ann", b"hello")
+    await areas.add_user(branch, "ann", b"hello")
     told = []
     for inner, outer in (
         (ANN, b"anonymous@corp"),
@@ -199,7 +199,7 @@ async def test_the_name_that_a_nas_gets_is_nobody_elses(nas: Nas) -> None:
 async def test_a_session_is_of_one_domain(nas: Nas) -> None:
     """A session of corp's ann is not resumed as branch's."""
     areas = nas.wire.areas
-    await areas.users.add(await areas.domains.add(areas.tenant, "branch"), "ann", b"another")
+    await areas.add_user(await areas.domains.add(areas.tenant, "branch"), "ann", b"another")
     before = peap(b"hello")
     assert (await nas.log_in(before)).code == ACCESS_ACCEPT
     side = TlsSide(eap.PEAP, in_peap(ANN, MsChapSide(ANN, b"hello")), before=before)
@@ -243,7 +243,7 @@ async def test_a_renewed_certificate_holds_at_once(nas: Nas) -> None:
 async def test_realms_inside(nas: Nas, name: bytes, reason: str) -> None:
     """A realm inside the tunnel is taken off; one of another domain, or of none, is refused there."""
     areas = nas.wire.areas
-    await areas.users.add(await areas.domains.add(areas.tenant, "branch"), "ann", b"hello")
+    await areas.add_user(await areas.domains.add(areas.tenant, "branch"), "ann", b"hello")
     await nas.log_in(ttls(in_ttls_pap(name, b"hello")))
     assert [each for each, *_ in await nas.told()] == [reason]
 
@@ -278,7 +278,7 @@ async def told_wrong(nas: Nas) -> None:
 async def test_rules_and_their_attributes(nas: Nas) -> None:
     """The rules see the user inside; what they add goes out beside the keys; who is blocked gets EAP-Failure."""
     areas = nas.wire.areas
-    await areas.users.add(areas.domain, "bob", b"hello")
+    await areas.add_user(areas.domain, "bob", b"hello")
     fields = {"name": "a", "action": "allow", "users": ["ann"], "vlan": "7"}
     await areas.rules.add(areas.domain, RuleFields.model_validate(fields))
     await areas.rules.add(areas.domain, RuleFields.model_validate({"name": "b", "action": "block", "users": ["bob"]}))
@@ -368,7 +368,7 @@ async def test_a_changed_password_ends_sessions(nas: Nas, kind: int) -> None:
 async def test_a_computer_is_known_in_the_preview(nas: Nas) -> None:
     """The event of a host's certificate says that it is a computer's, so the preview judges it as the login was."""
     areas = nas.wire.areas
-    await areas.users.add(areas.domain, "pc1", b"hello")
+    await areas.add_user(areas.domain, "pc1", b"hello")
     rule = {"name": "computers", "action": "block", "kinds": ["machine"]}
     await areas.rules.add(areas.domain, RuleFields.model_validate(rule))
     await nas.log_in(TlsSide(eap.TLS, silent, shows=nas.authority.certificate("pc1")), b"host/pc1")
@@ -393,7 +393,7 @@ async def test_what_a_client_calls_itself_makes_no_computer(
     `host/NAME`; one with a host's name is a computer's, whatever it calls itself."""
     areas = nas.wire.areas
     if user != "ann":
-        await areas.users.add(areas.domain, user, b"hello")
+        await areas.add_user(areas.domain, user, b"hello")
     for kind, number in (("user", "20"), ("machine", "30")):
         rule = {"name": kind, "action": "allow", "kinds": [kind], "vlan": number}
         await areas.rules.add(areas.domain, RuleFields.model_validate(rule))

@@ -69,7 +69,7 @@ async def test_what_clients_hash_as_their_name(desk: Desk, user: str, hashed: by
 
 async def test_passwords_in_other_letters(desk: Desk) -> None:
     """They are characters, whatever octets they are stored in."""
-    await desk.areas.users.add(desk.areas.domain, "zoë", "pässwörd ☂".encode())
+    await desk.areas.add_user(desk.areas.domain, "zoë", "pässwörd ☂".encode())
     assert (await desk.decided(mschap2("zoë", "pässwörd ☂")))[0] == "accept"
     assert (await desk.decided(mschap2("zoë", "passwörd ☂")))[:2] == ("reject", Reason.WRONG_PASSWORD)
 

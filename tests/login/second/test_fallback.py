@@ -242,7 +242,7 @@ async def test_a_provider_that_takes_no_more_codes(
         "the provider takes no more codes for now",
         "local+scripted",
     )
-    await areas.users.add(areas.domain, "bob", b"hello")
+    await areas.add_user(areas.domain, "bob", b"hello")
     login = desk.login(pap("bob", "hello123456"))
     assert (await desk.decide(login)).applied == "accept"
 

@@ -153,7 +153,7 @@ async def test_a_look_up_that_fails_in_our_store(desk: Desk, areas: Areas, scrip
     await noted(desk)
     await until(lambda: bool(script.looked_up))
     script.fails = None
-    await areas.users.add(areas.domain, "bob", b"hello")
+    await areas.add_user(areas.domain, "bob", b"hello")
     await noted(desk, "bob")
     await until(lambda: len(script.looked_up) > 1)
     assert provider(script).name == "scripted"

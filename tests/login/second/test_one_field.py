@@ -22,7 +22,7 @@ async def ended(desk: Desk, typed: str | bytes, user: str = "ann") -> tuple[str,
 @pytest.mark.parametrize("password", ["hello", "hello99", "hello123456", "12345678", "123456", "1", "pass word\xe4;"])
 async def test_the_right_end_is_the_code(desk: Desk, script: Script, password: str, code: str) -> None:
     """6 and 8 digits behind any password: one that ends in digits, one of digits alone, one with a separator."""
-    await desk.areas.users.add(desk.areas.domain, "eve", password.encode())
+    await desk.areas.add_user(desk.areas.domain, "eve", password.encode())
     assert await ended(desk, password + code, "eve") == ("accept", "")
     assert (script.started, script.verified) == ([], [(code, "")])
     assert await ended(desk, password + code, "eve") == ("reject", "wrong code")
@@ -32,7 +32,7 @@ async def test_a_password_that_ends_in_digits_is_no_code(desk: Desk, script: Scr
     """Given alone it is the whole password: the user is asked, and no code is checked."""
     script.begins = Outcome.CODE
     for name, password in (("eve", "hello123456"), ("mallory", "12345678"), ("trent", "12345612345678")):
-        await desk.areas.users.add(desk.areas.domain, name, password.encode())
+        await desk.areas.add_user(desk.areas.domain, name, password.encode())
         assert (await ended(desk, password, name))[0] == "challenge"
     assert (len(script.started), script.verified) == (3, [])
 

@@ -25,7 +25,7 @@ from tests.policy.lockouts.guesses import LOCKED, PHONE, TABLET, WRONG, fail, gu
 async def test_ten_failures_lock_a_user(desk: Desk) -> None:
     """The tenth has its own reason; then even the right password is refused, by a reject in a domain that monitors,
     and the domain's other users are not."""
-    await desk.areas.users.add(desk.areas.domain, "bob", b"hello")
+    await desk.areas.add_user(desk.areas.domain, "bob", b"hello")
     assert await fail(desk, 10) == [WRONG] * 10
     assert await log_in(desk, "ann", "hello") is LOCKED
     login = desk.login(pap("ANN", "hello"))
@@ -67,14 +67,14 @@ async def test_unknown_names_are_locked_too(desk: Desk) -> None:
     """A reply does not show whether a user exists; a user of that name who is added later is locked out too."""
     await fail(desk, 10, "nobody")
     assert await log_in(desk, "nobody") is LOCKED
-    await desk.areas.users.add(desk.areas.domain, "nobody", b"hello")
+    await desk.areas.add_user(desk.areas.domain, "nobody", b"hello")
     assert await log_in(desk, "nobody", "hello") is LOCKED
 
 
 async def test_a_lock_is_of_one_domain(desk: Desk) -> None:
     """The same name in another domain is another user."""
     other = await desk.areas.domains.add(desk.areas.tenant, "branch")
-    await desk.areas.users.add(other, "ann", b"hello")
+    await desk.areas.add_user(other, "ann", b"hello")
     await fail(desk, 10)
     assert await log_in(desk, "ann@branch", "hello") is Reason.NONE
     assert await log_in(desk, "ann@corp", "hello") is LOCKED

@@ -66,7 +66,7 @@ async def test_the_only_station_of_a_nas(desk: Desk) -> None:
 async def test_a_station_that_users_share(desk: Desk) -> None:
     """Three users have got in by it within the hour: it is no one person's, though the NAS has others."""
     for user in ("bob", "eve"):
-        await desk.areas.users.add(desk.areas.domain, user, b"hello")
+        await desk.areas.add_user(desk.areas.domain, user, b"hello")
     await log_in(desk, "ann", "hello", TABLET)
     await log_in(desk)  # a failure: from here on successes are looked at
     for user in ("ann", "bob", "eve"):
