@@ -73,9 +73,7 @@ class Credential:
     domain_id: int
     issuer_id: int
     issuer_did: str
-    issuer_name: str
     schema_id: int
-    schema_name: str
     uuid: str
     name: str
     status: str
@@ -86,6 +84,8 @@ class Credential:
     list_index: int
     issued_at: int
     expires_at: int | None
+    issuer_name: str
+    schema_name: str
 
     def is_expired(self, now: int) -> bool:
         """Return whether the expiry time is reached."""
