@@ -1,0 +1,43 @@
+"""The method of an Access-Request, and the fields of PAP and CHAP."""
+
+import pytest
+
+from sallyport.radius.authenticator import SharedSecret
+from sallyport.radius.method import Method, method_of, sent_chap, sent_password
+from sallyport.radius.password import chap_holds
+from tests.packets import SECRET, access_request, attributes, chap, mschap1, mschap2, opened, pap
+
+EAP = attributes(EAP_MESSAGE=bytes((2, 1, 0, 5, 1)))
+
+
+@pytest.mark.parametrize(
+    ("datagram", "method"),
+    [
+        pytest.param(pap("ann", "hello"), Method.PAP, id="User-Password"),
+        pytest.param(chap("ann", "hello"), Method.CHAP, id="CHAP-Password"),
+        pytest.param(access_request(EAP), Method.EAP, id="EAP-Message"),
+        pytest.param(mschap1("ann", "hello"), Method.MSCHAP, id="MS-CHAP-Response"),
+        pytest.param(mschap2("ann", "hello"), Method.MSCHAP2, id="MS-CHAP2-Response"),
+        pytest.param(access_request(b""), Method.NONE, id="no credentials"),
+    ],
+)
+def test_the_method_of_a_request(datagram: bytes, method: str) -> None:
+    """The attribute that carries the credentials names the method."""
+    assert method_of(opened(datagram)) == method
+
+
+def test_a_password_in_clear() -> None:
+    """The User-Password is revealed by the secret (RFC 2865 section 5.2)."""
+    assert sent_password(opened(pap("ann", "hello")), SharedSecret(SECRET)) == b"hello"
+
+
+def test_a_chap_challenge_may_be_the_authenticator() -> None:
+    """Without a CHAP-Challenge the response answers the Request Authenticator (RFC 2865 section 5.3)."""
+    value, challenge = sent_chap(opened(chap("ann", "hello")))
+    assert chap_holds(value, b"hello", challenge)
+
+
+def test_a_chap_challenge_of_its_own() -> None:
+    """A CHAP-Challenge takes the place of the Request Authenticator."""
+    value, challenge = sent_chap(opened(chap("ann", "hello", b"challenge")))
+    assert challenge == b"challenge" and chap_holds(value, b"hello", challenge)
