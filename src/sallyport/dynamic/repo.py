@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sallyport.inventory.sessions.session import State
+from sallyport.inventory.sessions.session import SessionState
 from sallyport.store.model import Tx, Value, without_case
 
 
@@ -50,7 +50,7 @@ def of_user(tx: Tx, domain_id: int, names: Sequence[str], *, after: int = 0, lim
     state = "coalesce(s.state, '')" if all(map(str.isascii, names)) else "s.state"
     return tx.all(
         Target,
-        f"{_TARGETS} s.domain_id = :d and ({found}) and {state} = '{State.LIVE}' and s.id > :after "
+        f"{_TARGETS} s.domain_id = :d and ({found}) and {state} = '{SessionState.LIVE}' and s.id > :after "
         "order by s.id limit :limit",
         **parameters,
     )
@@ -65,7 +65,8 @@ def of_station(tx: Tx, domain_id: int, station: str, mac: str | None, *, limit: 
     column, text = without_case("s.station", station)
     return tx.all(
         Target,
-        f"{_TARGETS} s.domain_id = :d and s.state = '{State.LIVE}' and ({column} = :text or {_PLAIN_STATION} = :mac) "
+        f"{_TARGETS} s.domain_id = :d and s.state = '{SessionState.LIVE}' "
+        f"and ({column} = :text or {_PLAIN_STATION} = :mac) "
         "order by s.id limit :limit",
         d=domain_id,
         text=text,

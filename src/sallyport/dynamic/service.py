@@ -18,7 +18,7 @@ from sallyport.dynamic.identity import NAMING, identify, qualified
 from sallyport.dynamic.repo import Target
 from sallyport.dynamic.sender import Answer, Nas, RequestOutcome, Sender
 from sallyport.inventory.clients.client import Client
-from sallyport.inventory.sessions.session import State
+from sallyport.inventory.sessions.session import SessionState
 from sallyport.metrics import DynamicMetrics
 from sallyport.policy.rules.match import station_key
 from sallyport.policy.rules.rule import Reply
@@ -128,7 +128,7 @@ class DynamicAuthorization:
         target = await self._store.read(lambda tx: repo.one(tx, session_id))
         if target is None or domain_id not in (None, target.domain_id):
             raise NotFound(NO_SESSION)
-        if target.state == State.STOPPED or not target.newest:
+        if target.state == SessionState.STOPPED or not target.newest:
             raise Conflict("the session is over")
         return target
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sallyport.inventory.sessions import repo as sessions
 from sallyport.inventory.sessions.report import FACTS
-from sallyport.inventory.sessions.session import State
+from sallyport.inventory.sessions.session import SessionState
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value, without_case
 
@@ -170,7 +170,7 @@ ACCOUNTING = RetainedTable(
 )
 SESSIONS = RetainedTable(
     "sessions",
-    tuple(sessions.COUNTER + state for state in State),
+    tuple(sessions.COUNTER + state for state in SessionState),
     f"'{sessions.COUNTER}' || state",
     ("acct_session_id", "recent", *(f"coalesce({name}, '')" for name in FACTS)),
     250,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sallyport.base.clock import SECOND
 from sallyport.inventory.sessions.report import Report
-from sallyport.inventory.sessions.session import NAS_REBOOT, REMEMBERED, REPEATS_US, Session, State
+from sallyport.inventory.sessions.session import NAS_REBOOT, REMEMBERED, REPEATS_US, Session, SessionState
 from tests.inventory.sessions.records import NOW, interim, report, started, stopped
 
 WRAPPED = 2**32
@@ -36,7 +36,7 @@ def test_a_session_from_its_beginning_to_its_end() -> None:
         interim(60, FRAMED_IP_ADDRESS=bytes((10, 0, 0, 1)), ACCT_INPUT_OCTETS=100),
         stopped(90, ACCT_INPUT_OCTETS=150, ACCT_TERMINATE_CAUSE=1),
     )
-    assert (made.state, made.cause, made.records) == (State.STOPPED, 1, 3)
+    assert (made.state, made.cause, made.records) == (SessionState.STOPPED, 1, 3)
     assert (made.started, made.updated, made.stopped) == (NOW, NOW + 90 * SECOND, NOW + 90 * SECOND)
     assert made.counts == (90, 150, 0, 0, 0)
     assert {"ann", b"c", "10.0.0.1"} <= set(made.facts)
@@ -73,7 +73,7 @@ def test_order_and_repetition_do_not_matter(
     shuffled = [arrival(second, chance.randrange(1000)) for second in arrivals]
     jumbled = session(*shuffled)
     assert final(jumbled) == final(in_order)
-    assert (jumbled.state is State.STOPPED) is stops
+    assert (jumbled.state is SessionState.STOPPED) is stops
     assert not any(jumbled.is_over_for(each) for each in shuffled)
 
 
@@ -103,7 +103,7 @@ def test_a_counter_that_went_round_does_not_shrink_the_total() -> None:
 def test_a_stop_without_a_start() -> None:
     """Is a past session that began as long ago as it says."""
     made = session(stopped(600, USER_NAME="ann"))
-    assert (made.state, made.started, made.stopped) == (State.STOPPED, NOW, NOW + 600 * SECOND)
+    assert (made.state, made.started, made.stopped) == (SessionState.STOPPED, NOW, NOW + 600 * SECOND)
 
 
 def test_what_is_newer_replaces_what_is_older() -> None:
@@ -120,22 +120,22 @@ def test_what_is_newer_replaces_what_is_older() -> None:
 def test_a_late_interim_does_not_reopen() -> None:
     """Neither a stopped session nor one that its device's restart ended, by a record from before it."""
     over = session(started(), stopped(100), interim(50))
-    assert over.state is State.STOPPED
+    assert over.state is SessionState.STOPPED
     lost = session(started())
-    lost.state, lost.stopped, lost.cause = State.LOST, NOW + 60 * SECOND, NAS_REBOOT
+    lost.state, lost.stopped, lost.cause = SessionState.LOST, NOW + 60 * SECOND, NAS_REBOOT
     lost.take_in(interim(30))
-    assert (lost.state, lost.cause) == (State.LOST, NAS_REBOOT)
+    assert (lost.state, lost.cause) == (SessionState.LOST, NAS_REBOOT)
 
 
 def test_a_lost_session_that_is_heard_of_again_is_live() -> None:
     """A reported end replaces the end by silence."""
     lost = session(started())
-    lost.state, lost.stopped = State.LOST, NOW
+    lost.state, lost.stopped = SessionState.LOST, NOW
     lost.take_in(interim(60))
-    assert (lost.state, lost.stopped) == (State.LIVE, None)
-    lost.state, lost.stopped = State.LOST, NOW + 200 * SECOND
+    assert (lost.state, lost.stopped) == (SessionState.LIVE, None)
+    lost.state, lost.stopped = SessionState.LOST, NOW + 200 * SECOND
     lost.take_in(stopped(120, ACCT_TERMINATE_CAUSE=5))
-    assert (lost.state, lost.stopped, lost.cause) == (State.STOPPED, NOW + 120 * SECOND, 5)
+    assert (lost.state, lost.stopped, lost.cause) == (SessionState.STOPPED, NOW + 120 * SECOND, 5)
 
 
 PAST = (started(USER_NAME="ann", ACCT_MULTI_SESSION_ID=b"m"), stopped(100))
@@ -171,4 +171,4 @@ def test_a_late_record_of_the_session_before() -> None:
     made = Session(1, 2, b"s1", started=NOW + 500 * SECOND, follows=True)
     made.take_in(started(500))
     made.take_in(stopped(100))
-    assert (made.state, made.records, made.started) == (State.LIVE, 1, NOW + 500 * SECOND)
+    assert (made.state, made.records, made.started) == (SessionState.LIVE, 1, NOW + 500 * SECOND)

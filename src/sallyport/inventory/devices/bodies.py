@@ -29,7 +29,7 @@ DeviceId = Annotated[int, Field(description="Id of the device.")]
 OfDevice = Annotated[Id, Field(description="Id of a device, as ListDevices gives it; 0: all devices of the domain.")]
 
 
-class Filter(Body):
+class DeviceFilter(Body):
     """filter of ListDevices."""
 
     filterBy: Text = Field(default="", description=f"Field to compare: {', '.join(FILTERS)}; empty: no filter.")
@@ -40,7 +40,7 @@ class ListDevices(InDomain, ShortPaged):
     """Body of ListDevices."""
 
     search: AddressOrText = Field(default="", description="Part of a name, a product or an address; empty: all.")
-    filter: Filter | None = Field(default=None, description="One field that must have a value.")
+    filter: DeviceFilter | None = Field(default=None, description="One field that must have a value.")
     MachineType: Text = Field(default="", description="radius or empty; no other type of machine registers itself.")
 
 
@@ -109,7 +109,7 @@ class ListStations(InDomain, Paged):
     search: Search = Field(default="", description="Part of a station or a user; empty: all stations.")
 
 
-class StationEntry(Model):
+class DeviceStation(Model):
     """A station behind a device."""
 
     station: str = Field(description="Calling-Station-Id.")
@@ -120,10 +120,10 @@ class StationEntry(Model):
     request_count: int = Field(description="Requests since it was first seen.")
 
 
-class StationList(Model):
+class DeviceStationList(Model):
     """Answer of ListStations."""
 
-    stations: list[StationEntry] = Field(description="Stations of the page, in the order of their first login.")
+    stations: list[DeviceStation] = Field(description="Stations of the page, in the order of their first login.")
     totalCount: TotalCount
 
 

@@ -9,10 +9,10 @@ from sallyport.inventory.devices.bodies import (
     DeleteDevice,
     DeviceHistory,
     DeviceList,
+    DeviceStationList,
     HistoryList,
     ListDevices,
     ListStations,
-    StationList,
 )
 from sallyport.inventory.devices.device import DeviceQuery, DeviceRow, HistoryRow, StationRow
 from sallyport.inventory.devices.service import Devices
@@ -51,7 +51,7 @@ def operations(service: Devices, gate: Gate, clock: Clock) -> Operations:
         return Done(message=f"{deleted} device(s) deleted")
 
     @devices.post("/network_device/ListStations", roles=READERS)
-    async def list_stations(body: ListStations, caller: Caller) -> Plain[StationList]:
+    async def list_stations(body: ListStations, caller: Caller) -> Plain[DeviceStationList]:
         """List the stations behind a domain's devices: Calling-Station-Id, its last user, first and last seen."""
         page = body.page()
         rows, total = await service.stations(
@@ -121,7 +121,7 @@ def entry(row: DeviceRow, now: int) -> Row:
 
 
 def _station(row: StationRow) -> Row:
-    """Return a station as `StationEntry` describes it."""
+    """Return a station as `DeviceStation` describes it."""
     return {
         "station": row.station,
         "device_id": row.device_id,

@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from sallyport.base.model import Model
-from sallyport.inventory.sessions.session import State
+from sallyport.inventory.sessions.session import SessionState
 from sallyport.web.paging import Paged, TotalCount
 from sallyport.web.scope import AddressOrText, Flag, Id, InDomain, Text
 
@@ -44,7 +44,7 @@ class SessionEntry(Model):
     nasPort: int | None = Field(description="NAS-Port; null if no record has it.")
     nasPortId: str = Field(description="NAS-Port-Id; empty if no record has it.")
     nasPortType: str = Field(description="Name or number of NAS-Port-Type; empty if no record has it.")
-    state: State = Field(description="live; stopped by its device; lost: its device restarted or fell silent.")
+    state: SessionState = Field(description="live; stopped by its device; lost: its device restarted or fell silent.")
     startedAt: str = Field(description="Begin, ISO 8601 UTC.")
     updatedAt: str = Field(description="Time of the last record, ISO 8601 UTC.")
     stoppedAt: str = Field(description="End, ISO 8601 UTC; empty while the session is live.")

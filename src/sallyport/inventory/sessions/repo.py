@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any, TypeVar, cast
 
 from sallyport.inventory.sessions.report import COUNTS, FACTS
-from sallyport.inventory.sessions.session import NAS_REBOOT, Session, State, Stored
+from sallyport.inventory.sessions.session import NAS_REBOOT, Session, SessionState, Stored
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value, without_case
 
@@ -34,7 +34,7 @@ _COLUMNS = ("domain_id", "device_id", "acct_session_id", "newest", *FACTS, *COUN
 _STARTED = 4 + len(FACTS) + len(COUNTS)
 _FACTS, _COUNTS = slice(4, 4 + len(FACTS)), slice(4 + len(FACTS), _STARTED)
 _UNINDEXED = tuple(name for name in (*FACTS, *COUNTS, *_PLAIN) if name not in (*Stored._fields, "follows"))
-_STATES = {each.value: each for each in State}
+_STATES = {each.value: each for each in SessionState}
 
 
 def newest(tx: Tx, keys: Collection[Key]) -> dict[Key, Session]:
@@ -111,7 +111,7 @@ def _update(moved: tuple[str, ...]) -> str:
 def put(tx: Tx, sessions: Iterable[Session]) -> None:
     """Write the newest sessions of their Acct-Session-Ids, and the kept totals."""
     groups: dict[tuple[str, ...], list[tuple[Value, ...]]] = {}
-    totals: Counter[tuple[int, State]] = Counter()
+    totals: Counter[tuple[int, SessionState]] = Counter()
     for session in sessions:
         indexed, stored = session.indexed, session.stored
         if stored is None or stored.state is not session.state:
@@ -229,8 +229,8 @@ def end_silent(tx: Tx, domain_id: int, ids: list[int], now: int) -> int:
 
 def _lost(tx: Tx, domain_id: int, count: int) -> None:
     if count:
-        counters.add(tx, domain_id, COUNTER + State.LIVE, -count)
-        counters.add(tx, domain_id, COUNTER + State.LOST, count)
+        counters.add(tx, domain_id, COUNTER + SessionState.LIVE, -count)
+        counters.add(tx, domain_id, COUNTER + SessionState.LOST, count)
 
 
 def _id(*, id: int) -> int:
@@ -239,7 +239,7 @@ def _id(*, id: int) -> int:
 
 def live(tx: Tx) -> dict[int, int]:
     """Return the number of live sessions of each domain; 0 if the last one has ended."""
-    return counters.totals(tx, COUNTER + State.LIVE)
+    return counters.totals(tx, COUNTER + SessionState.LIVE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,9 +295,9 @@ class SessionQuery:
         return not any((self.device_id, self.user_name, self.since, self.until != FOREVER, self.search))
 
     @property
-    def states(self) -> tuple[State, ...]:
+    def states(self) -> tuple[SessionState, ...]:
         """The selected states."""
-        return tuple(each for each in State if self.live is None or self.live is (each is State.LIVE))
+        return tuple(each for each in SessionState if self.live is None or self.live is (each is SessionState.LIVE))
 
 
 _DEVICE = ("ip_address", "client_ip", "device_name")
@@ -353,7 +353,7 @@ def _ids(query: SessionQuery) -> tuple[str, dict[str, Value]]:
         parameters |= {"since": query.since, "until": query.until}
     if narrow:  # the index of the user or of the time is better than the index of the state, which is hidden
         if query.live is not None:
-            where = f"{where} and coalesce(state, '') {'=' if query.live else '<>'} '{State.LIVE}'"
+            where = f"{where} and coalesce(state, '') {'=' if query.live else '<>'} '{SessionState.LIVE}'"
         return f"select id from sessions where {where}", parameters
     parts = [f"select id from sessions where {where} and state = '{state}'" for state in query.states]
     return " union all ".join(parts), parameters

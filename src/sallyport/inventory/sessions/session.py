@@ -15,7 +15,7 @@ REMEMBERED: Final = 16  # records that a session knows again
 REPEATS_US: Final = 300 * SECOND
 
 
-class State(StrEnum):
+class SessionState(StrEnum):
     """State of a session. stopped: its device reported the end. lost: its device restarted or fell silent."""
 
     LIVE = "live"
@@ -23,13 +23,13 @@ class State(StrEnum):
     LOST = "lost"
 
 
-LIVE, STOPPED, LOST = State
+LIVE, STOPPED, LOST = SessionState
 
 
 class Stored(NamedTuple):
     """The indexed columns of a session."""
 
-    state: State
+    state: SessionState
     user_name: Value
     started: int
     stopped: int | None

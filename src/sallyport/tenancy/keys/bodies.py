@@ -6,7 +6,7 @@ from pydantic import ConfigDict, Field
 
 from sallyport.base.model import Model
 from sallyport.base.validation import Between, Moment
-from sallyport.tenancy.keys.key import MAX_USES, Agent, Kind
+from sallyport.tenancy.keys.key import MAX_USES, Agent, KeyKind
 from sallyport.web.operation import Done
 from sallyport.web.paging import Paged, TotalCount
 from sallyport.web.scope import Flag, Id, LongText, Many, OfDomain, PlainText, ScopedIfGiven, Text, Whole
@@ -64,7 +64,7 @@ class KeyEntry(Model):
 
     keyId: KeyId
     name: str = Field(description="Name of the key.")
-    kind: Kind = Field(description="enrolment: gives an agent its own key; own: authenticates an agent.")
+    kind: KeyKind = Field(description="enrolment: gives an agent its own key; own: authenticates an agent.")
     agent: Agent = Field(description="Agent that the key is for.")
     domainId: KeyDomain
     instanceId: KeyInstance

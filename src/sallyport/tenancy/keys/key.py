@@ -23,7 +23,7 @@ class Agent(StrEnum):
     DIRECTORY = "directory"
 
 
-class Kind(StrEnum):
+class KeyKind(StrEnum):
     """Purpose of a key: to give an agent its own key, or to authenticate the agent."""
 
     ENROLMENT = "enrolment"
@@ -34,7 +34,7 @@ class Kind(StrEnum):
 class KeyRecord:
     """A key without its secret. Times are UTC microseconds.
 
-    kind, agent: of Kind, of Agent. instance_id: None for the whole domain. uses: number of machines that may use an
+    kind, agent: of KeyKind, of Agent. instance_id: None for the whole domain. uses: number of machines that may use an
     enrolment key, None for any; used: number that did. seen_at: last use, to the hour. successor_of: the key that ends
     when this one is first used.
     """

@@ -8,7 +8,7 @@ from sallyport.store.model import Tx
 from sallyport.store.search import Stretch
 from sallyport.store.search import page as page_of
 from sallyport.store.slices import delete_slice
-from sallyport.tenancy.keys.key import KeyRecord, Kind, NewKey
+from sallyport.tenancy.keys.key import KeyKind, KeyRecord, NewKey
 
 COUNTER = "api_keys"
 _SELECT = """
@@ -20,7 +20,9 @@ _SWEEP = 100
 _ALL = "select id from api_keys where domain_id = :d"
 
 
-def add(tx: Tx, new: NewKey, kind: Kind, *, hashed: str, at: int, until: int, successor_of: int | None = None) -> int:
+def add(
+    tx: Tx, new: NewKey, kind: KeyKind, *, hashed: str, at: int, until: int, successor_of: int | None = None
+) -> int:
     """Insert a key's hash; return the key's id, or 0 if the hash exists."""
     key_id = tx.value(
         int,

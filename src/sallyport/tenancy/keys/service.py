@@ -22,7 +22,7 @@ from sallyport.store.model import Store, Tx
 from sallyport.store.search import Stretch
 from sallyport.tenancy.authentication import LONGEST, Guesses, RecordCache
 from sallyport.tenancy.keys import repo
-from sallyport.tenancy.keys.key import ENROLMENT_US, KEEP_US, OWN_US, Agent, KeyRecord, Kind, NewKey
+from sallyport.tenancy.keys.key import ENROLMENT_US, KEEP_US, OWN_US, Agent, KeyKind, KeyRecord, NewKey
 from sallyport.web.scope import Caller, Role
 
 MAX_KEYS = 50_000
@@ -100,7 +100,7 @@ class Keys:
             if new.instance_id is not None and not self._has_instance(tx, new.domain_id, new.instance_id):
                 raise NotFound(_NO_INSTANCE)
             repo.sweep(tx, new.domain_id, at - KEEP_US)
-            record = _add(tx, new, Kind.ENROLMENT, hashed=token_hash(key), at=at, until=until)
+            record = _add(tx, new, KeyKind.ENROLMENT, hashed=token_hash(key), at=at, until=until)
             _note(tx, "key.create", record, at, uses=record.uses)
             return record
 
@@ -163,7 +163,7 @@ class Keys:
         if former and enrolment.instance_id is None:
             raise Conflict("the instance has an agent: an enrolment key of the instance can replace it")
         repo.delete(tx, new.domain_id, [each.id for each in former])
-        record = _add(tx, new, Kind.OWN, hashed=key_hash, at=at, until=at + OWN_US)
+        record = _add(tx, new, KeyKind.OWN, hashed=key_hash, at=at, until=at + OWN_US)
         _note(tx, "key.exchange", record, at, enrolmentKey=enrolment.id)
         return record
 
@@ -182,7 +182,7 @@ class Keys:
             if known is not None:
                 return _same(known, new, at)
             repo.delete(tx, new.domain_id, [each.id for each in repo.successors(tx, current.id)])
-            record = _add(tx, new, Kind.OWN, hashed=key_hash, at=at, until=at + OWN_US, successor_of=current.id)
+            record = _add(tx, new, KeyKind.OWN, hashed=key_hash, at=at, until=at + OWN_US, successor_of=current.id)
             _note(tx, "key.renew", record, at, formerKey=current.id)
             return record
 
@@ -223,7 +223,7 @@ def _caller(record: KeyRecord) -> Caller:
         organization=record.organization,
         tenant_number=record.tenant_number,
         tenant_id=record.tenant_id,
-        role=Role.ENROLMENT if record.kind == Kind.ENROLMENT else _OWN_ROLES[Agent(record.agent)],
+        role=Role.ENROLMENT if record.kind == KeyKind.ENROLMENT else _OWN_ROLES[Agent(record.agent)],
         name=record.name or f"key {record.id}",
         domain_id=record.domain_id,
         instance_id=record.instance_id,
@@ -240,13 +240,13 @@ def _active(key: KeyRecord | None, now: int) -> KeyRecord:
 def _same(known: KeyRecord, new: NewKey, now: int) -> KeyRecord:
     """The key whose hash is sent again, by the same agent. Conflict."""
     own = (known.kind, known.domain_id, known.agent, known.instance_id, known.status(now))
-    if own != (Kind.OWN, new.domain_id, new.agent, new.instance_id, "active"):
+    if own != (KeyKind.OWN, new.domain_id, new.agent, new.instance_id, "active"):
         raise Conflict("this key is known already: make another")
     return known
 
 
 def _add(
-    tx: Tx, new: NewKey, kind: Kind, *, hashed: str, at: int, until: int, successor_of: int | None = None
+    tx: Tx, new: NewKey, kind: KeyKind, *, hashed: str, at: int, until: int, successor_of: int | None = None
 ) -> KeyRecord:
     if counters.total(tx, new.domain_id, repo.COUNTER) >= MAX_KEYS:
         raise Conflict(f"the domain has {MAX_KEYS} API keys")
