@@ -213,13 +213,14 @@ class Connection:
             else:
                 self._left_s = self._patience.deadline - trio.current_time()
         self._patience.deadline = math.inf
+        await trio.lowlevel.checkpoint_if_cancelled()  # the time may have ended as the head came: begin no request
         return head
 
     async def _receive(self) -> bytes:
         """Return received octets, none if the peer sends no more."""
         if self._descriptor is None:
             return bytes(await self._stream.receive_some(RECEIVE))
-        while True:  # as a stream's `receive_some` would, at half its cost
+        while True:  # like `receive_some`, at half its cost
             await trio.lowlevel.wait_readable(self._descriptor)
             with suppress(BlockingIOError):
                 return os.read(self._descriptor, RECEIVE)
