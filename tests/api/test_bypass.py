@@ -1,5 +1,7 @@
 """/ad/...BypassStation(s) over real logins, and what a rule of `kinds` sends."""
 
+import pytest
+
 from tests.api.world import Tenant
 
 ADD, LIST, DELETE = "/ad/AddBypassStation", "/ad/ListBypassStations", "/ad/DeleteBypassStation"
@@ -25,19 +27,36 @@ def test_a_printer_comes_and_goes(tenant: Tenant) -> None:
     assert [each["action"] for each in entries] == ["bypass.delete", "bypass.add"]
 
 
-def test_what_is_refused(tenant: Tenant) -> None:
-    """No address, too many, none, one that is not there: told, and nothing of the call is kept."""
-    for station in ("printer", "", [], ["020000000001", "x"], ["020000000001"] * 1001, 5, None, {"a": 1}, "02" * 7):
-        assert tenant.refused(ADD, domainId=tenant.domain, station=station)[0] == 400, station
-    assert tenant.refused(DELETE, domainId=tenant.domain, station=MAC) == (404, "station not found")
+@pytest.mark.parametrize(
+    "station",
+    [
+        pytest.param("printer", id="a name"),
+        pytest.param("", id="empty"),
+        pytest.param([], id="none"),
+        pytest.param(["020000000001", "x"], id="one of two"),
+        pytest.param(["020000000001"] * 1001, id="too many"),
+        pytest.param(5, id="a number"),
+        pytest.param(None, id="null"),
+        pytest.param({"a": 1}, id="an object"),
+        pytest.param("02" * 7, id="too long"),
+    ],
+)
+def test_stations_that_are_no_addresses(tenant: Tenant, station: object) -> None:
+    """They are refused, and nothing of the request is stored."""
+    assert tenant.refused(ADD, domainId=tenant.domain, station=station)[0] == 400
     assert tenant.ask(LIST, domainId=tenant.domain) == {"stations": [], "totalCount": 0}
 
 
-def test_another_tenant_s(tenant: Tenant) -> None:
-    """Nobody sees, adds to or takes from another tenant's list."""
+def test_a_station_that_is_not_listed(tenant: Tenant) -> None:
+    """Its removal is a 404."""
+    assert tenant.refused(DELETE, domainId=tenant.domain, station=MAC) == (404, "station not found")
+
+
+@pytest.mark.parametrize("path", [ADD, LIST, DELETE])
+def test_another_tenant_s(tenant: Tenant, path: str) -> None:
+    """No tenant reads or changes another tenant's list."""
     other = tenant.world.tenant()
-    for path in (ADD, LIST, DELETE):
-        assert other.refused(path, domainId=tenant.domain, station=MAC) == (403, "domain not in tenant")
+    assert other.refused(path, domainId=tenant.domain, station=MAC) == (403, "domain not in tenant")
 
 
 def test_rules_by_kind(tenant: Tenant) -> None:

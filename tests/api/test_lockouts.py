@@ -1,5 +1,7 @@
 """/ad/ListLockouts and /ad/Unlock over real logins."""
 
+import pytest
+
 from tests.api.world import PASSWORD, Tenant
 from tests.radius_client import RadiusClient
 
@@ -61,7 +63,14 @@ def test_another_tenant_s(tenant: Tenant) -> None:
         assert nas.login("ann", PASSWORD) == REJECT
 
 
-def test_one_at_a_time(tenant: Tenant) -> None:
-    """Neither a user nor a station, or both, is an invalid body."""
-    for fields in ({}, {"userName": "ann", "station": "x"}, {"userName": ""}):
-        assert tenant.refused(UNLOCK, domainId=tenant.domain, **fields) == (400, "either userName or station")
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param({}, id="none"),
+        pytest.param({"userName": "ann", "station": "x"}, id="both"),
+        pytest.param({"userName": ""}, id="empty"),
+    ],
+)
+def test_one_at_a_time(tenant: Tenant, fields: dict[str, str]) -> None:
+    """The body names either a user or a station."""
+    assert tenant.refused(UNLOCK, domainId=tenant.domain, **fields) == (400, "either userName or station")

@@ -118,14 +118,23 @@ def test_malformed_fields(tenant: Tenant, name: str, field: str, value: Any) -> 
     assert refused(tenant, provider=name, **{**fields, field: value}) == (400, f"invalid {field}")
 
 
-def test_the_provider_and_its_time_limit(tenant: Tenant) -> None:
-    """A name that nobody has, none, and a limit outside of 5 to 300 seconds."""
-    assert refused(tenant, provider=HIDDEN) == (400, "invalid provider")
+def test_a_provider_is_needed(tenant: Tenant) -> None:
+    """A body without one is refused."""
     assert refused(tenant) == (400, "missing provider")
-    for provider in ("", 5, None, ["totp"]):
-        assert refused(tenant, provider=provider) == (400, "invalid provider")
-    for seconds in (4, 301, "x", -1, 1.5, True):
-        assert refused(tenant, provider="totp", timeoutSeconds=seconds) == (400, "invalid timeoutSeconds")
+    assert tenant.refused(GET, domainId=tenant.domain) == NONE
+
+
+@pytest.mark.parametrize("provider", [HIDDEN, "", 5, None, ["totp"]], ids=repr)
+def test_an_unknown_provider(tenant: Tenant, provider: object) -> None:
+    """It is refused by the field's name, and nothing is stored."""
+    assert refused(tenant, provider=provider) == (400, "invalid provider")
+    assert tenant.refused(GET, domainId=tenant.domain) == NONE
+
+
+@pytest.mark.parametrize("seconds", [4, 301, "x", -1, 1.5, True], ids=repr)
+def test_a_time_limit_is_5_to_300_seconds(tenant: Tenant, seconds: object) -> None:
+    """Another value is refused, and nothing is stored."""
+    assert refused(tenant, provider="totp", timeoutSeconds=seconds) == (400, "invalid timeoutSeconds")
     assert tenant.refused(GET, domainId=tenant.domain) == NONE
 
 
