@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from sallyport.base.command import CommandLine, Form, entries
-from sallyport.base.errors import NotFound, StartError
+from sallyport.base.command import CommandLine, Form, entries, named
+from sallyport.base.errors import StartError
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON, Row
 
@@ -53,10 +53,8 @@ def list_(line: CommandLine, *, domain: str, form: Form | None) -> None:
 @click.pass_obj
 def show(line: CommandLine, *, name: str, domain: str) -> None:
     """Show a directory with its settings, its mapping and its last imports, as JSON."""
-    found = [each for each in line.rows("directory.list", domain=domain) if _is_named(each, name)]
-    if not found:
-        raise NotFound("directory not found")
-    line.print_json({**found[0], "jobs": line.run(STATUS, [{"DirectoryName": name}], domain=domain)["jobs"]})
+    found = named(line.rows("directory.list", domain=domain), "directoryName", name, "directory")
+    line.print_json({**found, "jobs": line.run(STATUS, [{"DirectoryName": name}], domain=domain)["jobs"]})
 
 
 @directory.command()
