@@ -25,7 +25,7 @@ from tests.plans import plans
 PART = 1 << PART_BITS
 DEEP = Stretch(3, 500_000, 10)
 CREDENTIAL = Credential(
-    **dict.fromkeys(Credential.__dataclass_fields__, 7) | {"domain_id": 3}  # type: ignore[arg-type]
+    **dict.fromkeys(Credential._fields, 7) | {"domain_id": 3}  # type: ignore[arg-type]
 )
 
 

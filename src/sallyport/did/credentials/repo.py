@@ -28,7 +28,7 @@ _LISTED_SCHEMA = (
     "select id, name, (select did from dids where id = credential_schemas.author_id) as author, "
     "json_extract(content, '$.proof') is not null as signed from credential_schemas"
 )
-_COLUMNS = tuple(name for name in Credential.__dataclass_fields__ if name not in {"issuer_name", "schema_name"})
+_COLUMNS = tuple(name for name in Credential._fields if name not in {"issuer_name", "schema_name"})
 _SELECT = (
     f"select {', '.join(_COLUMNS)}, (select name from dids where id = credentials.issuer_id) as issuer_name, "
     "(select name from credential_schemas where id = credentials.schema_id) as schema_name from credentials"

@@ -1,7 +1,6 @@
 """The rules of credentials: issued, listed, shown, revoked."""
 
 import json
-from dataclasses import replace
 from uuid import uuid4
 
 import trio
@@ -106,9 +105,8 @@ class Credentials:
         document = _document(credential, new.claims, self._schemas.address(schema.uuid), place)
         signer = dids.signer(self._vault, key)
         token = vc.sign(document, signer)
-        credential = replace(
-            credential, id=repo.add(tx, credential, token, proofs.secure(document, signer, at, token)["proof"])
-        )
+        proof = proofs.secure(document, signer, at, token)["proof"]
+        credential = credential._replace(id=repo.add(tx, credential, token, proof))
         if new.password:
             repo.keep_password(tx, self._vault, credential.id, new.password)
         dids.count_issued(tx, issuer.id, at)
