@@ -47,7 +47,7 @@ def a_session() -> bytes:
 
 def kept(areas: Areas) -> dict[str, object]:
     """What the second factor still has in memory of logins."""
-    names = ("_same", "_going_on", "challenges")
+    names = ("_same", "_by_challenge", "challenges")
     return {name: value for name in names if (value := getattr(areas.second, name))}
 
 

@@ -197,8 +197,8 @@ class Login(Answered):
     it chooses freely. named_by: where the client certificate has the user's name; None: there was no certificate.
     found: what the first factor found. code: the text typed behind the password, or instead of it. proven: a right
     password or code showed who sends it. noted: the inventory knows of it. station: its Calling-Station-Id.
-    attributes: of the answer, in octets. approved: its second factor was asked, and approved. go_on: continues a login
-    that waits for something. keep: is written in one transaction with its event.
+    attributes: of the answer, in octets. approved: its second factor was asked, and approved. continuation: the rest of
+    a login that waits for something. keep: is written in one transaction with its event.
     """
 
     home: Domain | None = None
@@ -215,7 +215,7 @@ class Login(Answered):
     station: str = ""
     attributes: bytes = b""
     approved: bool = False
-    go_on: Callable[[], Awaitable[Decision | None]] | None = None
+    continuation: Callable[[], Awaitable[Decision | None]] | None = None
     keep: Callable[[Tx], None] | None = None
     latency_us: int = 0
     decision: Decision = field(init=False)

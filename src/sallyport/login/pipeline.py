@@ -106,7 +106,12 @@ class Pipeline:
         """Ask a first factor that needs no task for it; `decided` gets a function that returns what `check` would have
         returned. False: call `check`. PacketError."""
         domain = login.domain
-        if domain is None or domain.first_factor in _CHECKED_HERE or login.imported is None or login.go_on is not None:
+        if (
+            domain is None
+            or domain.first_factor in _CHECKED_HERE
+            or login.imported is None
+            or login.continuation is not None
+        ):
             return False
         if STATE in login.request.first and self.names_challenge(login) is not None:
             return False
@@ -127,12 +132,12 @@ class Pipeline:
         assert domain is not None  # noqa: S101  begin found it
         if login.proven or self.names_challenge(login) is not None:
             return None
-        if login.go_on is None and self.rounds.serves(login, domain):
+        if login.continuation is None and self.rounds.serves(login, domain):
             decision = self.rounds.converse(login)
-            if decision is not None or login.go_on is None:
+            if decision is not None or login.continuation is None:
                 return decision
-        if login.go_on is not None:
-            return await login.go_on()
+        if login.continuation is not None:
+            return await login.continuation()
         if domain.first_factor is LOCAL:
             first = self._check_password(login, domain, await self.user(domain, login.user))
         elif domain.first_factor is FirstFactor.NONE:

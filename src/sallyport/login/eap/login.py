@@ -18,7 +18,7 @@ from sallyport.radius.eap.conversation import Conversation
 from sallyport.radius.eap.model import Check
 from sallyport.radius.packet import as_text
 
-TOLD_S: Final = 1.0
+LOG_INTERVAL_S: Final = 1.0
 """Between two lines: who begins thousands and leaves them fills no log."""
 
 log = structlog.get_logger()
@@ -87,22 +87,22 @@ class Unfinished:
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
-        self._told_at = -math.inf
-        self._untold = 0
+        self._logged_at = -math.inf
+        self._suppressed = 0
 
     def note(self, eap: EapLogin) -> None:
         """Log a conversation whose client has stopped answering, unless it was decided before."""
         conversation = eap.conversation
         if not conversation.waits_for_client or eap.refused is not None:
             return
-        if self._now() < self._told_at + TOLD_S:
-            self._untold += 1
+        if self._now() < self._logged_at + LOG_INTERVAL_S:
+            self._suppressed += 1
             return
         log.info(
             "eap_client_stopped_answering",
             client=eap.client,
             user=eap.user or as_text(conversation.identity),
             method=f"eap-{conversation.method}".rstrip("-"),
-            others=self._untold,
+            others=self._suppressed,
         )
-        self._told_at, self._untold = self._now(), 0
+        self._logged_at, self._suppressed = self._now(), 0

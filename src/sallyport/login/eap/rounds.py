@@ -42,7 +42,7 @@ class Rounds:
         station = None if STATE in login.request.first else self.station(login, domain)  # how it began is known
         result = self._eap.receive(login, domain, station)
         if isinstance(result, OpenQuestion):
-            login.go_on = partial(self._answer, login, domain, result)
+            login.continuation = partial(self._answer, login, domain, result)
             return None
         if result is None:
             return ROUND
@@ -50,7 +50,7 @@ class Rounds:
         if result.first is PASSED and domain.first_factor is LOCAL and not result.by_address:
             user = self._steps.users.cached(domain.id, login.user)
         if result.second is not None or user is MISSING or not self._steps.recalled(login, domain):
-            login.go_on = partial(self._conclude, login, domain, result)
+            login.continuation = partial(self._conclude, login, domain, result)
             return None
         return self._come_to(login, domain, result, user)
 

@@ -100,7 +100,7 @@ class Trials:
                 await nursery.start(self._first.run)
                 reason = await self._reason(login, domain, steps)
                 nursery.cancel_scope.cancel()
-        steps.append(_told(login, reason))
+        steps.append(_described(login, reason))
         log.info("first_factor_tried", domain=domain.id, user=login.user, reason=reason.value)
         return TrialResult(reason, tuple(steps))
 
@@ -142,7 +142,7 @@ class Trials:
             limit_proxy_state=Signatures.AUTO, password_verified=0, signed_since=None, proxy_state_limited_since=None,
             coa_port=0,
         )  # fmt: skip
-        login = Login(request, client, SOURCE, self._clock(), _Nobody(), Entry((SOURCE, 0), authenticator))
+        login = Login(request, client, SOURCE, self._clock(), _NoExchange(), Entry((SOURCE, 0), authenticator))
         login.method = Method.MSCHAP2 if mschap else Method.PAP
         return login
 
@@ -154,7 +154,7 @@ def _responded(name: bytes, password: bytes) -> bytes:
     return push_attempt(replace(attempt, response=response))
 
 
-class _Nobody:
+class _NoExchange:
     """An exchange without a socket: nothing comes of a trial."""
 
     number = 0
@@ -166,7 +166,7 @@ class _Nobody:
         """Nor is it waited for."""
 
 
-def _told(login: Login, reason: Reason) -> str:
+def _described(login: Login, reason: Reason) -> str:
     if reason is not Reason.NONE:
         return f"refused: {reason}"
     if login.found.challenge is not None:

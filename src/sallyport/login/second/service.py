@@ -105,7 +105,7 @@ class SecondFactor:
         self._calls = Calls()
         self._stopping = False
         self._same: dict[LoginKey, Conversation] = {}
-        self._going_on: dict[str, Conversation] = {}  # by challenge id
+        self._by_challenge: dict[str, Conversation] = {}
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Carry the conversations, until cancelled; then withdraw the prompts that can no longer be answered."""
@@ -118,7 +118,7 @@ class SecondFactor:
         """Answer all waiting logins now, since the service ends. A device that has answered challenges before gets one,
         with which the same prompt continues after the next start; any other gets the result of the fallback."""
         self._stopping = True
-        for conversation in tuple(self._going_on.values()):
+        for conversation in tuple(self._by_challenge.values()):
             conversation.wake()
 
     # --- without waiting --------------------------------------------------------------------------------------
@@ -236,8 +236,8 @@ class SecondFactor:
     def _forget(self, conversation: Conversation) -> None:
         """Forget a conversation whose result was sent: no request joins it, and its last challenge is answered."""
         session = conversation.session
-        if self._going_on.get(session.id) is conversation:
-            del self._going_on[session.id]
+        if self._by_challenge.get(session.id) is conversation:
+            del self._by_challenge[session.id]
         if conversation.result is not None and conversation.result.session is None and session.step:
             self.challenges.ended(session, conversation.tenant_id)
 
@@ -283,20 +283,20 @@ class SecondFactor:
             return OVER
         if step != known.step or known.expires_at <= self._clock() or not known.is_of(login):
             return OVER
-        conversation = self._going_on.get(challenge_id)
+        conversation = self._by_challenge.get(challenge_id)
         if conversation is None and known.kind is Kind.APPROVAL and not known.handle:
             return OVER  # the service ended before the provider said how to go on
         login.factor = f"{login.factor}+{attached.name}"
         login.code = code if known.kind is Kind.CODE else None
         key: LoginKey = (challenge_id, step, login.code)
         if conversation is None:
-            conversation = self._go_on(known, attached, key, code, login)
+            conversation = self._continue(known, attached, key, code, login)
             return await self._wait(login, conversation)
         if (known.kind is Kind.CODE and conversation.key != key) or not conversation.admits(login):
             return OVER  # another code while one is checked, or an unsigned copy of a signed answer
         return await self._join(login, conversation)
 
-    def _go_on(self, known: Session, attached: Attached, key: LoginKey, code: Code, login: Login) -> Conversation:
+    def _continue(self, known: Session, attached: Attached, key: LoginKey, code: Code, login: Login) -> Conversation:
         question, provider, left = known.question, attached.provider, math.inf  # one call, which has its own limit
         begin: Callable[[], Awaitable[Answer]] = partial(
             provider.verify, question, code, known.handle, deadline_s=CALL_S
@@ -314,7 +314,7 @@ class SecondFactor:
     def _start(self, conversation: Conversation, begin: Callable[[], Awaitable[Answer]], user: UserKey | None) -> None:
         if conversation.key is not None:
             self._same[conversation.key] = conversation
-        self._going_on[conversation.session.id] = conversation
+        self._by_challenge[conversation.session.id] = conversation
         self._nursery.start_soon(self._carry, conversation, begin, user)
 
     async def _carry(
@@ -355,8 +355,8 @@ class SecondFactor:
             self._prompts.end(user)
         if conversation.key is not None and self._same.get(conversation.key) is conversation:
             del self._same[conversation.key]
-        if conversation.error is not None and self._going_on.get(conversation.session.id) is conversation:
-            del self._going_on[conversation.session.id]
+        if conversation.error is not None and self._by_challenge.get(conversation.session.id) is conversation:
+            del self._by_challenge[conversation.session.id]
 
     async def _converse(self, conversation: Conversation, begin: Callable[[], Awaitable[Answer]]) -> SecondFactorResult:
         answer = await self._calls.outcome(conversation, begin)
@@ -378,7 +378,7 @@ class SecondFactor:
     def forget(self) -> None:
         """The store was replaced: the challenges in memory are not in it."""
         self.challenges.forget()
-        self._going_on.clear()
+        self._by_challenge.clear()
         self._same.clear()
 
     async def _purge(self) -> None:
@@ -387,8 +387,8 @@ class SecondFactor:
             await trio.sleep(PURGE_S)
             now = self._clock()
             for conversation in [
-                each for each in self._going_on.values() if each.result and each.session.expires_at <= now
+                each for each in self._by_challenge.values() if each.result and each.session.expires_at <= now
             ]:
-                del self._going_on[conversation.session.id]
+                del self._by_challenge[conversation.session.id]
             with suppress(StoreError):
                 await self.challenges.purge(now)

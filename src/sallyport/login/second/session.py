@@ -111,8 +111,8 @@ def station_of(login: Login) -> str:
     return login.request.first.get(CALLING_STATION_ID, b"").hex()
 
 
-_TELLING = (CALLING_STATION_ID, ACCT_SESSION_ID, NAS_PORT, NAS_PORT_ID)
-_DEVICE = (NAS_IP_ADDRESS, NAS_IPV6_ADDRESS, NAS_IDENTIFIER)
+_SESSION_ATTRIBUTES = (CALLING_STATION_ID, ACCT_SESSION_ID, NAS_PORT, NAS_PORT_ID)
+_DEVICE_ATTRIBUTES = (NAS_IP_ADDRESS, NAS_IPV6_ADDRESS, NAS_IDENTIFIER)
 
 
 def same_login(login: Login, asked: Asked) -> LoginKey | None:
@@ -124,15 +124,15 @@ def same_login(login: Login, asked: Asked) -> LoginKey | None:
     A signed and an unsigned request are never one login: a spoofed copy without the signature would take the answer.
     """
     request, first = login.request, login.request.first
-    if not _tells_logins_apart(login) or login.domain is None:
+    if not _identifies_login(login) or login.domain is None:
         return None
-    telling = tuple(first.get(kind) for kind in _TELLING)
-    device = (login.source[0], *map(first.get, _DEVICE))
+    telling = tuple(first.get(kind) for kind in _SESSION_ATTRIBUTES)
+    device = (login.source[0], *map(first.get, _DEVICE_ATTRIBUTES))
     user = (login.domain.id, fold(login.principal), asked, login.code)
     return request.signed, login.client.id, *device, *user, *telling
 
 
-def _tells_logins_apart(login: Login) -> bool:
+def _identifies_login(login: Login) -> bool:
     """Whether the device names this session, or where it comes from. A port 0 and a station that is the device itself
     are what it puts there for everybody: by them alone a stranger's login would be the victim's."""
     first = login.request.first

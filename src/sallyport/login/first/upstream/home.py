@@ -91,14 +91,14 @@ class Channel(Generic[Waits]):
         return not self.waiting and not self._resting and now - self._used_at >= IDLE_S
 
 
-class Ask:
+class Pending:
     """A question that waits for its answer under an identifier of a channel. packet: the octets that were sent.
     ends_at: the end of its window."""
 
     __slots__ = ("channel", "ends_at", "identifier", "packet", "sent_at")
 
     def __init__(self) -> None:
-        self.channel: Channel[Ask]
+        self.channel: Channel[Pending]
         self.identifier = 0
         self.packet = b""
         self.sent_at = self.ends_at = 0.0
@@ -131,7 +131,7 @@ class HomeServer:
         self.trouble = ""
         self.waiting = 0
         self.refused_at = self.warned_at = -math.inf
-        self.channels: list[Channel[Ask]] = []
+        self.channels: list[Channel[Pending]] = []
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
@@ -153,7 +153,7 @@ class HomeServer:
         self.refused_at = now
         self.health.refused(now)
 
-    def free_channel(self, now: float) -> tuple[Channel[Ask], bool] | None:
+    def free_channel(self, now: float) -> tuple[Channel[Pending], bool] | None:
         """A channel with a free identifier, and whether it is a new one. None: there is none, and may be no more, or no
         way to the server."""
         for channel in self.channels:
@@ -170,19 +170,19 @@ class HomeServer:
         self.channels.append(channel)
         return channel, True
 
-    def _new_channel(self, now: float) -> Channel[Ask]:
+    def _new_channel(self, now: float) -> Channel[Pending]:
         """Open a channel. OSError."""
         if self.link is None:
             return Channel(udp(self._sockets, self.address, self.port), now)
         near, far = self.link.pair()
         return Channel(near, now, far)
 
-    def lost(self, channel: Channel[Ask], now: float) -> None:
+    def lost(self, channel: Channel[Pending], now: float) -> None:
         """Retire the channel of a connection that has ended. Its questions are sent again when the NAS retransmits."""
         channel.retired = True
         self.refused(now)
 
-    def send(self, channel: Channel[Ask], packet: bytes, now: float) -> None:
+    def send(self, channel: Channel[Pending], packet: bytes, now: float) -> None:
         """Send without waiting. What the kernel does not take is lost, as on any way."""
         for _ in range(2):  # the error may be of an earlier packet; then this one was not sent
             try:

@@ -17,7 +17,7 @@ import trio
 from sallyport.base.bounded import ExpiringMap
 from sallyport.base.errors import PacketError
 from sallyport.login.first.upstream.health import CHECK_TIMEOUT_S, RANK, State
-from sallyport.login.first.upstream.home import Ask, HomeServer
+from sallyport.login.first.upstream.home import HomeServer, Pending
 from sallyport.outgoing.errors import ProviderError
 from sallyport.radius.attributes import EAP_MESSAGE, MESSAGE_AUTHENTICATOR, NAS_IDENTIFIER, push_attribute
 from sallyport.radius.packet import (
@@ -57,13 +57,13 @@ _WHO: Final = push_attribute(NAS_IDENTIFIER, b"sallyport")
 log = structlog.get_logger()
 
 
-class Check(Ask):
+class Check(Pending):
     """A Status-Server (RFC 5997)."""
 
     __slots__ = ()
 
 
-class Question(Ask):
+class Question(Pending):
     """A login that is passed on.
 
     server: the one that is asked now, or has answered; tried: all that were asked. over: it has its answer, or no
@@ -123,7 +123,7 @@ class Pool:
             MAX_CONVERSATIONS, CONVERSATION_S
         )  # by the State of their challenges
         self._nursery: trio.Nursery
-        self._stirred = trio.Event()
+        self._changed = trio.Event()
         label = str(domain_id)
         self._again_cell = metrics.repeats.cell(label, "again")
         self._moved_cell = metrics.repeats.cell(label, "moved")
@@ -131,7 +131,7 @@ class Pool:
     # --- a login ----------------------------------------------------------------------------------------------
 
     def begin(self, question: Question, state: bytes | None, now: float) -> bool:
-        """Ask a server. state: the State of the request. False: there is none to ask."""
+        """Pending a server. state: the State of the request. False: there is none to ask."""
         question.limit_at = now + max(LIMIT_S, self._window_s)
         partner = None if state is None else self._partners.get(state, now=now)
         if partner is not None and partner.health.state is not State.DEAD:
@@ -180,7 +180,7 @@ class Pool:
         return RANK[server.health.state], server.waiting if self._shares else 0
 
     def _ask_next(self, question: Question, now: float) -> bool:
-        """Ask the best server that was not asked yet. False: none is left."""
+        """Pending the best server that was not asked yet. False: none is left."""
         while (best := self._best(question)) is not None:
             if self._send(question, best, now):
                 return True
@@ -199,7 +199,7 @@ class Pool:
         return any(each.is_alive and each not in question.tried for each in self.servers)
 
     def _move(self, question: Question, now: float) -> None:
-        """Ask another server; where there is none, or no time, that was it."""
+        """Pending another server; where there is none, or no time, that was it."""
         self._let_go(question, now)
         if now < question.limit_at and self._ask_next(question, now):
             self._moved_cell.count += 1
@@ -211,7 +211,7 @@ class Pool:
         channel = self._channel(server, now)
         if channel is None:
             return False
-        self._stirred.set()
+        self._changed.set()
         question.server, question.channel = server, channel
         question.sent_at = now
         question.ends_at = min(now + self._window_s, question.limit_at)
@@ -222,7 +222,7 @@ class Pool:
         server.send(channel, question.packet, now)
         return True
 
-    def _channel(self, server: HomeServer, now: float) -> Channel[Ask] | None:
+    def _channel(self, server: HomeServer, now: float) -> Channel[Pending] | None:
         found = None if self._over else server.free_channel(now)
         if found is None:
             return None
@@ -247,7 +247,7 @@ class Pool:
 
     # --- answers ----------------------------------------------------------------------------------------------
 
-    async def _read(self, server: HomeServer, channel: Channel[Ask]) -> None:
+    async def _read(self, server: HomeServer, channel: Channel[Pending]) -> None:
         recv = channel.sock.recv
         while True:
             try:
@@ -271,7 +271,7 @@ class Pool:
                     return None
                 server.refused(now)
 
-    def _take(self, server: HomeServer, channel: Channel[Ask], datagram: bytes, now: float) -> None:
+    def _take(self, server: HomeServer, channel: Channel[Pending], datagram: bytes, now: float) -> None:
         """Deliver an answer to its question. A packet that does not verify is dropped, and the right one may still
         come."""
         ask = channel.waiting.get(datagram[1]) if len(datagram) >= MIN_LENGTH else None
@@ -329,7 +329,7 @@ class Pool:
         calm = all(server.health.state is State.ALIVE and not server.channels for server in self.servers)
         return math.inf if calm else QUIET_S
 
-    def _end(self, server: HomeServer, ask: Ask, now: float) -> None:
+    def _end(self, server: HomeServer, ask: Pending, now: float) -> None:
         """Move on from a question whose window is over, or whose server the network reports unreachable."""
         if isinstance(ask, Question):
             if ask.ends_at <= now:
@@ -363,8 +363,8 @@ class Pool:
                     if pause < math.inf:
                         await trio.sleep(pause)
                     else:
-                        self._stirred = trio.Event()
-                        await self._stirred.wait()
+                        self._changed = trio.Event()
+                        await self._changed.wait()
         except Exception:
             self._over = True
             self._give_up()
@@ -399,5 +399,5 @@ class Pool:
                 self._missing.discard(server)
                 if server.address or not self._missing:
                     self.located.set()
-                self._stirred.set()
+                self._changed.set()
             await trio.sleep(LOCATE_S)
