@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sallyport.base.agentwire.state import First, Quality, Rules
 from sallyport.passwords.contradictions import contradictions
-from sallyport.passwords.engine import GUIDANCE, First, Quality, Rules, failures
+from sallyport.passwords.engine import GUIDANCE, failures
 from tests.passwords.test_engine import RULES
 
 ASCII = st.text(st.characters(max_codepoint=127), max_size=24) | st.text("abAB12. ", max_size=24)

@@ -7,16 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sallyport.passwords.engine import (
-    GUIDANCE,
-    Failure,
-    First,
-    Quality,
-    Rules,
-    all_failures,
-    failures,
-    strictest,
-)
+from sallyport.base.agentwire.state import First, Quality, Rules
+from sallyport.passwords.engine import GUIDANCE, Failure, all_failures, failures, strictest
 
 NUMBERS = st.integers(0, 6)
 CREDITS = st.integers(-4, 4)

@@ -5,6 +5,7 @@ from dataclasses import fields
 import pytest
 from pydantic import ValidationError
 
+from sallyport.base.agentwire.state import First, Quality, Rules
 from sallyport.passwords import engine
 from sallyport.passwords.policy import FIELDS, PARAMETERS, complete, rules_of
 from tests.passwords.conftest import change
@@ -55,18 +56,18 @@ def test_a_value_is_refused(field: str, value: object) -> None:
 
 def test_a_policy_without_values_demands_nothing() -> None:
     """Neither in the fields of the interface nor in libpwquality's."""
-    assert rules_of(complete({"policyName": "p"})) == engine.Rules()
+    assert rules_of(complete({"policyName": "p"})) == Rules()
     everything = {"allowUpperLower": "yes", "allowSpecial": "true", "allowNumeric": "1"}
-    assert rules_of(complete(everything)) == engine.Rules()
+    assert rules_of(complete(everything)) == Rules()
 
 
 def test_every_field_reaches_the_engine() -> None:
     """Each with its own value; flags by what they mean."""
     numbers = {name: str(number) for number, name in enumerate(("minLen", "maxLen", *PARAMETERS[:-1]), 3)}
     flags = {"allowUpperLower": "No", "allowSpecial": "false", "allowNumeric": "0", "usercheck": "1"}
-    assert rules_of(complete({"firstChar": "digit", **flags, **numbers})) == engine.Rules(
-        3, 4, engine.First.DIGIT, both_cases=False, special=False, digits=False,
-        quality=engine.Quality(5, (6, 7, 8, 9), 10, 11, 12, 13, usercheck=True),
+    assert rules_of(complete({"firstChar": "digit", **flags, **numbers})) == Rules(
+        3, 4, First.DIGIT, both_cases=False, special=False, digits=False,
+        quality=Quality(5, (6, 7, 8, 9), 10, 11, 12, 13, usercheck=True),
     )  # fmt: skip
 
 
@@ -81,4 +82,4 @@ def test_any_parameter_of_libpwquality_brings_the_library(field: str) -> None:
 def test_the_parameters_are_those_of_the_engine() -> None:
     """Under the same names, but for the four credits, which stand together there."""
     named = {name for name in PARAMETERS if not name.endswith("credit")}
-    assert named == {field.name for field in fields(engine.Quality)} - {"credits"}
+    assert named == {field.name for field in fields(Quality)} - {"credits"}

@@ -12,7 +12,8 @@ from contextlib import closing
 
 import pytest
 
-from sallyport.passwords.engine import GUIDANCE, Failure, Quality, Rules, failures
+from sallyport.base.agentwire.state import Quality, Rules
+from sallyport.passwords.engine import GUIDANCE, Failure, failures
 
 CASES = 240_000
 CHUNKS = 8

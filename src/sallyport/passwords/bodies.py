@@ -5,9 +5,10 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, SecretBytes
 
+from sallyport.base.agentwire.state import First
 from sallyport.base.model import Model
 from sallyport.base.validation import unfit
-from sallyport.passwords.engine import CLASSES, First
+from sallyport.passwords.engine import CLASSES
 from sallyport.passwords.policy import FIELDS, MAX_PASSWORD, Assignment, means_yes
 from sallyport.web.paging import Paged
 from sallyport.web.scope import Id, Many, Name, NameOrNone, Octets, ScopedIfGiven, Text

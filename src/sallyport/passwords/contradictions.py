@@ -3,7 +3,8 @@ RADIUS carries, which no user's is longer than."""
 
 from collections.abc import Iterator
 
-from sallyport.passwords.engine import CLASSES, SHORTEST, Failure, First, Quality, Rules
+from sallyport.base.agentwire.state import First, Quality, Rules
+from sallyport.passwords.engine import CLASSES, SHORTEST, Failure
 from sallyport.radius.password import MAX_PASSWORD
 
 

@@ -19,10 +19,11 @@ here they are all named, in the order in which the library looks. Octets that ar
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from functools import cached_property
 from itertools import groupby, pairwise
 from typing import Final
+
+from sallyport.base.agentwire.state import First, Quality, Rules
 
 SHORTEST: Final = 6
 """What libpwquality raises a smaller minlen to."""
@@ -41,53 +42,11 @@ _CASES: Final = dict.fromkeys(range(0x41, 0x5B), _UPPER) | dict.fromkeys(range(0
 _CLASS: Final = tuple((_CASES | dict.fromkeys(range(0x30, 0x3A), _DIGIT)).get(octet, _OTHER) for octet in range(256))
 
 
-class First(StrEnum):
-    """The class of the first character of a password."""
-
-    UPPERCASE = "uppercase"
-    LOWERCASE = "lowercase"
-    DIGIT = "digit"
-
-
 _FIRSTS: Final[Mapping[First, tuple[str, Callable[[str], bool]]]] = {
     First.UPPERCASE: ("an uppercase letter", str.isupper),
     First.LOWERCASE: ("a lowercase letter", str.islower),
     First.DIGIT: ("a digit", str.isdecimal),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Quality:
-    """Parameters of libpwquality. minlen None: no length is demanded, so that a credit above 0 means nothing.
-
-    credits: of digits, uppercase, lowercase and others; n above 0: up to n of them count twice for minlen; n below 0:
-    at least -n of them. 0 in the others demands nothing, and so does a maxclassrepeat of 1.
-    """
-
-    minlen: int | None = None
-    credits: tuple[int, int, int, int] = (0, 0, 0, 0)
-    minclass: int = 0
-    maxrepeat: int = 0
-    maxclassrepeat: int = 0
-    maxsequence: int = 0
-    usercheck: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """The rules for a password. None, or allowed, demands nothing.
-
-    both_cases: whether one password may have uppercase and lowercase letters. quality: None leaves out libpwquality
-    and what it refuses whatever its parameters are (palindromes).
-    """
-
-    min_length: int | None = None
-    max_length: int | None = None
-    first: First | None = None
-    both_cases: bool = True
-    special: bool = True
-    digits: bool = True
-    quality: Quality | None = None
 
 
 GUIDANCE: Final = Rules(quality=Quality(minlen=8, minclass=3))
@@ -122,10 +81,9 @@ def strictest(many: Sequence[Rules]) -> list[Rules]:
 
 
 def _strictest_quality(many: Sequence[Quality]) -> Quality:
-    digits, upper, lower, other = (min(credits) for credits in zip(*(each.credits for each in many), strict=True))
     return Quality(
         minlen=max((each.minlen for each in many if each.minlen is not None), default=None),
-        credits=(digits, upper, lower, other),
+        credits=tuple(min(credits) for credits in zip(*(each.credits for each in many), strict=True)),
         minclass=max(each.minclass for each in many),
         maxrepeat=_least(each.maxrepeat for each in many),
         maxclassrepeat=_least(each.maxclassrepeat for each in many if each.maxclassrepeat != 1),

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from sallyport.passwords.engine import First, Quality, Rules
+from sallyport.base.agentwire.state import First, Quality, Rules
 
 MAX_PASSWORD: Final = 1024
 """Characters of a password that is checked, and the highest number in a field about them."""
@@ -78,10 +78,9 @@ def rules_of(fields: Fields) -> Rules:
 
 
 def _quality(fields: Fields) -> Quality:
-    digits, upper, lower, other = (int(fields[name] or 0) for name in ("dcredit", "ucredit", "lcredit", "ocredit"))
     return Quality(
         minlen=_number(fields["minlen"]),
-        credits=(digits, upper, lower, other),
+        credits=tuple(int(fields[name] or 0) for name in ("dcredit", "ucredit", "lcredit", "ocredit")),
         minclass=int(fields["minclass"] or 0),
         maxrepeat=int(fields["maxrepeat"] or 0),
         maxclassrepeat=int(fields["maxclassrepeat"] or 0),

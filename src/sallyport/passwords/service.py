@@ -3,13 +3,13 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
-from sallyport.base.agentwire import state as agentwire
+from sallyport.base.agentwire.state import Rules
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import BODY, FieldError, Invalid, NotFound, invalid_field
 from sallyport.base.wire import JSON
 from sallyport.passwords import engine, repo
 from sallyport.passwords.contradictions import contradictions
-from sallyport.passwords.engine import Failure, Quality, Rules
+from sallyport.passwords.engine import Failure
 from sallyport.passwords.policy import Assignment, Fields, Policy, complete, rules_of, values
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx
@@ -150,11 +150,11 @@ class PasswordPolicies:
         ids = sorted({*repo.ids_of(tx, instance_ids), *policy_ids})
         return engine.all_failures(_rules(repo.fields_of(tx, ids)), password, user_name)
 
-    def demands(self, tx: Tx, instance_id: int, policy_ids: Sequence[int]) -> tuple[agentwire.Policy, ...]:
+    def demands(self, tx: Tx, instance_id: int, policy_ids: Sequence[int]) -> tuple[Rules, ...]:
         """Return the demands of a machine's policies, and of these policies, on a password that its agent makes."""
         ids = sorted({*repo.ids_of(tx, [instance_id]), *policy_ids})
         rules = _rules(repo.fields_of(tx, ids))
-        return tuple(map(_for_agents, rules if len(rules) <= MOST_DEMANDED else engine.strictest(rules)))
+        return tuple(rules if len(rules) <= MOST_DEMANDED else engine.strictest(rules))
 
     def _must_have(self, tx: Tx, tenant_id: int, instance_ids: Collection[int]) -> None:
         if not all(self._instances.exists(tx, tenant_id, each) for each in instance_ids):
@@ -182,35 +182,6 @@ class PasswordPolicies:
 def _rules(policies: Iterable[Fields]) -> list[Rules]:
     """Return the rules of policies, each once."""
     return list(dict.fromkeys(map(rules_of, policies)))
-
-
-def _for_agents(rules: Rules) -> agentwire.Policy:
-    quality = rules.quality
-    return agentwire.Policy(
-        min_length=rules.min_length,
-        max_length=rules.max_length,
-        first=rules.first or "",
-        both_cases=rules.both_cases,
-        special=rules.special,
-        digits=rules.digits,
-        quality=None if quality is None else _quality_for_agents(quality),
-    )
-
-
-def _quality_for_agents(quality: Quality) -> agentwire.Quality:
-    digits, upper, lower, other = quality.credits
-    return agentwire.Quality(
-        minlen=quality.minlen,
-        dcredit=digits,
-        ucredit=upper,
-        lcredit=lower,
-        ocredit=other,
-        minclass=quality.minclass,
-        maxrepeat=quality.maxrepeat,
-        maxclassrepeat=quality.maxclassrepeat,
-        maxsequence=quality.maxsequence,
-        usercheck=quality.usercheck,
-    )
 
 
 def _checked(fields: Fields) -> Fields:

@@ -18,7 +18,7 @@ from sallyport.agent.endpoint.passwords import generate
 from sallyport.agent.endpoint.sudoers import read as read_sudoers
 from sallyport.agent.endpoint.sudoers import render
 from sallyport.agent.endpoint.tools import Tools
-from sallyport.base.agentwire.state import DesiredUser, Policy, Quality
+from sallyport.base.agentwire.state import DesiredUser, First, Quality, Rules
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import ConfigError, HostError
 from sallyport.base.wire import dumps
@@ -31,16 +31,16 @@ from tests.agent.endpoint.host import KEY, NOW, Agent, Service, bare_host, needs
     "policies",
     [
         (),
-        (Policy(min_length=40),),
-        (Policy(max_length=8, first="digit"),),
-        (Policy(both_cases=False, special=False, digits=False),),
-        (Policy(first="uppercase", both_cases=False),),
-        (Policy(special=False, quality=Quality(minlen=12, dcredit=-3, ucredit=-3, lcredit=-3)),),
-        (Policy(quality=Quality(minlen=30, ocredit=-4, maxrepeat=1, maxclassrepeat=2, maxsequence=2)),),
-        (Policy(min_length=10), Policy(max_length=12, quality=Quality(minclass=4))),
+        (Rules(min_length=40),),
+        (Rules(max_length=8, first=First.DIGIT),),
+        (Rules(both_cases=False, special=False, digits=False),),
+        (Rules(first=First.UPPERCASE, both_cases=False),),
+        (Rules(special=False, quality=Quality(minlen=12, credits=(-3, -3, -3, 0))),),
+        (Rules(quality=Quality(minlen=30, credits=(0, 0, 0, -4), maxrepeat=1, maxclassrepeat=2, maxsequence=2)),),
+        (Rules(min_length=10), Rules(max_length=12, quality=Quality(minclass=4))),
     ],
 )
-def test_a_generated_password_meets_the_policies(policies: tuple[Policy, ...]) -> None:
+def test_a_generated_password_meets_the_policies(policies: tuple[Rules, ...]) -> None:
     """For every policy that can be met, and no two are alike."""
     made = {generate(policies, "ann") for _ in range(20)}
     assert len(made) == 20
@@ -55,7 +55,7 @@ def test_a_generated_password_meets_the_policies(policies: tuple[Policy, ...]) -
 def test_policies_that_contradict_each_other() -> None:
     """No password is made that a policy refuses."""
     with pytest.raises(HostError, match="no password meets"):
-        generate((Policy(digits=False), Policy(quality=Quality(dcredit=-1))), "ann")
+        generate((Rules(digits=False), Rules(quality=Quality(credits=(-1, 0, 0, 0)))), "ann")
 
 
 # --- rights --------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import pytest
 
 from sallyport.agent.endpoint.passwords import hash_password, matches
 from sallyport.base.agentwire.report import DriftKind, Phase, Rotation
-from sallyport.base.agentwire.state import DesiredUser, Policy, Quality, TriggerKind
+from sallyport.base.agentwire.state import DesiredUser, Quality, Rules, TriggerKind
 from sallyport.base.errors import HostError, ServiceAway, ServiceRefused
 from tests.agent.endpoint.host import (
     HASH,
@@ -48,7 +48,7 @@ def known(service: Service) -> set[str]:
 def test_a_rotation(host: Host, service: Service) -> None:
     """The new password is in force, meets the policies, and is the one that the service has; the state that says so
     changes nothing any more, and neither does one from before."""
-    service.want(ANN, policies=(Policy(min_length=30, quality=Quality(ocredit=-2)),))
+    service.want(ANN, policies=(Rules(min_length=30, quality=Quality(credits=(0, 0, 0, -2))),))
     agent = Agent(host, service)
     agent.pass_()
     before = service.state_now
@@ -90,7 +90,7 @@ def test_a_trigger_is_done_once(host: Host, service: Service) -> None:
 @needs_shadow
 def test_who_cannot_be_rotated(host: Host, service: Service) -> None:
     """Strangers, locked accounts and policies that contradict each other: an outcome with the reason, and no change."""
-    service.want(ANN, policies=(Policy(min_length=10), Policy(max_length=5)))
+    service.want(ANN, policies=(Rules(min_length=10), Rules(max_length=5)))
     agent = Agent(host, service)
     agent.pass_()
     service.order(TriggerKind.ROTATE, "ann")

@@ -71,19 +71,27 @@ def test_rubbish_is_refused(answer: object) -> None:
         received(answer)
 
 
-def test_only_forward() -> None:
-    """A newer state and the same once more are followed; older, changed and foreign ones are refused."""
+def test_a_newer_state_is_followed() -> None:
+    """So is the same state once more."""
     at = follow(Position(), WANTED, instance=7)
     assert at == Position(5, content(WANTED))
     assert follow(at, replace(WANTED, issued=200), instance=7) == at
     assert follow(at, replace(WANTED, version=9, users=()), instance=7).version == 9
-    for state, reason in (
-        (replace(WANTED, version=4), "older"),
-        (replace(WANTED, users=()), "something else"),
-        (replace(WANTED, instance=8, version=9), "another's"),
-    ):
-        with pytest.raises(WireError, match=reason):
-            follow(at, state, instance=7)
+
+
+@pytest.mark.parametrize(
+    ("state", "reason"),
+    [
+        pytest.param(replace(WANTED, version=4), "older", id="older"),
+        pytest.param(replace(WANTED, users=()), "another content", id="changed"),
+        pytest.param(replace(WANTED, instance=8, version=9), "another's", id="of another instance"),
+    ],
+)
+def test_a_state_is_refused(state: State, reason: str) -> None:
+    """An older state, a changed one of the same version, and one of another instance are refused."""
+    at = follow(Position(), WANTED, instance=7)
+    with pytest.raises(WireError, match=reason):
+        follow(at, state, instance=7)
 
 
 def test_content_is_what_is_said() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from sallyport.base.agentwire.report import MAX_REPORT, Phase, Rotation, rotation
-from sallyport.base.agentwire.state import DesiredUser, Policy, State
+from sallyport.base.agentwire.state import DesiredUser, Rules, State
 from sallyport.base.errors import WireError
 from sallyport.base.wire import decode, dumps
 
@@ -53,7 +53,9 @@ def test_a_whole_user() -> None:
 
 def test_policies_and_another_format() -> None:
     """A policy has its bounds, and a state of another format is refused."""
-    assert decode(Policy, {"minLength": 12, "quality": {"dcredit": -2}}).min_length == 12
+    assert decode(Rules, {"minLength": 12, "quality": {"credits": [-2, 0, 0, 0]}}).min_length == 12
+    with pytest.raises(WireError, match="four numbers"):
+        decode(Rules, {"quality": {"credits": [-2, 0, 0]}})
     with pytest.raises(WireError, match="format"):
         decode(State, {"instance": 1, "version": 1, "issued": 1, "format": 2})
 

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from sallyport.base.agentwire.envelope import Position, Signed, believe, follow
 from sallyport.base.agentwire.report import Phase, Report, Rotation
-from sallyport.base.agentwire.state import DesiredUser, Policy, State
+from sallyport.base.agentwire.state import DesiredUser, Rules, State
 from sallyport.base.errors import StoreError
 from sallyport.base.sha512crypt import sha512_crypt
 from sallyport.endpoints.agents.desired import PolicyRules
@@ -118,7 +118,7 @@ class Failing:
         self._policies = policies
         self.broken = 0
 
-    def demands(self, tx: Tx, instance_id: int, policy_ids: Sequence[int]) -> tuple[Policy, ...]:
+    def demands(self, tx: Tx, instance_id: int, policy_ids: Sequence[int]) -> tuple[Rules, ...]:
         """See PolicyRules."""
         if instance_id == self.broken:
             raise StoreError("the search took longer than 10 s")

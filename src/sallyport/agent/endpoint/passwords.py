@@ -12,11 +12,10 @@ import string
 from collections.abc import Sequence
 from typing import Final
 
-from sallyport.base.agentwire import state
-from sallyport.base.agentwire.state import Policy
+from sallyport.base.agentwire.state import First, Rules
 from sallyport.base.errors import HostError
 from sallyport.base.sha512crypt import sha512_crypt
-from sallyport.passwords.engine import First, Quality, Rules, failures
+from sallyport.passwords.engine import failures
 
 LENGTH: Final = 24
 """Characters, unless a policy demands more or fewer: 140 random bits of letters and digits."""
@@ -26,50 +25,25 @@ _TRIES: Final = 300
 _LIBRARIES: Final = ("libcrypt.so.1", "libcrypt.so.2")
 
 
-def generate(policies: Sequence[Policy], user: str) -> str:
+def generate(policies: Sequence[Rules], user: str) -> str:
     """Return a password that meets all policies. HostError: none was found; the policies contradict each other."""
-    rules = [_rules(policy) for policy in policies]
     length = _length(policies)
     for classes in _choices(policies):
         for _ in range(_TRIES):
             password = _draw(policies, classes, length)
-            if not any(failures(each, password, user) for each in rules):
+            if not any(failures(each, password, user) for each in policies):
                 return password
     raise HostError("no password meets all policies of the machine")
 
 
-def _rules(policy: Policy) -> Rules:
-    return Rules(
-        min_length=policy.min_length,
-        max_length=policy.max_length,
-        first=First(policy.first) if policy.first else None,
-        both_cases=policy.both_cases,
-        special=policy.special,
-        digits=policy.digits,
-        quality=None if policy.quality is None else _quality(policy.quality),
-    )
-
-
-def _quality(sent: state.Quality) -> Quality:
-    return Quality(
-        minlen=sent.minlen,
-        credits=(sent.dcredit, sent.ucredit, sent.lcredit, sent.ocredit),
-        minclass=sent.minclass,
-        maxrepeat=sent.maxrepeat,
-        maxclassrepeat=sent.maxclassrepeat,
-        maxsequence=sent.maxsequence,
-        usercheck=sent.usercheck,
-    )
-
-
-def _length(policies: Sequence[Policy]) -> int:
+def _length(policies: Sequence[Rules]) -> int:
     shortest = [policy.min_length or 0 for policy in policies]
     shortest += [policy.quality.minlen or 0 for policy in policies if policy.quality]
     longest = [policy.max_length for policy in policies if policy.max_length is not None]
     return min([max([LENGTH, *shortest]), _LONGEST, *longest])
 
 
-def _choices(policies: Sequence[Policy]) -> list[list[str]]:
+def _choices(policies: Sequence[Rules]) -> list[list[str]]:
     """Return the classes of characters to draw from: all allowed ones, with letters of one case if a policy demands
     it."""
     digits = [string.digits] if all(policy.digits for policy in policies) else []
@@ -80,7 +54,7 @@ def _choices(policies: Sequence[Policy]) -> list[list[str]]:
     return [each + digits for each in letters] + [each + digits + special for each in letters if special]
 
 
-def _draw(policies: Sequence[Policy], classes: Sequence[str], length: int) -> str:
+def _draw(policies: Sequence[Rules], classes: Sequence[str], length: int) -> str:
     """Return a password of that length in which no class repeats more often in a row than the policies allow."""
     longest_run = min((q.maxclassrepeat for p in policies if (q := p.quality) and q.maxclassrepeat > 1), default=length)
     password = ""
@@ -99,13 +73,13 @@ def _draw(policies: Sequence[Policy], classes: Sequence[str], length: int) -> st
     return password
 
 
-def _first(policies: Sequence[Policy], classes: list[str]) -> list[str]:
+def _first(policies: Sequence[Rules], classes: list[str]) -> list[str]:
     kinds = {
         First.UPPERCASE: string.ascii_uppercase,
         First.LOWERCASE: string.ascii_lowercase,
         First.DIGIT: string.digits,
     }
-    wanted = [kinds[First(policy.first)] for policy in policies if policy.first]
+    wanted = [kinds[policy.first] for policy in policies if policy.first]
     return [each for each in classes if all(each == kind for kind in wanted)] or classes
 
 

@@ -26,7 +26,7 @@ from sallyport.agent.endpoint.service import Service
 from sallyport.base import disk
 from sallyport.base.agentwire.fields import HASH, Name, Number
 from sallyport.base.agentwire.report import Action, Phase, Rotation
-from sallyport.base.agentwire.state import Policy
+from sallyport.base.agentwire.state import Rules
 from sallyport.base.errors import ConfigError, HostError, ServiceAway, ServiceRefused, WireError
 from sallyport.base.wire import Text, decode, dumps, loads
 
@@ -90,7 +90,7 @@ class Rotator:
         self._journal = journal
         self._service = service
 
-    def rotate(self, user: str, trigger: int, policies: Sequence[Policy]) -> None:
+    def rotate(self, user: str, trigger: int, policies: Sequence[Rules]) -> None:
         """A new password comes into force. `reconcile` has been called before.
 
         HostError, ServiceRefused: it did not, and the old one is in force. ServiceAway: `reconcile` will tell.

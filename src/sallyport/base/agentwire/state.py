@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import Annotated, Final
 
 from sallyport.base.agentwire.fields import HASH, MAX_USERS, Id, Moment, Name, Number, Path, StateKey
+from sallyport.base.errors import WireError
 from sallyport.base.wire import Many, Text, Whole
 
 FORMAT: Final = 1
@@ -58,30 +59,46 @@ class DesiredGroup:
     gid: Id | None = None
 
 
+class First(StrEnum):
+    """The class of the first character of a password."""
+
+    UPPERCASE = "uppercase"
+    LOWERCASE = "lowercase"
+    DIGIT = "digit"
+
+
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """Parameters of libpwquality, as in passwords.engine.Quality."""
+    """Parameters of libpwquality. minlen None: no length is demanded, so that a credit above 0 means nothing.
+
+    credits: of digits, uppercase, lowercase and others; n above 0: up to n of them count twice for minlen; n below 0:
+    at least -n of them. 0 in the others demands nothing, and so does a maxclassrepeat of 1.
+    """
 
     minlen: Annotated[int, Whole(0, 1024)] | None = None
-    dcredit: Annotated[int, Whole(-1024, 1024)] = 0
-    ucredit: Annotated[int, Whole(-1024, 1024)] = 0
-    lcredit: Annotated[int, Whole(-1024, 1024)] = 0
-    ocredit: Annotated[int, Whole(-1024, 1024)] = 0
+    credits: Annotated[tuple[Annotated[int, Whole(-1024, 1024)], ...], Many(4)] = (0, 0, 0, 0)
     minclass: Annotated[int, Whole(0, 4)] = 0
     maxrepeat: Annotated[int, Whole(0, 1024)] = 0
     maxclassrepeat: Annotated[int, Whole(0, 1024)] = 0
     maxsequence: Annotated[int, Whole(0, 1024)] = 0
     usercheck: bool = False
 
+    def __post_init__(self) -> None:
+        if len(self.credits) != 4:
+            raise WireError("credits: not four numbers")
+
 
 @dataclass(frozen=True, slots=True)
-class Policy:
-    """A password policy of the instance, as in passwords.engine.Rules. All policies apply to a password that an agent
-    makes. first: uppercase, lowercase, digit, or empty."""
+class Rules:
+    """The rules of a password policy. None, or allowed, demands nothing.
+
+    both_cases: whether one password may have uppercase and lowercase letters. quality: None leaves out libpwquality,
+    also the checks that it always makes (palindromes).
+    """
 
     min_length: Annotated[int, Whole(0, 1024)] | None = None
     max_length: Annotated[int, Whole(1, 1024)] | None = None
-    first: Annotated[str, Text(9, "(?:uppercase|lowercase|digit)?", "uppercase, lowercase or digit")] = ""
+    first: First | None = None
     both_cases: bool = True
     special: bool = True
     digits: bool = True
@@ -128,7 +145,7 @@ class State:
     users: Annotated[tuple[DesiredUser, ...], Many(MAX_USERS)] = ()
     groups: Annotated[tuple[DesiredGroup, ...], Many(MAX_USERS)] = ()
     takeover: Annotated[tuple[Name, ...], Many(MAX_USERS)] = ()
-    policies: Annotated[tuple[Policy, ...], Many(100)] = ()
+    policies: Annotated[tuple[Rules, ...], Many(100)] = ()
     settings: Settings = Settings()
     triggers: Annotated[tuple[Trigger, ...], Many(100)] = ()
     key: StateKey = ""

@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import Final, Protocol
 
 from sallyport.base.agentwire.fields import MAX_PAYLOAD, MAX_USERS, NAME, NO_PASSWORD
-from sallyport.base.agentwire.state import DesiredGroup, DesiredUser, Policy, State
+from sallyport.base.agentwire.state import DesiredGroup, DesiredUser, Rules, State
 from sallyport.base.errors import WireError
 from sallyport.base.wire import decode, dumps, encode
 from sallyport.endpoints.agents import repo, signers
@@ -34,7 +34,7 @@ _NAME: Final = re.compile(NAME, re.ASCII)
 class PolicyRules(Protocol):
     """The password policies of machines."""
 
-    def demands(self, tx: Tx, instance_id: int, policy_ids: Sequence[int]) -> tuple[Policy, ...]:
+    def demands(self, tx: Tx, instance_id: int, policy_ids: Sequence[int]) -> tuple[Rules, ...]:
         """Return the demands of a machine's policies, and of these policies, on a password that an agent makes."""
 
 
