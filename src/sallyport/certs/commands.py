@@ -13,7 +13,7 @@ from cryptography import x509
 from pydantic import Field
 
 from sallyport.base.command import Arguments, Command, Tenants, command
-from sallyport.base.errors import Invalid, NotFound
+from sallyport.base.errors import Invalid
 from sallyport.base.wire import JSON, Row
 from sallyport.certs.authority import common_name, fingerprint
 from sallyport.certs.directory import Directory, present, read_certificates
@@ -79,10 +79,6 @@ class Revoked(Arguments):
     wanted: str
 
 
-class ListOwners(Arguments):
-    """Of the installation."""
-
-
 def commands(directory: Directory, owners: Owners, tenants: Tenants, note: Note, gone: Gone) -> dict[str, Command]:
     """Return the commands of the certificates by name."""
 
@@ -97,16 +93,13 @@ def commands(directory: Directory, owners: Owners, tenants: Tenants, note: Note,
             await note(f"certificate.{action}", f"certificate {each['serial']} {each['name']}", changes)
         return list(shown)
 
-    def chosen(wanted: OfClient | Renewed, numbers: Numbers, recorded: int | None) -> int | None:
+    async def chosen(wanted: OfClient | Renewed, numbers: Numbers, recorded: int | None) -> int | None:
         """Return the tenant that is named, else the recorded one, else the only one. NotFound, Invalid."""
         if (wanted.org is None) != (wanted.tenant is None):
             raise Invalid("org and tenant go together")
-        if wanted.org is None:
+        if wanted.org is None or wanted.tenant is None:
             return next(iter(numbers)) if recorded is None and len(numbers) == 1 else recorded
-        for tenant_id, number in numbers.items():
-            if number == (wanted.org, wanted.tenant):
-                return tenant_id
-        raise NotFound(f"no tenant {wanted.tenant} of organization {wanted.org}: `token create` makes one")
+        return await tenants.tenant_id(wanted.org, wanted.tenant)
 
     async def signed(
         action: str, name: str, tenant_id: int, numbers: Numbers, sign: Callable[[], x509.Certificate]
@@ -126,7 +119,7 @@ def commands(directory: Directory, owners: Owners, tenants: Tenants, note: Note,
 
     async def issue(wanted: OfClient) -> JSON:
         numbers = await tenants.numbers()
-        tenant_id = chosen(wanted, numbers, None)
+        tenant_id = await chosen(wanted, numbers, None)
         if tenant_id is None:
             raise Invalid("there are several tenants: name the certificate's tenant with --org and --tenant")
         sign = partial(directory.issue, wanted.name, present())
@@ -137,7 +130,7 @@ def commands(directory: Directory, owners: Owners, tenants: Tenants, note: Note,
         """Renew a certificate. Its tenant stays; a certificate without one gets the tenant that is named."""
         numbers, name = await tenants.numbers(), wanted.name
         sign = partial(directory.renew, name, wanted.hosts, present())
-        tenant_id = None if name is None else chosen(wanted, numbers, owners.tenant_of(name))
+        tenant_id = None if name is None else await chosen(wanted, numbers, owners.tenant_of(name))
         if name is None or tenant_id is None:
             made = await trio.to_thread.run_sync(sign)
             await noted("renew", [made])
@@ -145,7 +138,7 @@ def commands(directory: Directory, owners: Owners, tenants: Tenants, note: Note,
             made = await signed("renew", name, tenant_id, numbers, sign)
         return _shown(made)
 
-    async def listing(_: ListOwners) -> JSON:
+    async def listing(_: Arguments) -> JSON:
         numbers = await tenants.numbers()
         return [
             {"sha256": sha256, "org": numbers[tenant_id][0], "tenant": numbers[tenant_id][1]}
@@ -163,7 +156,7 @@ def commands(directory: Directory, owners: Owners, tenants: Tenants, note: Note,
     return {
         "cert.init": command(NewAuthority, init),
         "cert.issue": command(OfClient, issue),
-        "cert.owners": command(ListOwners, listing),
+        "cert.owners": command(Arguments, listing),
         "cert.renew": command(Renewed, renew),
         "cert.revoke": command(Revoked, revoke),
     }

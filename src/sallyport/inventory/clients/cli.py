@@ -154,7 +154,7 @@ def unknown(line: CommandLine, *, form: Form | None) -> None:
 def remove(line: CommandLine, *, name: str, org: int | None, tenant: int | None) -> None:
     """Remove a RADIUS client; its next packet is not answered."""
     found = _find(line, name, org, tenant)
-    line.run("/network_device/DeleteClient", {name: found[name] for name in ("orgId", "tenantId", "clientId")})
+    line.run("/network_device/DeleteClient", {field: found[field] for field in ("orgId", "tenantId", "clientId")})
     line.note(f"RADIUS client {name} is removed")
 
 
