@@ -11,9 +11,9 @@ from typing import Final, cast
 from sallyport.base.errors import Invalid
 from sallyport.directory.dn import lies_below, moved, normalized
 from sallyport.directory.entries import groups, memberships, people
-from sallyport.directory.entries.groups import GROUPS, MOST, UNITS, Named, NewNamed
+from sallyport.directory.entries.groups import GROUPS, MOST, UNITS, NewNamed
 from sallyport.directory.entries.people import PEOPLE, Known, NewPerson
-from sallyport.directory.entries.rows import NO_DIGEST
+from sallyport.directory.entries.rows import NO_DIGEST, Stored
 from sallyport.directory.entry import MOST_VALUES, STATUS_ATTRIBUTES, Person, Raw, Status, understand
 from sallyport.directory.imports.job import Counts, Revocations, Run
 from sallyport.directory.imports.lines import UID, digest_of, key_of, keys_of, person_line
@@ -129,7 +129,7 @@ def _person(tx: Tx, run: Run, known: Known, wanted: Change, at: int) -> NewPerso
     return new_person(person_line(replace(person, status=status, external_id=external), group_keys))
 
 
-def _is_long(tx: Tx, run: Run, known: Named, wanted: Change) -> bool:
+def _is_long(tx: Tx, run: Run, known: Stored, wanted: Change) -> bool:
     """Return whether one transaction is too short to compare all members, as each change needs, or to write them."""
     named = [values for _, attribute, values in wanted.steps if attribute in (*_MEMBERS, "memberuid")]
     if not named:
@@ -137,7 +137,7 @@ def _is_long(tx: Tx, run: Run, known: Named, wanted: Change) -> bool:
     return sum(map(len, named)) > MOST or memberships.are_many(tx, run.directory_id, known.dn_key, MOST)
 
 
-def _change_group(tx: Tx, run: Run, known: Named, wanted: Change, at: int) -> Counts:
+def _change_group(tx: Tx, run: Run, known: Stored, wanted: Change, at: int) -> Counts:
     after = group_after(tx, run, known, wanted)
     groups.put_group(tx, run, after.group, known, at)
     memberships.take_members(tx, run.directory_id, after.group.dn_key, after.left)
@@ -145,7 +145,7 @@ def _change_group(tx: Tx, run: Run, known: Named, wanted: Change, at: int) -> Co
     return Counts(updated=1)
 
 
-def group_after(tx: Tx, run: Run, known: Named, wanted: Change) -> GroupAfter:
+def group_after(tx: Tx, run: Run, known: Stored, wanted: Change) -> GroupAfter:
     """Return a group after a change. Of a change that was applied in part, the result is the rest."""
     before = memberships.stated_members(tx, run.directory_id, known.dn_key)
     by_login = memberships.members_by_login(tx, run.directory_id, known.dn_key)

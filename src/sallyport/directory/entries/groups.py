@@ -6,7 +6,7 @@ from typing import Final
 from sallyport.base.text import fold
 from sallyport.directory.directory import GROUP_COUNT
 from sallyport.directory.entries import memberships
-from sallyport.directory.entries.rows import NO_DIGEST, Table, kept_identifier
+from sallyport.directory.entries.rows import NO_DIGEST, Stored, Table, kept_identifier
 from sallyport.directory.imports.job import Counts, Moved, Run
 from sallyport.directory.imports.lines import key_of
 from sallyport.store import counters
@@ -29,24 +29,11 @@ class NewNamed:
     digest: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
-    """A stored group or unit."""
-
-    id: int
-    external_id: str
-    dn: str
-    dn_key: bytes
-    name: str
-    digest: bytes
-    seen: int
+GROUPS: Final = Table(memberships.GROUPS_TABLE, Stored)
+UNITS: Final = Table("directory_units", Stored)
 
 
-GROUPS: Final = Table(memberships.GROUPS_TABLE, Named)
-UNITS: Final = Table("directory_units", Named)
-
-
-def touch(tx: Tx, table: Table[Named], run: Run, known: Named, moved: Moved) -> Counts:
+def touch(tx: Tx, table: Table[Stored], run: Run, known: Stored, moved: Moved) -> Counts:
     """Mark an unchanged group or unit; a unit above it may have been renamed."""
     if moved.dn_key in (b"", known.dn_key):
         return table.mark(tx, run, known)
@@ -63,7 +50,7 @@ def touch(tx: Tx, table: Table[Named], run: Run, known: Named, moved: Moved) -> 
     return Counts(updated=1)
 
 
-def put_group(tx: Tx, run: Run, new: NewNamed, known: Named | None, at: int) -> Counts:
+def put_group(tx: Tx, run: Run, new: NewNamed, known: Stored | None, at: int) -> Counts:
     """Write a group without its members. new.digest: NO_DIGEST unless the members are written in this transaction."""
     if known is None:
         group_id = _insert(tx, GROUPS, run, new, at)
@@ -97,13 +84,13 @@ def put_unit(tx: Tx, run: Run, new: NewNamed, at: int) -> Counts:
     return Counts(updated=1)
 
 
-def rename_unit(tx: Tx, run: Run, known: Named, new: NewNamed, at: int) -> Counts:
+def rename_unit(tx: Tx, run: Run, known: Stored, new: NewNamed, at: int) -> Counts:
     """Rename a unit, without the entries below it."""
     _update(tx, UNITS, run, known, new, at)
     return Counts(updated=1)
 
 
-def remove_group(tx: Tx, run: Run, known: Named) -> Counts | None:
+def remove_group(tx: Tx, run: Run, known: Stored) -> Counts | None:
     """Remove a group; return None if it must be called again, since it has more members than one transaction takes."""
     taken = memberships.is_taken(tx, GROUPS.name, run.directory_id, known.id, known.dn_key)
     if not (taken or memberships.forget_group(tx, run.directory_id, known.dn_key, MOST)):
@@ -118,7 +105,7 @@ def remove_group(tx: Tx, run: Run, known: Named) -> Counts | None:
     return Counts(removed=1)
 
 
-def remove_unit(tx: Tx, known: Named) -> Counts:
+def remove_unit(tx: Tx, known: Stored) -> Counts:
     """Remove a unit."""
     tx.execute("delete from directory_units where id = :id", id=known.id)
     return Counts(removed=1)
@@ -137,7 +124,7 @@ def _inherit(tx: Tx, run: Run, group_id: int, name: str) -> None:
         tx.execute("update directory_groups set mapping = :mapping where id = :id", mapping=mapping, id=group_id)
 
 
-def _insert(tx: Tx, table: Table[Named], run: Run, new: NewNamed, at: int) -> int:
+def _insert(tx: Tx, table: Table[Stored], run: Run, new: NewNamed, at: int) -> int:
     row_id = tx.value(
         int,
         f"insert into {table.name} (domain_id, directory_id, external_id, dn, dn_key, name, digest, seen, created_at, "  # noqa: S608
@@ -149,7 +136,7 @@ def _insert(tx: Tx, table: Table[Named], run: Run, new: NewNamed, at: int) -> in
     return row_id
 
 
-def _update(tx: Tx, table: Table[Named], run: Run, known: Named, new: NewNamed, at: int) -> None:
+def _update(tx: Tx, table: Table[Stored], run: Run, known: Stored, new: NewNamed, at: int) -> None:
     values = {**_values(run, new, at), "external": kept_identifier(known, new.external_id)}
     tx.execute(
         f"update {table.name} set external_id = :external, dn = :dn, dn_key = :dn_key, name = :name, digest = :digest, "  # noqa: S608

@@ -8,7 +8,7 @@ from typing import Final
 from sallyport.base.text import fold
 from sallyport.directory.directory import CLOUD_USER_COUNT, USER_COUNT
 from sallyport.directory.entries import memberships
-from sallyport.directory.entries.rows import NO_DIGEST, Table, kept_identifier
+from sallyport.directory.entries.rows import NO_DIGEST, Stored, Table, kept_identifier
 from sallyport.directory.entry import ALIASES, Status
 from sallyport.directory.imports.job import Counts, Moved, Revocations, Run
 from sallyport.directory.imports.lines import key_of
@@ -41,22 +41,15 @@ class NewPerson:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class Known(Stored):
     """A stored person."""
 
-    id: int
-    external_id: str
-    dn: str
-    dn_key: bytes
     uid_key: bytes
     login: str
-    name: str
     display_name: str
     email: str
     upn: str
     status: str
-    digest: bytes
-    seen: int
 
     @property
     def texts(self) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """The rows of people, groups and units: how an import finds, marks and renames them."""
 
-from dataclasses import fields
-from typing import Final, Generic, Protocol, TypeVar
+from dataclasses import dataclass, fields
+from typing import Final, Generic, TypeVar
 
 from sallyport.directory.entries import memberships
 from sallyport.directory.imports.job import Counts, Run
@@ -11,17 +11,17 @@ NO_DIGEST: Final = b""
 """The digest of an entry that is compared with the next reading, whatever it has."""
 
 
-class Stored(Protocol):
+@dataclass(frozen=True, slots=True)
+class Stored:
     """A stored person, group or unit. seen: id of the last import that had it."""
 
-    @property
-    def id(self) -> int: ...
-    @property
-    def external_id(self) -> str: ...
-    @property
-    def dn_key(self) -> bytes: ...
-    @property
-    def seen(self) -> int: ...
+    id: int
+    external_id: str
+    dn: str
+    dn_key: bytes
+    name: str
+    digest: bytes
+    seen: int
 
 
 RowT = TypeVar("RowT", bound=Stored)
@@ -33,7 +33,7 @@ class Table(Generic[RowT]):
     def __init__(self, name: str, row: type[RowT]) -> None:
         self.name = name
         self._row = row
-        columns = ", ".join(field.name for field in fields(row))  # type: ignore[arg-type]  # a dataclass
+        columns = ", ".join(field.name for field in fields(row))
         self._select = f"select {columns} from {name}"  # noqa: S608
 
     def get(self, tx: Tx, row_id: int) -> RowT | None:

@@ -31,9 +31,9 @@ from sallyport.directory.entries.changes import (
     new_person,
     rename_unit,
 )
-from sallyport.directory.entries.groups import GROUPS, MOST, UNITS, Named, NewNamed
+from sallyport.directory.entries.groups import GROUPS, MOST, UNITS, NewNamed
 from sallyport.directory.entries.people import PEOPLE
-from sallyport.directory.entries.rows import NO_DIGEST
+from sallyport.directory.entries.rows import NO_DIGEST, Stored
 from sallyport.directory.imports import repo
 from sallyport.directory.imports.job import Counts, Moved, Revocations, Run
 from sallyport.directory.imports.lines import Line
@@ -220,7 +220,7 @@ class Applier:
         else:
             await self._long_group(run, item, wanted, group)
 
-    async def _long_group(self, run: Run, item: Item, wanted: Change, group: Named) -> None:
+    async def _long_group(self, run: Run, item: Item, wanted: Change, group: Stored) -> None:
         """Change the members of a group in several transactions; a restart repeats the change."""
         after = await self._store.search(partial(group_after, run=run, known=group, wanted=wanted))
         await self._store.write(lambda tx: groups.put_group(tx, run, after.group, group, self._clock()))
