@@ -26,7 +26,7 @@ ANY: dict[str, JSON] = {"$schema": "https://json-schema.org/draft/2020-12/schema
 
 @dataclass
 class Person:
-    """Somebody with a wallet. credential: the id of the accepted one; jwt: its token; 0 and empty without one."""
+    """A person with a wallet. credential: the id of the accepted one; jwt: its token; 0 and empty without one."""
 
     wallet_id: int
     wallet_key: str
@@ -60,7 +60,7 @@ class World:
         return (await self.dids.create_issuer(self.areas.tenant, new_did(self.areas.domain, name=name))).did
 
     async def person(self, email: str, by: Signer, username: str = "") -> Person:
-        """Somebody with a wallet; with a user name also with a credential that the wallet has accepted."""
+        """A person with a wallet; with a user name also with a credential that the wallet has accepted."""
         new = NewWallet(self.areas.domain, email.partition("@")[0], email, "")
         made = await self.did.wallets.register(self.areas.tenant, new)
         jwk = by.key.public.jwk

@@ -15,7 +15,7 @@ SCHEMA: dict[str, JSON] = {
 
 
 def new_did(domain_id: int, method: str = "key", curve: str = "Ed25519", name: str = "a name") -> NewDid:
-    """What is said of a new DID."""
+    """The values of a new DID."""
     return NewDid(domain_id, method, name, "a description", curve)
 
 

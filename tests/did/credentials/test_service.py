@@ -1,4 +1,4 @@
-"""Credentials: what is issued verifies, what is revoked does not, and what is secret stays so."""
+"""Credentials: an issued one verifies, a revoked one does not, and secrets stay secret."""
 
 import json
 from functools import partial
@@ -65,7 +65,8 @@ async def test_what_is_issued_verifies_in_both_forms(areas: Areas, method: str, 
 
 
 async def test_a_password_is_no_claim(areas: Areas) -> None:
-    """It is sealed, opens for the holder, stands in neither form nor the trail, and goes with the revocation."""
+    """It is sealed, opens for the holder, is in neither form nor in the audit trail, and is deleted by the
+    revocation."""
     some = await identity(areas)
     issued = await some.issue(password="hunter2")
     assert await areas.store.read(lambda tx: repo.password(tx, areas.vault, issued.id)) == "hunter2"
@@ -155,7 +156,7 @@ async def test_who_and_what_must_be_there(areas: Areas) -> None:
 
 
 async def test_a_revocation_acts(areas: Areas) -> None:
-    """The bit is set, the trail says so; again changes nothing."""
+    """The bit is set, the audit trail has an entry; a second revocation changes nothing."""
     some = await identity(areas)
     kept, revoked = await some.issue(), await some.issue()
     credentials = areas.did.credentials
@@ -186,7 +187,7 @@ async def test_a_revocation_ends_sessions_where_the_domain_says_so(areas: Areas)
 
 
 async def test_a_revocation_ends_the_sessions_of_those_to_whom_it_was_assigned(areas: Areas) -> None:
-    """By the credential, and by the wallet where it has no user name; nobody else's."""
+    """By the credential, and by the wallet if it has no user name; sessions of other users go on."""
     world = await populated(areas)
     await world.give(world.ann, await world.issue(world.ann.did, ""))
     await areas.domains.set_disconnect_on_revoke(areas.domain, True)
@@ -200,7 +201,7 @@ async def test_a_revocation_ends_the_sessions_of_those_to_whom_it_was_assigned(a
 
 
 async def test_a_deleted_holder_ends_the_sessions_of_those_it_let_in(areas: Areas) -> None:
-    """By user name, by credential and by wallet; not by what was ignored or is another holder's."""
+    """By user name, by credential and by wallet; not by an ignored credential or one of another holder."""
     world = await populated(areas)
     ignored = await world.issue(world.ann.did, "carl")
     await world.give(world.ann, ignored)
@@ -294,7 +295,7 @@ async def test_a_list_is_signed_anew_when_it_must_be(areas: Areas) -> None:
 
 
 async def test_each_tenant_has_a_share_of_the_signed_lists(areas: Areas) -> None:
-    """A list is not signed anew because lists of another tenant's issuer are asked for."""
+    """A list is not signed again because verifiers ask for lists of another tenant's issuer."""
     ours = await identity(areas)
     await ours.issue()
     issuer = await areas.did.dids.create_issuer(areas.tenant, new_did(areas.domain, name="Other"))

@@ -144,7 +144,7 @@ def test_our_own_did_web() -> None:
 
 
 def test_a_document_that_was_fetched() -> None:
-    """Keys are read in both forms, written out or named; what may be done is what the document says."""
+    """Keys are read in both forms, written out or named; their purposes are those of the document."""
     did = "did:web:a.test"
     jwk = {"id": "#1", "type": "JsonWebKey2020", "controller": did, "publicKeyJwk": KEY.jwk}
     inline = {"id": f"{did}#2", "type": "Multikey", "publicKeyMultibase": ISSUERS["P-256"].key.public.multikey}

@@ -20,7 +20,7 @@ KEY = HOLDER.key.public
 
 
 def part(value: object) -> str:
-    """A header or a payload as it stands in a token."""
+    """A header or a payload in the form that a token has."""
     return to_base64url(json.dumps(value).encode())
 
 

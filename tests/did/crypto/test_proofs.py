@@ -95,8 +95,8 @@ def test_the_vector_of_ecdsa_jcs_2019() -> None:
 
 
 def proved(by: Signer = HOLDER, **changes: JSON) -> dict[str, JSON]:
-    """A credential with a proof of who holds it, for verifier.test and challenge c-1; members of the proof changed
-    after it was signed."""
+    """A credential with its holder's proof for verifier.test and challenge c-1; members of the proof are changed after
+    it was signed."""
     secured = proofs.sign(
         credential(ISSUERS["Ed25519"]), by, purpose=AUTHENTICATION, at=NOW, challenge="c-1", domain="verifier.test"
     )
@@ -203,7 +203,7 @@ def test_a_proof_of_another_request(request_: dict[str, str]) -> None:
 
 
 def test_another_holder() -> None:
-    """Somebody else's proof over the same credential names a key that the holder does not have."""
+    """Another holder's proof over the same credential names a key that the holder does not have."""
     with pytest.raises(CredentialError) as error:
         check(proved(signer(9)))
     assert error.value.reason == "issuer"

@@ -36,7 +36,7 @@ def claimed(**changes: JSON) -> str:
 
 @pytest.mark.parametrize("name", ISSUERS)
 def test_what_was_issued_holds(name: str) -> None:
-    """A credential of each curve is verified, and its claims stand in the token."""
+    """A credential of each curve is verified, and the token has its claims."""
     document = credential(ISSUERS[name])
     text = vc.sign(document, ISSUERS[name])
     held = verified(text)
@@ -48,7 +48,7 @@ def test_what_was_issued_holds(name: str) -> None:
 
 
 def test_an_issuer_may_be_an_object() -> None:
-    """`issuer` as an object is told by its id."""
+    """`issuer` as an object is identified by its id."""
     assert verified(claimed(vc=credential(ISSUER, issuer={"id": did(ISSUER), "name": "x"}))).issuer == did(ISSUER)
 
 
@@ -79,7 +79,7 @@ def test_another_key() -> None:
 
 
 def test_a_kid_of_another_did() -> None:
-    """Whoever signs with a key of their own names themselves, and is not the issuer that the credential names."""
+    """A signer with a key of its own is not the issuer that the credential names."""
     assert refused(vc.sign(credential(ISSUER), HOLDER)) == "issuer"
     assert refused(vc.sign(credential(ISSUER), HOLDER), resolve(did(ISSUER))) == "issuer"
 

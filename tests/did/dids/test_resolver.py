@@ -26,7 +26,7 @@ LOOPBACK: Sequence[Network] = [ip_network("127.0.0.0/8")]
 
 
 class Time:
-    """Seconds that pass when they are told to."""
+    """Seconds that a test sets."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -36,7 +36,7 @@ class Time:
 
 
 class Host:
-    """Somebody's web server with did:web documents, and this service's resolver of them."""
+    """A foreign web server with did:web documents, and this service's resolver of them."""
 
     def __init__(self, server: WebServer, resolver: Resolver, time: Time) -> None:
         self.server = server
@@ -55,7 +55,7 @@ class Host:
         self.documents[at] = Reply(200, {**document, **changes})
 
     async def answer(self, call: Call) -> Reply:
-        """What is published there."""
+        """The published documents."""
         self.asked.append(call)
         return self.documents.get(call.path, Reply(404, "nothing"))
 
@@ -123,7 +123,7 @@ async def test_a_failure_is_not_kept(areas: Areas, tmp_path: Path) -> None:
 
 
 async def test_as_many_are_kept_as_there_is_room_for(areas: Areas, tmp_path: Path) -> None:
-    """Whoever names thousands of DIDs fills no memory: the oldest make room, and are fetched anew."""
+    """Thousands of DIDs fill no memory: the oldest documents make room, and are fetched again."""
     async with hosting(areas, tmp_path) as host:
         dids = [host.did(f"u{number}") for number in range(KEPT + 1)]
         for number, did in enumerate(dids):
@@ -137,7 +137,7 @@ async def test_as_many_are_kept_as_there_is_room_for(areas: Areas, tmp_path: Pat
 
 
 async def test_a_document_that_is_not_that_dids(areas: Areas, tmp_path: Path) -> None:
-    """Another id, a method of another DID, and what is no document are refused, however they are signed or served."""
+    """Another id, a method of another DID, and text that is no document are refused."""
     async with hosting(areas, tmp_path) as host:
         did, other = host.did("ann"), host.did("bob")
         host.publish(other, "/ann/did.json")
@@ -181,7 +181,8 @@ async def test_a_host_that_misbehaves(areas: Areas, tmp_path: Path, behaviour: B
 
 
 async def test_who_is_not_asked(areas: Areas, tmp_path: Path) -> None:
-    """A host that nobody named, another port of one that was, and an address that egress forbids: no connection."""
+    """A host that the operator has not named, another port of a named host, and an address that egress forbids: no
+    connection."""
     async with hosting(areas, tmp_path, named=False) as host:
         assert await host.refused(host.did("ann")) == "unresolved"
         assert host.server.connections == 0

@@ -1,4 +1,4 @@
-"""DIDs: made, found, rotated, deleted; and who can use their keys."""
+"""DIDs: created, found, rotated, deleted; and the use of their keys."""
 
 import json
 import threading
@@ -49,7 +49,7 @@ async def test_an_issuer_signs_as_its_document_says(areas: Areas, method: str, c
 
 
 async def test_a_key_at_rest_shows_nothing(areas: Areas) -> None:
-    """The store holds a sealed key that opens under the master key alone, and the trail holds none of it."""
+    """The store has a sealed key that opens under the master key alone, and the audit trail has no part of it."""
     issuer = await areas.did.dids.create_issuer(areas.tenant, new_did(areas.domain))
     key = await areas.store.read(lambda tx: repo.active_key(tx, issuer.id))
     assert key is not None and key.sealed is not None
@@ -78,7 +78,7 @@ async def test_a_holder_whose_wallet_keeps_the_key(areas: Areas) -> None:
 
 
 async def test_a_holder_whose_key_is_kept_here(areas: Areas) -> None:
-    """The key is sealed to the wallet and then under the master key; without a wallet there is nobody to seal it to."""
+    """The key is sealed to the wallet and then under the master key; without a wallet it is refused."""
     dids, new = areas.did.dids, NewWallet(areas.domain, "ann", "ann@corp.example", "")
     wallet = await areas.did.wallets.register(areas.tenant, new)
     holder = await dids.create_holder(areas.tenant, new_did(areas.domain), wallet.wallet_id, "")
@@ -96,7 +96,7 @@ async def test_a_holder_whose_key_is_kept_here(areas: Areas) -> None:
 
 
 async def test_an_issuer_is_named_by_its_id_or_its_did(areas: Areas) -> None:
-    """Both find it, in its own domain alone; 0 and nothing are nobody."""
+    """Both find it, in its own domain alone; 0 and an empty text mean no issuer."""
     some = await identity(areas)
     branch = await areas.domains.add(areas.tenant, "branch")
     for issuer, number in ((str(some.issuer.id), 8), (some.issuer.did, 9)):
@@ -159,7 +159,7 @@ async def test_deletion_is_all_or_nothing(areas: Areas) -> None:
 
 
 async def test_rotation_keeps_the_old_key_for_what_it_signed(areas: Areas) -> None:
-    """The document has both keys; the old one asserts and logs nobody in; the new one signs."""
+    """The document has both keys; the old one asserts and cannot log in; the new one signs."""
     some = await identity(areas, "web", "P-256")
     (old,) = (await areas.did.resolver.resolve(some.issuer.did)).methods
     method_id = await areas.did.dids.rotate(areas.domain, some.issuer.did)
@@ -174,7 +174,7 @@ async def test_rotation_keeps_the_old_key_for_what_it_signed(areas: Areas) -> No
 
 
 async def test_a_did_that_is_its_key_has_no_other(areas: Areas) -> None:
-    """did:key and did:jwk cannot be rotated, and nobody rotates another domain's."""
+    """did:key and did:jwk cannot be rotated, nor can a DID of another domain."""
     some = await identity(areas)
     with pytest.raises(Invalid):
         await areas.did.dids.rotate(areas.domain, some.issuer.did)
@@ -193,7 +193,7 @@ async def test_a_document_has_room_for_64_keys(areas: Areas) -> None:
 
 
 async def test_strangers_take_no_place_of_a_login(areas: Areas) -> None:
-    """What is published is read in the places for searches: while those are taken it waits, and logins read."""
+    """Published documents are read in the places for searches: while those are occupied it waits, and logins read."""
     some = await identity(areas, "web")
     await some.issue()
     status_list = str((await areas.store.read(lambda tx: tx.value(str, "select uuid from status_lists"))) or "")

@@ -1,4 +1,4 @@
-"""The wallet's file: nobody else reads it, and nothing in it is lost."""
+"""The wallet's file: no other user reads it, and no write loses a part of it."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A request, and what is shown for it."""
+"""Presentation requests, and presentations for them."""
 
 from contextlib import suppress
 from uuid import uuid4
@@ -16,7 +16,7 @@ from tests.did.holders import Person, World
 
 
 async def requested(world: World, person: Person | None = None, username: str = "") -> Request:
-    """A new request to somebody, ann unless said otherwise, for an instance, as the wallet polls it."""
+    """A new request to a person, ann by default, for an instance, as the wallet polls it."""
     person = person or world.ann
     with suppress(Conflict):
         await world.areas.instances.add(world.areas.domain, NewInstance("server"))

@@ -22,7 +22,7 @@ Attack = Callable[[World, Request], Awaitable[str]]
 
 
 def resigned(world: World, by: Signer, /, header: dict[str, JSON] | None = None, **changes: JSON) -> str:
-    """Ann's credential with other claims, signed by somebody."""
+    """Ann's credential with other claims, signed with a given key."""
     payload = {**jws.parse(world.ann.jwt).payload, **changes}
     return jws.sign(payload, by)
 
@@ -169,7 +169,7 @@ async def nonsense(world: World, request: Request) -> str:
     ],
 )
 async def test_an_attack_is_refused(world: World, attack: Attack, reason: str) -> None:
-    """Each for its own reason, with a message that repeats nothing of what was sent."""
+    """Each for its own reason, with a message that repeats no part of the presentation."""
     request = await requested(world)
     presentation = await attack(world, request)
     with pytest.raises(CredentialError) as error:

@@ -1,4 +1,4 @@
-"""Definitions: what ours say, and what is not read of somebody else's."""
+"""Definitions: the content of ours, and the limits of those from outside."""
 
 import json
 from typing import Any

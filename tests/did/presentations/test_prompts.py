@@ -50,7 +50,7 @@ async def approve(world: World) -> None:
 
 
 async def test_the_wallet_wakes_the_login(world: World) -> None:
-    """Whoever waits is told at once; later too, as often as it is asked."""
+    """A waiting login is woken at once; a later question gets the same answer, as often as it is asked."""
     request_id = await opened(world)
     assert request_id is not None
     told = list[bool | None]()
@@ -186,8 +186,8 @@ async def test_the_did_of_a_user_does_not_admit_by_a_foreign_credential(world: W
 
 
 async def test_an_assigned_credential_is_the_one_that_is_asked_for(world: World) -> None:
-    """One without a user name approves the login of the user to whom it is assigned, and no other credential of the
-    same wallet does."""
+    """A credential without a user name approves the login of the user that it is assigned to, and no other credential
+    of the same wallet does."""
     areas, ann, own = world.areas, world.ann, world.ann.jwt
     await world.give(ann, await world.issue(ann.did, ""))
     robert = await areas.add_user(areas.domain, "robert", b"password of his")
@@ -222,8 +222,7 @@ async def test_the_schema_is_in_the_definition(world: World) -> None:
 
 
 async def test_a_deleted_holder_shows_nothing(world: World) -> None:
-    """Its DID is deleted: the login that waits for it is told, no further request is made, and another DID takes
-    over."""
+    """Its DID is deleted: the waiting login ends, no further request is made, and another DID takes over."""
     areas, ann = world.areas, world.ann
     waited = await opened(world)
     assert waited is not None

@@ -27,7 +27,7 @@ from tests.slices import interrupted
 MALLORY = signer(9)
 
 
-# --- what is accepted -------------------------------------------------------------------------------------------------
+# --- accepted presentations -------------------------------------------------------------------------------------------
 
 
 async def test_a_request_is_met_once(world: World) -> None:
@@ -79,7 +79,7 @@ async def test_holders_of_each_curve(world: World, curve: str) -> None:
 
 
 async def test_the_oldest_is_polled_first(world: World) -> None:
-    """With how many are open; what was answered or is out of time is not among them."""
+    """With the number of open requests; answered and expired ones do not count."""
     ann, presentations = world.ann, world.did.presentations
     first, second = await requested(world), await requested(world)
     found, pending = await presentations.poll(ann.caller, ann.wallet_id, ann.wallet_key, ann.did)
@@ -116,7 +116,7 @@ async def test_a_request_is_declined(world: World) -> None:
 
 
 async def test_who_tries_is_slowed_down(world: World) -> None:
-    """The eleventh wrong presentation of a token has to wait; the request is still open for who is right."""
+    """The eleventh wrong presentation of a token has to wait; the request is still open for the right one."""
     request = await requested(world)
     for _ in range(10):
         await refused(world, request, "nonsense")
@@ -193,8 +193,8 @@ async def test_a_revocation_closes_open_requests(world: World) -> None:
 
 
 async def test_a_deleted_holder_is_asked_nothing(world: World) -> None:
-    """Its open requests are over at once, nobody can ask it any more, and no wallet is given what was issued to it, nor
-    its own the password with it; another holder's requests stay."""
+    """Its open requests are over at once, no new one is issued, and no wallet gets its credentials, nor its own wallet
+    the password; another holder's requests stay."""
     areas, ann = world.areas, world.ann
     bob = await world.person("bob@corp.example", signer(3), "bob")
     later = await world.issue(ann.did, "ann")
@@ -239,7 +239,7 @@ async def test_a_deletion_that_fails_closes_nothing(world: World) -> None:
 
 
 async def test_a_restored_store_answers_nothing_twice(world: World) -> None:
-    """What was open in a copy is over in the store that it becomes: it may have been answered since."""
+    """Requests that are open in a backup are over in the restored store: they may have been answered since."""
     request = await requested(world)
     await world.areas.store.write(world.did.requests.void)
     with pytest.raises(Conflict):
@@ -247,7 +247,7 @@ async def test_a_restored_store_answers_nothing_twice(world: World) -> None:
     assert await still_open(world, await requested(world))
 
 
-# --- what is asked for ------------------------------------------------------------------------------------------------
+# --- requests for an endpoint -----------------------------------------------------------------------------------------
 
 
 async def issued(world: World, endpoint: str, *, holder: str = "", of_group: bool = False) -> list[int]:
@@ -285,8 +285,8 @@ async def test_the_endpoint_is_an_instance_or_a_group(world: World) -> None:
 
 
 async def test_the_endpoints_methods_and_policy(world: World) -> None:
-    """One that authenticates without DIDs, or a group that grants nothing, asks nobody; a credential policy bounds how
-    long a request is open."""
+    """An endpoint that authenticates without DIDs, or a group that grants nothing, refuses; a credential policy bounds
+    how long a request is open."""
     areas = world.areas
     await areas.instances.add(areas.domain, NewInstance("ssh only", auth_type="SSH,Password"))
     await areas.instances.add(areas.domain, NewInstance("both", auth_type="SSH,DID"))
@@ -302,8 +302,8 @@ async def test_the_endpoints_methods_and_policy(world: World) -> None:
 
 
 async def test_the_methods_of_a_users_groups(world: World) -> None:
-    """Who comes to an instance through groups is asked for what one of them allows; who is assigned to it, or unknown
-    there, for whatever the instance takes."""
+    """A user who reaches an instance through groups is asked by the methods of those groups; a user who is assigned to
+    it, or unknown there, by those of the instance."""
     areas = world.areas
     await world.give(world.ann, await world.issue(world.ann.did, "ann"))
     instance = await areas.instances.add(areas.domain, NewInstance("server"))
@@ -326,7 +326,7 @@ async def test_the_methods_of_a_users_groups(world: World) -> None:
 
 
 async def test_the_holders_of_a_group(world: World) -> None:
-    """Each member who holds a credential is asked, once; a group without any is told."""
+    """Each member with a credential is asked, once; a group without holders is refused."""
     areas, bob = world.areas, await world.person("bob@corp.example", signer(3), "bob")
     group = await areas.groups.add(areas.domain, NewGroup("admins"))
     with pytest.raises(NotFound):

@@ -17,7 +17,7 @@ def test_a_key_is_known_by_its_hash_alone() -> None:
 
 
 def test_who_brings_the_key_opens() -> None:
-    """What is sealed to the public half opens with the walletKey, and is never twice the same."""
+    """Octets that are sealed to the public half open with the walletKey, and are never twice the same."""
     sealed = [seal_to(public_of(KEY), b"a signing key", IDENTITY) for _ in range(2)]
     assert [open_with(KEY, each, IDENTITY) for each in sealed] == [b"a signing key"] * 2
     assert sealed[0] != sealed[1] and b"a signing key" not in sealed[0]

@@ -46,7 +46,7 @@ async def test_the_list(world: World) -> None:
 
 
 async def test_assigning_again_changes_nothing(world: World) -> None:
-    """The accepted one stays accepted; what is another wallet's, or another holder's, is refused, all or none."""
+    """The accepted one stays accepted; a credential of another wallet or another holder is refused, all or none."""
     ann, wallets = world.ann, world.did.wallets
     bob = await world.person("bob@corp.example", signer(3))
     assert await wallets.assign(world.areas.tenant, [(ann.wallet_id, ann.credential)]) == 0
@@ -77,7 +77,7 @@ async def test_what_is_over_is_not_assigned(world: World) -> None:
 
 
 async def test_what_is_ignored_is_not_delivered(world: World) -> None:
-    """Until it is accepted again; nor what is expired or revoked."""
+    """Until it is accepted again; nor is an expired or revoked one."""
     ann, wallets = world.ann, world.did.wallets
     for _ in range(2):
         await wallets.acknowledge(ann.caller, ann.wallet_id, ann.credential, accept=False)
