@@ -116,7 +116,11 @@ class Requests:
             filled["domainIds"] = [self._domains.named(tenant_id, name).id for name in asked.domains]
         whole = [{**body, **filled} for body in bodies]
         caller = Caller(0, organization, number, tenant_id, Role.ADMIN, user, is_installation=True)
-        return await operation.run(json.dumps(whole if isinstance(asked.body, list) else whole[0]).encode(), caller)
+        try:
+            octets = json.dumps(whole if isinstance(asked.body, list) else whole[0], ensure_ascii=False).encode()
+        except UnicodeEncodeError:  # an option of the command line may be in any encoding
+            raise Invalid("a value is not valid UTF-8") from None
+        return await operation.run(octets, caller)
 
     async def _tenant(self, body: Mapping[str, object], domain: str | None) -> int:
         """Return the internal id of the tenant that a request is about."""

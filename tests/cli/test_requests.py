@@ -75,6 +75,8 @@ def test_a_name_is_looked_for_in_the_tenant_that_is_given(service: Service) -> N
         pytest.param({"path": "/api/v1/agent/renewKey", "domain": "default", "body": {"keyHash": "0" * 64}},
                      "role not allowed", id="operation of agents"),
         pytest.param({"path": "/api/v1/uploadLdif", "domain": "default"}, "no such operation", id="upload"),
+        pytest.param({"path": LIST, "domain": "default", "body": {"pageId": "hunter2\udcff"}}, "not valid UTF-8",
+                     id="octets"),
         pytest.param({"command": "hunter2"}, "no such command", id="unknown command"),
     ],
 )  # fmt: skip
