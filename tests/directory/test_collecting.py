@@ -216,7 +216,7 @@ async def test_who_shows_nobody_removes_nobody(areas: Areas, reader: Reader) -> 
     await synced(areas)
     reader.people = []
     job = await synced(areas, full=True)
-    assert (job.state, job.removed, job.message) == ("DONE", 0, "nothing was removed, since nobody was there")
+    assert (job.state, job.removed, job.message) == ("DONE", 0, "nothing was removed, since the source has no people")
     assert await names(areas) == ["ann"]
 
 

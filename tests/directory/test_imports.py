@@ -216,7 +216,7 @@ async def test_a_file_without_anybody(areas: Areas) -> None:
     await imported(areas, person("ann") + group("ops"))
     for nobody in ("", group("vpn")):
         job = await imported(areas, nobody, complete=True)
-        assert (job.removed, job.message) == (0, "nothing was removed, since nobody was there")
+        assert (job.removed, job.message) == (0, "nothing was removed, since the source has no people")
     assert await names(areas) == ["ann"]
 
 

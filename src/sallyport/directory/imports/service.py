@@ -297,7 +297,7 @@ class Jobs:
         if run.marks and job.kind == Kind.LDIF and job.failed:
             message = "nothing was removed, since some entries could not be used"
         elif run.marks and await self._store.search(partial(entries.shows_nobody, run=run)):
-            message = "nothing was removed, since nobody was there"
+            message = "nothing was removed, since the source has no people"
         elif run.marks:
             stops = await self._too_many(job, run)
             if not stops:
@@ -317,7 +317,7 @@ class Jobs:
             if found.missing >= FEW_REMOVALS and 2 * found.missing > found.known:
                 return (
                     f"nothing was removed: {found.missing:,} of the {found.known:,} {kind} known of this directory are "
-                    "missing. Look at the base DN, the filter and what the account may read; if they are gone indeed, "
+                    "missing. Look at the base DN, the filter and what the account may read; if they are really gone, "
                     f"confirm import {job.id}"
                 )
         return ""
