@@ -10,7 +10,7 @@ from sallyport.base.clock import SECOND
 from sallyport.base.errors import Invalid
 from sallyport.base.secret import Secret
 from sallyport.directory.directory import Configuration, DirectoryKind
-from sallyport.directory.imports.job import ATTRIBUTES, Job, Source
+from sallyport.directory.imports.job import ATTRIBUTES, Source
 from sallyport.directory.readers import graph_source, ldap_source, okta_source
 from sallyport.directory.reading import ReadError
 from sallyport.directory.reading.connection import Account
@@ -19,6 +19,7 @@ from sallyport.directory.reading.search import ACCOUNTS
 from sallyport.store.search import Stretch
 from tests.areas import Areas
 from tests.directory.reading.graph_server import CLIENT_ID, CLIENT_SECRET, TENANT, GraphServer
+from tests.directory.world import over
 from tests.mfa.web import serving
 from tests.outgoing import costly_keys
 
@@ -111,14 +112,6 @@ def test_wrong_settings_of_okta(wrong: Source) -> None:
         okta_source(wrong)
 
 
-async def done(areas: Areas, job_id: int) -> Job:
-    """An import, once it is over."""
-    with trio.fail_after(60):
-        while (job := await areas.directory.jobs.get(job_id)).state in ("QUEUED", "RUNNING"):
-            await trio.sleep(0.02)
-    return job
-
-
 async def test_a_cloud_directory(areas: Areas) -> None:
     """A directory is read from its settings to its users: first everything, then changes; a failed reading changes
     nothing."""
@@ -134,7 +127,7 @@ async def test_a_cloud_directory(areas: Areas) -> None:
             "entra", DirectoryKind.GRAPH, app_url=graph.url, settings=settings, secret=CLIENT_SECRET.encode()
         )
         await directories.save([(areas.domain, said)])
-        job = await done(areas, await directories.sync(areas.domain, "entra"))
+        job = await over(areas, await directories.sync(areas.domain, "entra"))
         assert (job.state, job.added, job.failed, job.message) == ("DONE", 5, 0, "")
         stretch = Stretch(areas.domain, 0, 100)
         users, _ = await directories.users(stretch, "", cloud=True)
@@ -148,7 +141,7 @@ async def test_a_cloud_directory(areas: Areas) -> None:
 
         graph.add_user("u1", "user1@corp.example", accountEnabled=False)
         graph.remove("users", "u3")
-        job = await done(areas, await directories.sync(areas.domain, "entra"))
+        job = await over(areas, await directories.sync(areas.domain, "entra"))
         assert (job.state, job.total, job.updated, job.removed) == ("DONE", 2, 1, 1)
         users, _ = await directories.users(stretch, "", cloud=True)
         assert [(user.name, user.status) for user in users] == [
@@ -157,7 +150,7 @@ async def test_a_cloud_directory(areas: Areas) -> None:
 
         graph.leads_to = "http://127.0.0.1:1"
         await directories.save([(areas.domain, Configuration("entra", secret=b"wrong"))])
-        job = await done(areas, await directories.sync(areas.domain, "entra"))
+        job = await over(areas, await directories.sync(areas.domain, "entra"))
         assert (job.state, job.message) == (
             "FAILED",
             "the login of the application is refused: check tenant, clientId and clientSecret",
