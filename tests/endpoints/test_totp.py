@@ -118,14 +118,26 @@ async def test_the_old_seed_stays_until_the_new_one_counts(areas: Areas) -> None
     assert await areas.seeds.seed(areas.domain, "ann") == second.seed
 
 
+@pytest.mark.parametrize(
+    "malformed",
+    ["", "12345", "1234567", "12345x", "١٢٣٤٥٦", "-12345", "9" * 10_000],
+    ids=["empty", "five digits", "seven digits", "a letter", "arabic digits", "a sign", "very long"],
+)
+async def test_a_malformed_code_is_not_counted(areas: Areas, malformed: str) -> None:
+    """A code that is not six digits is refused, and leaves all tries."""
+    await ann(areas)
+    _, link = await areas.seeds.enrol(areas.domain, "ann")
+    with pytest.raises(Invalid):
+        await areas.seeds.confirm(areas.domain, "ann", malformed)
+    waiting = await areas.seeds.behind(link)
+    assert waiting is not None and waiting.tries_left == MAX_WRONG_CODES
+
+
 async def test_five_wrong_codes_end_an_enrolment(areas: Areas) -> None:
-    """What are not six digits is no try; the old seed is not touched; then not even the right code helps."""
+    """The old seed is not touched, and the right code is refused then."""
     await ann(areas)
     old = await enrolled(areas)
     made, link = await areas.seeds.enrol(areas.domain, "ann")
-    for malformed in ("", "12345", "1234567", "12345x", "١٢٣٤٥٦", "-12345", "9" * 10_000):
-        with pytest.raises(Invalid):
-            await areas.seeds.confirm(areas.domain, "ann", malformed)
     left = [(await areas.seeds.confirm(areas.domain, "ann", wrong(made.seed, areas))).tries_left for _ in range(3)]
     waiting = await areas.seeds.behind(link)
     assert waiting is not None

@@ -68,14 +68,14 @@ def _objects(text: str, known: dict[str, str]) -> Iterator[tuple[int, Row]]:
         yield number, {name: value for name, value in zip(names, each.values(), strict=True) if value not in _NOTHING}
 
 
-def _names(said: Sequence[str], known: dict[str, str], line: int) -> list[str]:
+def _names(given: Sequence[str], known: dict[str, str], line: int) -> list[str]:
     """Return the columns' own names. ValueError: an unknown column, or one twice."""
-    for place, name in enumerate(said):
+    for index, name in enumerate(given):
         if _key(name) not in known:
             raise ValueError(f"line {line}: unknown column {name}; there are {', '.join(known.values())}")
-        if _key(name) in map(_key, said[:place]):
+        if _key(name) in map(_key, given[:index]):
             raise ValueError(f"line {line}: the column {known[_key(name)]} is there twice")
-    return [known[_key(name)] for name in said]
+    return [known[_key(name)] for name in given]
 
 
 def _key(name: str) -> str:

@@ -63,11 +63,11 @@ class _EnrolmentPage:
 
 def _form(waiting: Enrolment, domain: str, image: str, wrong: str) -> str:
     tries = f"{waiting.tries_left} more {'try' if waiting.tries_left == 1 else 'tries'}"
-    told = f'<p class="wrong" role="alert">{escape(wrong)} You have {tries}.</p>' if wrong else ""
+    refusal = f'<p class="wrong" role="alert">{escape(wrong)} You have {tries}.</p>' if wrong else ""
     seed = " ".join(re.findall(".{1,4}", waiting.seed))
     return (
         f'<p class="name">For <strong>{escape(waiting.user.name)}</strong> at <strong>{escape(domain)}</strong>.</p>'
-        f"{told}<ol><li>Scan this with your authenticator app, "
+        f"{refusal}<ol><li>Scan this with your authenticator app, "
         f'or <a href="{escape(waiting.otpauth)}">open it on this device</a>.'
         f'<img alt="QR code of the key below" src="{escape(image)}">'
         f"Without a camera, type the key: <code>{seed}</code></li><li>Type the code that the app shows.</li></ol>"

@@ -97,8 +97,8 @@ class OneTimeSeeds:
         given = self._given.get(key)
 
         def work(tx: Tx) -> bool:
-            meant = given or repo.seed(tx, *key)
-            return meant is not None and repo.spend(tx, meant, step)
+            current = given or repo.seed(tx, *key)
+            return current is not None and repo.spend(tx, current, step)
 
         return await self._store.write(work)
 

@@ -33,10 +33,10 @@ def _yes_or_no(value: object) -> object:
     text = value.strip() if isinstance(value, str) else value
     if text is None or text == "":
         return text
-    meant = means_yes(str(text)) if isinstance(text, str | int) else None
-    if meant is None:
+    flag = means_yes(str(text)) if isinstance(text, str | int) else None
+    if flag is None:
         raise unfit("yes or no, or empty")
-    return text if isinstance(text, str) else "yes" if meant else "no"
+    return text if isinstance(text, str) else "yes" if flag else "no"
 
 
 def _one_or_zero(value: object) -> object:

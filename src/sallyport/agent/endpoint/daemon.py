@@ -216,7 +216,7 @@ class Daemon:
         now = self._environment.monotonic()
         look = self._looked_at is None or now - self._looked_at >= self._settings().discover_s
         try:
-            told = self._endpoint.run(look=look)
+            messages = self._endpoint.run(look=look)
         except (HostError, ConfigError) as error:
             self._passed_at = now
             self._environment.say(f"the host cannot be looked at: {error}")
@@ -226,9 +226,9 @@ class Daemon:
             self._again_at = self._passed_at + self._again.failed()
         else:
             self._again.worked()
-        if told is None:
+        if messages is None:
             return 0
-        report, status = told
+        report, status = messages
         self._looked_at = now if report.discovery is not None else self._looked_at
         for action in report.actions:
             failed = f": {action.error}" if action.error else ""

@@ -31,12 +31,12 @@ def enrol(directory: Path, posts: ServiceClient, ring: KeyRing) -> Identity:
     key = ring.enrolment_key or ring.key
     answer = posts.post(REGISTER, _machine(), key=key)
     try:
-        told = Known(int(str(answer.get("instanceId"))), str(answer.get("stateKey")))
-        told = decode(Known, mapping(told))
+        registered = Known(int(str(answer.get("instanceId"))), str(answer.get("stateKey")))
+        registered = decode(Known, mapping(registered))
     except (ValueError, WireError):
         raise ServiceAway("what answers is not the service: it does not say which instance this is") from None
-    ring.enrol({"instanceId": told.instance})
-    made = Identity(directory / FILE, told)
+    ring.enrol({"instanceId": registered.instance})
+    made = Identity(directory / FILE, registered)
     made.save()
     return made
 

@@ -65,7 +65,7 @@ class AddMachine(ScopedIfGiven):
         """Drop empty and null values: they do not clear the values of an earlier registration."""
         if not isinstance(value, dict):
             return value
-        return {name: said for name, said in value.items() if said is not None and said != ""}
+        return {name: each for name, each in value.items() if each is not None and each != ""}
 
     def claimed_domains(self) -> Sequence[int]:
         return () if self.domainId is None else (self.domainId,)
