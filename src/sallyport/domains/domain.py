@@ -1,7 +1,7 @@
 """What a domain is, and the table of all domains."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
@@ -49,7 +49,7 @@ class Domain:
     """A domain as the login path sees it.
 
     reverts_at, revert_set_at: when the mode is reverted, and when that was set, in microseconds; None: the mode stays.
-    disconnect_on_revoke: live sessions end when a user loses access.
+    disconnect_on_revoke: live sessions end when a user loses access. factor: the first factor as text, for events.
     """
 
     id: int
@@ -64,16 +64,15 @@ class Domain:
     revert_set_at: int | None = None
     disconnect_on_revoke: bool = False
     directory_name: str = ""
+    factor: str = field(init=False)
 
     @property
     def label(self) -> str:
         """Its value of the label `domain` in metrics."""
         return str(self.id)
 
-    @property
-    def factor(self) -> str:
-        """Its first factor in events."""
-        return self.first_factor.value
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "factor", self.first_factor.value)
 
 
 class DomainTable:

@@ -14,6 +14,9 @@ USER_NAME = f"1 to {MAX_NAME} octets, all of them printable, without blanks at t
 UserKey = int | str
 """A user of a domain by id, or by name."""
 
+name_key = fold
+"""The form in which names of users are compared."""
+
 
 class User:
     """A user as the login path sees it.
@@ -89,11 +92,6 @@ class CodeCheck:
 def is_user_name(name: str) -> bool:
     """Return whether RADIUS can carry the name, and a person can tell it from others: see USER_NAME."""
     return 1 <= len(name.encode(errors="surrogatepass")) <= MAX_NAME and name.isprintable() and name == name.strip()
-
-
-def name_key(name: str) -> str:
-    """Return a user's name in the form that is compared."""
-    return fold(name)
 
 
 def _spellings(password: bytes) -> tuple[bytes, ...]:
