@@ -15,9 +15,9 @@ from sallyport.base.errors import PacketError
 from sallyport.login.first.checker import Host, Tell, silent
 from sallyport.login.first.password import split_digits
 from sallyport.login.first.upstream.health import State
-from sallyport.login.first.upstream.home import HomeServer
+from sallyport.login.first.upstream.home import HomeServer, Question
 from sallyport.login.first.upstream.link import Link, TlsSettings
-from sallyport.login.first.upstream.pool import Pool, Question
+from sallyport.login.first.upstream.pool import Pool
 from sallyport.login.first.upstream.rewrite import Back, Forward, accepted_user, split_name
 from sallyport.login.login import PASSED, Found, Login, Reason
 from sallyport.mfa.provider import Code

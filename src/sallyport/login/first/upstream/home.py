@@ -7,7 +7,7 @@ import socket
 from collections import deque
 from collections.abc import Callable
 from random import SystemRandom
-from typing import Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import trio
 
@@ -15,6 +15,10 @@ from sallyport.login.first.upstream.health import Health, State
 from sallyport.login.first.upstream.link import Link
 from sallyport.outgoing.egress import Sockets
 from sallyport.radius.authenticator import SharedSecret
+
+if TYPE_CHECKING:
+    from sallyport.login.first.upstream.rewrite import Forward
+    from sallyport.radius.packet import Reply
 
 IDENTIFIERS: Final = range(256)
 RECEIVE_BUFFER: Final = 1 << 20
@@ -102,6 +106,40 @@ class Pending:
         self.identifier = 0
         self.packet = b""
         self.sent_at = self.ends_at = 0.0
+
+
+class Check(Pending):
+    """A Status-Server (RFC 5997)."""
+
+    __slots__ = ()
+
+
+class Question(Pending):
+    """A login that is passed on.
+
+    server: the one that is asked now, or has answered; tried: all that were asked. over: it has its answer, or no
+    server is left to ask; `done` is called then. stays: only this server can continue the login.
+    """
+
+    __slots__ = ("answer", "done", "forward", "limit_at", "over", "server", "stays", "tried")
+
+    def __init__(self, forward: Forward) -> None:
+        super().__init__()
+        self.forward = forward
+        self.over = False
+        self.done: Callable[[], None]
+        self.server: HomeServer | None = None
+        self.tried: list[HomeServer] = []
+        self.limit_at = 0.0
+        self.stays = False
+        self.answer: Reply | None = None
+
+    def end(self) -> None:
+        """Nothing more is to come."""
+        self.over = True
+        done = self.done
+        del self.done  # it mostly knows the question: no cycle is left to the collector
+        done()
 
 
 class HomeServer:

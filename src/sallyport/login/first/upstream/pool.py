@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -17,7 +17,7 @@ import trio
 from sallyport.base.bounded import ExpiringMap
 from sallyport.base.errors import PacketError
 from sallyport.login.first.upstream.health import CHECK_TIMEOUT_S, RANK, State
-from sallyport.login.first.upstream.home import HomeServer, Pending
+from sallyport.login.first.upstream.home import Check, HomeServer, Pending, Question
 from sallyport.outgoing.errors import ProviderError
 from sallyport.radius.attributes import EAP_MESSAGE, MESSAGE_AUTHENTICATOR, NAS_IDENTIFIER, push_attribute
 from sallyport.radius.packet import (
@@ -27,7 +27,6 @@ from sallyport.radius.packet import (
     MAX_LENGTH,
     MIN_LENGTH,
     STATUS_SERVER,
-    Reply,
     encode_request,
     open_reply,
 )
@@ -35,7 +34,6 @@ from sallyport.radius.packet import (
 if TYPE_CHECKING:
     from sallyport.login.first.upstream.home import Channel
     from sallyport.login.first.upstream.link import Link
-    from sallyport.login.first.upstream.rewrite import Forward
     from sallyport.metrics import UpstreamMetrics
     from sallyport.outgoing.egress import Egress
 
@@ -55,40 +53,6 @@ _ANSWERS: Final = frozenset({ACCESS_ACCEPT, ACCESS_REJECT, ACCESS_CHALLENGE})
 _WHO: Final = push_attribute(NAS_IDENTIFIER, b"sallyport")
 
 log = structlog.get_logger()
-
-
-class Check(Pending):
-    """A Status-Server (RFC 5997)."""
-
-    __slots__ = ()
-
-
-class Question(Pending):
-    """A login that is passed on.
-
-    server: the one that is asked now, or has answered; tried: all that were asked. over: it has its answer, or no
-    server is left to ask; `done` is called then. stays: only this server can continue the login.
-    """
-
-    __slots__ = ("answer", "done", "forward", "limit_at", "over", "server", "stays", "tried")
-
-    def __init__(self, forward: Forward) -> None:
-        super().__init__()
-        self.forward = forward
-        self.over = False
-        self.done: Callable[[], None]
-        self.server: HomeServer | None = None
-        self.tried: list[HomeServer] = []
-        self.limit_at = 0.0
-        self.stays = False
-        self.answer: Reply | None = None
-
-    def end(self) -> None:
-        """Nothing more is to come."""
-        self.over = True
-        done = self.done
-        del self.done  # it mostly knows the question: no cycle is left to the collector
-        done()
 
 
 class Pool:
