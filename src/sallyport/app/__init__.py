@@ -1,4 +1,7 @@
-"""The composition root: Settings in, wired objects out. Nothing else knows how the areas are put together."""
+"""The composition root: Settings in, wired objects out. Nothing else knows how the areas are put together.
+
+`logins` wires the login path.
+"""
 
 import time
 from collections.abc import Callable, Mapping

@@ -1,1 +1,16 @@
-"""What every area may use and what uses none of them: errors, settings, secrets, time, names, the log."""
+"""Modules that every area may import, and that import no area.
+
+config, setting_values  the settings, and the types of their values
+limits                  the limits of a tenant
+errors                  every error that is raised on purpose, as one tree
+validation, model       errors of pydantic as `errors.Invalid`; the root of all pydantic models
+wire, agentwire         JSON to dataclasses; the messages between service and endpoint agents
+command                 what a command of an area may use
+actor                   who acts, for the audit trail
+secret, sha512crypt     secrets in memory and random names; password hashes for /etc/shadow
+text, addresses         canonical forms, for comparison
+clock, periodic         time in microseconds; repeated work
+bounded, fair           tables and queues with a share for each owner
+disk, tls               files written as a whole; TLS of a server's connections
+log, notify             the log; messages to systemd
+"""

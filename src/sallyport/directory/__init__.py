@@ -12,7 +12,7 @@
     schedules   when directories are read
     imports     jobs in the background: from a reading to the store
     entries     people, groups and memberships in the store
-    mappings    which attributes become which fields
+    mappings    which attributes become which fields; never those of `secret_attributes`
     principals  groups and units of a principal, in memory, for logins
 
 dn, entry, ldif and wire are pure: no store, no web, no trio. A reading that did not come to its end changes nothing.

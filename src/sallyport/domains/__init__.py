@@ -2,4 +2,8 @@
 
 All domains are in memory (`DomainTable`). Each change replaces the table as a whole, so that the login path needs no
 query and a change applies to the next request.
+
+domain            a domain, and the table
+enforcement       the switch between monitor and enforce, and the revert of an unconfirmed one
+first_factor_cli  `sallyport domain first-factor` and `domain check`; the operations are in `login.first`
 """

@@ -11,8 +11,8 @@ If all rows together exceed the limit, the oldest rows of the tenant that takes 
 again, until the rest fits. That tenant uses more than an equal share of the limit, so a tenant below its share loses
 nothing to another one. A live session that is deleted so exists again with its next record.
 
-The history of devices and of RADIUS clients is never deleted: it grows with the changes of admins and new devices and
-not with traffic, it has the first sighting of each device, and `registrations` is counted from it.
+The history of devices and of RADIUS clients has no age: it grows with the changes of admins and with new devices, not
+with traffic. The limits of a tenant bound it (`base/limits.py`), and the audit trail has its own retention in `audit`.
 """
 
 import math

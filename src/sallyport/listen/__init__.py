@@ -5,6 +5,7 @@ radsec     the connections of peers that are known by their certificates
 tls        what a TLS connection is, over a context that asks for a certificate
 exchange   from a datagram to a decided entry in the journal, and from there to the answer
 pacing     logins that have to wait become a task each, in turns; rejects are held back for a while
+waiting    the limit of waiting requests, shared between clients and tenants
 counts     the metrics of an exchange
 senders    a bounded count of senders that are unknown or not proven
 control    the socket of the command line

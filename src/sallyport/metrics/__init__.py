@@ -1,4 +1,4 @@
-"""The metrics of the service, one module for each area. Names and labels are an API: grafana/ reads them, and the
+"""The metrics of the service, grouped by topic. Names and labels are an API: grafana/ reads them, and the
 README lists them.
 
 Label values are closed sets, or names that an admin chose (domains by id, up to a thousand RADIUS clients). They are

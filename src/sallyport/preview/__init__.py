@@ -2,6 +2,8 @@
 
     periods  when the rules' times of day hold, so that logins of a month can be grouped
     repo     recorded logins that the rules cannot distinguish, counted by the store
+    enrolled the second factors of many users, without a prompt
+    tally    counts of outcomes, and the items with the worst ones
     service  login rules, enrolment and `decide` for them; users and devices with the worst outcome, by name
 
 **Taken as recorded**: that the first factor was right (other names are noise that any client can make), and source,

@@ -2,6 +2,8 @@
 
 packet          decode what a client sent, encode what it gets (RFC 2865, 2866, 5997)
 attributes      the numbers of attributes and the walk over them
+layout          where the attributes of a packet stand (RFC 2865 section 5)
+method          how the credentials of an Access-Request came: PAP, CHAP, MS-CHAP, EAP
 authenticator   the keyed hashes that prove a packet's sender (RFC 2865, 2866, 2869, 3579)
 password        User-Password and CHAP-Password
 mschap          MS-CHAP and MS-CHAPv2 (RFC 2433, 2759); mschap_reply makes the answers (RFC 2548, 3079)

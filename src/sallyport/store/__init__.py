@@ -14,12 +14,13 @@ long as the transaction stands. If the engine rolled back the transaction (full 
 model        Tx and Store as protocols, which PostgreSQL will meet too
 sqlite       the embedded engine: `connections` opens and reads, `writer` writes
 copies       backup and restore while it runs
+schema       the tables, and triggers that enforce the limits of a tenant
 migrations   brings a database to the schema of this program, or refuses one that is newer
 snapshot     small tables held in memory, exact after each change
 audit        the audit trail: what each change writes beside itself
 counters     kept totals of whole lists
 search       rows by parts of their texts, and pages of lists
 slices       long writes in short transactions
-vault        sealing of secrets under the master key
+vault        sealing of secrets under the master key; `rotation` seals all under a new one
 directory    the data directory, its lock and the space kept in reserve
 """

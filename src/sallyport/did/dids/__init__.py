@@ -7,4 +7,6 @@ of the store with the master key nor the walletKey alone signs for the holder.
 A did:web is served by this service (`public`), and its key can be replaced: the key before stays in the document for
 its signatures, and may not log in any more. A deleted issuer is off the lists and signs no more. Its signatures can
 still be verified, and its credentials revoked, since a did:key cannot be withdrawn.
+
+`resolver` finds the document of a DID: of itself, from the store, or over the network.
 """

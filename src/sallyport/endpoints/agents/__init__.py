@@ -15,7 +15,7 @@ and until the next one is: see `rotation`.
 
 grants      the assignments through which a user has access to a machine, and their end
 desired     builds the state of a machine
-states      versions, signatures, and the waiting agents
+states      versions, signatures, and the waiting agents; signers: the keys that sign states
 machines    registration of machines; presence: Active or Inactive
 service     the agents as admins manage them: status, settings, take-overs
 orders      orders to act now, and their outcomes

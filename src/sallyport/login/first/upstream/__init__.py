@@ -3,6 +3,7 @@
     checker  a login: the question, and the result of its answer
     rewrite  a request and an answer as they look on the other hop: hidden with its secret, and with its names
     home     a home server and its sockets; each has 256 identifiers
+    link     RADIUS over TLS to a home server (RFC 6614)
     health   whether a home server is alive: states and times as FreeRADIUS has them; no socket, no clock
     pool     which home server is asked; which question waits for which answer; failover
 
