@@ -9,7 +9,7 @@ and tenantId, or that of the domain; a domain is given by its name or id.
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Literal
+from typing import Annotated, Literal
 
 import trio
 from pydantic import Field, ValidationError
@@ -34,16 +34,18 @@ from sallyport.inventory.devices import commands as device_commands
 from sallyport.listen import senders
 from sallyport.store import commands as store_commands
 from sallyport.tenancy import commands as token_commands
-from sallyport.web.operation import Operation, Operations
+from sallyport.web.operation import MOST_ENTRIES, Operation, Operations
 from sallyport.web.scope import Caller, Role, Whole
 
 
 class AskedOperation(Arguments):
-    """An operation to run. domain, domains: names or ids, which fill domainId and domainIds of the body; a domain also
-    fills orgId and tenantId."""
+    """An operation to run. domain, domains: names or ids, which fill domainId and domainIds of the body. orgId and
+    tenantId are filled too; entries of a list that name several tenants are refused."""
 
     path: str
-    body: dict[str, object] | list[dict[str, object]] = Field(default_factory=dict)
+    body: dict[str, object] | Annotated[list[dict[str, object]], Field(max_length=MOST_ENTRIES)] = Field(
+        default_factory=dict
+    )
     domain: str | None = None
     domains: list[str] | None = None
 
@@ -114,12 +116,14 @@ class Requests:
             filled["domainId"] = self._domains.named(tenant_id, asked.domain).id
         if asked.domains is not None:
             filled["domainIds"] = [self._domains.named(tenant_id, name).id for name in asked.domains]
-        whole = [{**body, **filled} for body in bodies]
+        whole = [{**filled, **body} for body in bodies]  # the gate compares the scope of each
         caller = Caller(0, organization, number, tenant_id, Role.ADMIN, user, is_installation=True)
         try:
             octets = json.dumps(whole if isinstance(asked.body, list) else whole[0], ensure_ascii=False).encode()
         except UnicodeEncodeError:  # an option of the command line may be in any encoding
             raise Invalid("a value is not valid UTF-8") from None
+        except RecursionError:
+            raise Invalid("the body is nested too deeply") from None
         return await operation.run(octets, caller)
 
     async def _tenant(self, body: Mapping[str, object], domain: str | None) -> int:

@@ -1,8 +1,10 @@
 """Operations over the control socket: the tenant that they act in, and what the installation may do."""
 
+import json
 import os
 import pwd
 import re
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +104,58 @@ def test_every_command_of_the_command_line_exists(service: Service, command: str
     """A name that the command line calls is a command; it does not run with an unknown argument."""
     with pytest.raises(Refused, match=r"invalid body|missing"):
         ask(service, command=command, arguments={"no such argument": 1})
+
+
+def send(service: Service, line: bytes) -> Any:
+    """The answer to a line of the control socket."""
+    directory = os.open(service.data_dir, os.O_PATH | os.O_DIRECTORY)
+    try:
+        with socket.socket(socket.AF_UNIX) as sock:
+            sock.settimeout(30)
+            sock.connect(f"/proc/self/fd/{directory}/control.sock")
+            sock.sendall(line + b"\n")
+            return json.loads(sock.makefile("rb").readline())
+    finally:
+        os.close(directory)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        pytest.param(b'"' + b"x" * (17 << 20) + b'"', "a message has at most 16 MiB", id="message"),
+        pytest.param(b'{"command": "token.list", "arguments": {"org": [' + b"1," * 500_000 + b"1]}}",
+                     "the message has over 500000 values", id="values"),
+        pytest.param(b'{"path": "/ad/AddDomain", "body": {"orgId": "' + b"1" * (2 << 20) + b'"}}',
+                     "an operation takes at most 2 MiB", id="operation"),
+    ],
+)  # fmt: skip
+def test_a_message_is_too_large(service: Service, line: bytes, message: str) -> None:
+    """A message is refused by its size before it holds the event loop; the whole of it is read, so that its sender
+    gets the answer."""
+    assert send(service, line) == {"error": message, "status": 413, "fields": []}
+
+
+def test_a_list_is_too_long(service: Service) -> None:
+    """An operation takes as many entries as over HTTP; the errors of more would hold the event loop."""
+    refused = send(service, b'{"path": "/ad/AddDomain", "body": [' + b"1," * 100_000 + b"1]}")
+    assert "at most 1000 items" in refused["error"]
+
+
+@pytest.mark.parametrize("padding", [0, 70_000], ids=["small", "parsed in a thread"])
+def test_a_body_is_nested_too_deeply(service: Service, padding: int) -> None:
+    """Each depth is refused as a wrong request, even the depths that can be parsed and not be written again."""
+    body = b'"x": "%s", "deep": ' % (b"x" * padding)
+    for depth in range(900, 1000):
+        asked = b'{"path": "/ad/GetAllDomains", "domain": "default", "body": {%s%s%s}}'
+        assert send(service, asked % (body, b"[" * depth, b"]" * depth))["status"] == 400
+
+
+def test_a_list_names_one_tenant(service: Service) -> None:
+    """An entry of a list with another tenant's numbers is refused: it does not run in the first entry's tenant."""
+    service.call("tenant.add", org=9, tenant=4)
+    entries = [{"orgId": org, "tenantId": tenant, "DirectoryName": "x"} for org, tenant in ((1, 1), (9, 4))]
+    with pytest.raises(Refused, match="scope mismatch"):
+        ask(service, path="/api/v1/getImportStatus", body=entries, domain="default")
 
 
 def test_no_token_acts_as_the_installation(service: Service) -> None:

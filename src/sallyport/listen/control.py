@@ -24,6 +24,13 @@ from sallyport.base.errors import FieldError, Invalid, Refused, SallyportError, 
 from sallyport.base.secret import new_error_id
 
 MAX_MESSAGE = 16 << 20
+MAX_OPERATION = 2 << 20
+"""Octets of a message with an operation. The API takes bodies of 1 MiB; text that is not ASCII is longer here."""
+MAX_VALUES = 500_000
+"""Commas and brackets in a message. 50,000 clients of a file have 400,000. Five million empty objects held the event
+loop for 5 s."""
+LARGE = 64 << 10
+"""Octets of a message that is parsed in a thread."""
 SILENCE_S = 60.0
 
 Run: TypeAlias = Callable[[Mapping[str, object], str], Awaitable[bytes]]
@@ -85,7 +92,8 @@ async def _converse(stream: trio.SocketStream, run: Run) -> None:
                     line = await _line(stream, pending)
                 if line is None:
                     return
-                answer = await _answer(run, line, user_name(user))
+                excess = _excess(line)
+                answer = _error(excess, 413) if excess else await _answer(run, line, user_name(user))
                 with trio.fail_after(SILENCE_S):
                     await stream.send_all(answer + b"\n")
 
@@ -106,23 +114,33 @@ def user_name(user_id: int) -> str:
 
 
 async def _line(stream: trio.SocketStream, pending: bytearray) -> bytes | None:
+    """Return the next line; of a line that is too long, its first MAX_MESSAGE octets and at least one more."""
     while (end := pending.find(b"\n")) < 0:
         received = await stream.receive_some()
-        if not received or len(pending) + len(received) > MAX_MESSAGE:
+        if not received:
             return None
+        if len(pending) > MAX_MESSAGE:  # the peer reads no answer before it has sent the whole line
+            del pending[MAX_MESSAGE + 1 :]
         pending += received
     line = bytes(pending[:end])
     del pending[: end + 1]
     return line
 
 
+def _excess(line: bytes) -> str:
+    """Return why a message is too large; empty if it is not."""
+    if len(line) > MAX_MESSAGE:
+        return f"a message has at most {MAX_MESSAGE >> 20} MiB"
+    values = sum(map(line.count, (b",", b"[", b"{")))
+    return f"the message has over {MAX_VALUES} values" if values > MAX_VALUES else ""
+
+
 async def _answer(run: Run, line: bytes, user: str) -> bytes:
-    try:
-        asked = json.loads(line)
-    except (ValueError, RecursionError):
-        asked = None
+    asked = _parsed(line) if len(line) < LARGE else await trio.to_thread.run_sync(_parsed, line)
     if not isinstance(asked, dict):
         return _error("a JSON object is required", 400)
+    if "path" in asked and len(line) > MAX_OPERATION:
+        return _error(f"an operation takes at most {MAX_OPERATION >> 20} MiB", 413)
     try:
         return b'{"result": ' + await run(asked, user) + b"}"
     except Refused as error:
@@ -133,6 +151,13 @@ async def _answer(run: Run, line: bytes, user: str) -> bytes:
         error_id = new_error_id()
         log.exception("control_request_failed", request=asked.get("path", asked.get("command")), error_id=error_id)
         return _error(f"internal error {error_id}, see the log of the service", 500)
+
+
+def _parsed(line: bytes) -> object:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _error(message: str, status: int, fields: Sequence[FieldError] = ()) -> bytes:
