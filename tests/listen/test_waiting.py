@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
-from sallyport.listen.counts import Counts
+from sallyport.listen.counts import Counts, Kind
 from sallyport.listen.waiting import Room, Waiting
 from sallyport.metrics import LoginMetrics, RadiusMetrics
 from sallyport.radius.packet import ACCESS_ACCEPT
@@ -65,7 +65,7 @@ def test_a_client_that_holds_nothing_is_forgotten() -> None:
 def test_names_of_clients_take_no_memory_without_end() -> None:
     """A client may be named anew again and again: metrics show the first thousand names, and keep no others."""
     registry = CollectorRegistry()
-    counts = Counts("auth", RadiusMetrics(registry), LoginMetrics(registry), is_auth=True)
+    counts = Counts(Kind.AUTHENTICATION, "", RadiusMetrics(registry), LoginMetrics(registry))
     for number in range(2000):
         counts.answered(f"first {number}", ACCESS_ACCEPT, 0)
     tracemalloc.start()

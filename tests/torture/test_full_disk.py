@@ -17,7 +17,7 @@ from tests.torture.load import Loads, populate
 MIB = 1 << 20
 DISK_MIB, RESERVE_MIB = 32, 4
 SETTINGS = {"SALLYPORT_REJECT_DELAY_S": "0", "SALLYPORT_DISK_RESERVE_MIB": str(RESERVE_MIB)}
-GIVEN = "the space kept in reserve was given"
+GIVEN = "disk_reserve_released"
 
 pytestmark = [pytest.mark.torture, needs_mounts]
 
