@@ -191,6 +191,15 @@ def test_a_new_tenant_is_reported(service: Service, number: int, words: tuple[st
     assert (known.returncode, known.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("words", [(" ",), ("x", "--realm", "")], ids=["name", "realm"])
+def test_a_refused_domain_makes_no_tenant(service: Service, words: tuple[str, ...]) -> None:
+    """domain add with a value that is refused leaves the tenants as they are: a second one would narrow the first."""
+    refused = service.cli("domain", "add", *words, "--org", "64", "--tenant", "1")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "is new" not in refused.stderr
+    assert (64, 1) not in tenants(service)
+
+
 def test_other_commands_refuse_an_unknown_tenant(service: Service) -> None:
     """client add does not make the tenant."""
     refused = service.cli("client", "add", "x", "--address", "192.0.2.99", "--org", "63", "--tenant", "1")

@@ -69,20 +69,18 @@ def add(
     disconnect_on_revoke: bool,
 ) -> None:
     """Add a domain and print its domainId."""
-    note_new(line, line.row("tenant.add", org=org, tenant=tenant))
-    made = line.run(
-        "/ad/AddDomain",
-        {
-            "orgId": org,
-            "tenantId": tenant,
-            "domainName": name,
-            "realms": list[JSON](realms),
-            "enforcementMode": mode,
-            "fallbackAction": fallback,
-            "firstFactor": first_factor,
-            "disconnectOnRevoke": disconnect_on_revoke,
-        },
-    )
+    body: Row = {
+        "orgId": org,
+        "tenantId": tenant,
+        "domainName": name,
+        "realms": list[JSON](realms),
+        "enforcementMode": mode,
+        "fallbackAction": fallback,
+        "firstFactor": first_factor,
+        "disconnectOnRevoke": disconnect_on_revoke,
+    }
+    note_new(line, line.row("domain.tenant", **body))
+    made = line.run("/ad/AddDomain", body)
     line.print(str(made["domainId"]))
     _warn(line, made)
 

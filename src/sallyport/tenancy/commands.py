@@ -55,10 +55,8 @@ class AddTenant(Arguments):
 def commands(service: Tenancy, clock: Clock) -> dict[str, Command]:
     """The commands of this area by name."""
 
-    async def add_tenant(wanted: AddTenant) -> JSON:
-        before = await service.numbers()
-        await service.ensure_tenant(wanted.org, wanted.tenant)
-        return {"new": _new(before, wanted.org, wanted.tenant)}
+    async def add(wanted: AddTenant) -> JSON:
+        return await add_tenant(service, wanted.org, wanted.tenant)
 
     async def tenants(_: Arguments) -> JSON:
         return [{"org": organization, "tenant": number} for organization, number in (await service.numbers()).values()]
@@ -79,12 +77,19 @@ def commands(service: Tenancy, clock: Clock) -> dict[str, Command]:
         return _row(await service.revoke(token, wanted.org, wanted.tenant), clock())
 
     return {
-        "tenant.add": command(AddTenant, add_tenant),
+        "tenant.add": command(AddTenant, add),
         "tenant.list": command(Arguments, tenants),
         "token.create": command(CreateToken, create),
         "token.list": command(ListTokens, listing),
         "token.revoke": command(RevokeToken, revoke),
     }
+
+
+async def add_tenant(service: Tenancy, organization: int, tenant: int) -> JSON:
+    """Make a tenant unless it exists. Return what is new, for `note_new`. Invalid; StoreError."""
+    before = await service.numbers()
+    await service.ensure_tenant(organization, tenant)
+    return {"new": _new(before, organization, tenant)}
 
 
 def _new(before: Mapping[int, tuple[int, int]], organization: int, tenant: int) -> JSON:
