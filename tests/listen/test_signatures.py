@@ -1,4 +1,4 @@
-"""What an unsigned request may do, and what a RADIUS client shows about itself (decisions.md, Signatures)."""
+"""What an unsigned request may do, and what a RADIUS client shows about itself."""
 
 import pytest
 

@@ -14,7 +14,7 @@ from tests.torture.attack import Attack, Sent
 from tests.torture.probe import Answer, Probe
 
 MOST_S = 0.25
-"""The delay that another tenant may notice (design.md, promise 6)."""
+"""The delay that another tenant may notice."""
 SECRET, PASSWORD, SOURCE = "a secret of the probe", "the password of ann", "127.0.0.2"
 
 pytestmark = [pytest.mark.torture, pytest.mark.serial]

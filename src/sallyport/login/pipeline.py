@@ -186,7 +186,7 @@ class Pipeline:
         return await self.users.load(domain.id, name) if user is MISSING else user
 
     def note(self, login: Login) -> None:
-        """Tell the inventory of a login whose sender is proven, once (decisions.md, Unsigned requests)."""
+        """Tell the inventory of a login whose sender is proven, once."""
         if login.noted or login.home is None:
             return
         request, source, at = login.request, login.source[0], login.at

@@ -120,7 +120,7 @@ def same_login(login: Login, asked: Asked) -> LoginKey | None:
 
     These are the client and the device (a client may be a range, or a proxy in front of many devices that all have a
     port 1), the verified user, the text typed behind the password, and every attribute present that names a session or
-    a port (decisions.md, Second factor). Packets and credentials are not compared: a CHAP response differs each time.
+    a port. Packets and credentials are not compared: a CHAP response differs each time.
     A signed and an unsigned request are never one login: a spoofed copy without the signature would take the answer.
     """
     request, first = login.request, login.request.first
