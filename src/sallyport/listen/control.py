@@ -32,6 +32,8 @@ loop for 5 s."""
 LARGE = 64 << 10
 """Octets of a message that is parsed in a thread."""
 SILENCE_S = 60.0
+MOST_WAITING = 128
+"""Connections that wait to be accepted; a command that finds no place fails at once."""
 
 Run: TypeAlias = Callable[[Mapping[str, object], str], Awaitable[bytes]]
 """Run a request for a user of this machine; its result in JSON. SallyportError."""
@@ -64,7 +66,7 @@ def _listen(path: Path) -> trio.socket.SocketType:
         raise StartError(f"{path}: {error.strerror}") from error
     finally:
         os.umask(mask)
-    sock.listen(16)
+    sock.listen(MOST_WAITING)
     return sock
 
 
