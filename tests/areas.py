@@ -3,8 +3,8 @@
     async def test_it(areas: Areas) -> None:
         domain_id = await areas.domains.add(areas.tenant, "branch")
 
-`areas` is the service as `app.py` wires it, with a clock, providers and a network of the tests, and has one tenant with
-one domain, `corp`. A folder of tests has the fixtures by importing them in its conftest.py.
+`areas` is the service as `sallyport.app` wires it, with a clock, providers and a network of the tests, and has one
+tenant with one domain, `corp`. A folder of tests has the fixtures by importing them in its conftest.py.
 """
 
 import math

@@ -22,8 +22,8 @@ from sallyport.base.errors import StartError
 from sallyport.base.notify import Notifier
 from sallyport.base.setting_values import Address
 from sallyport.build import build
-from sallyport.collector import collect_garbage
 from sallyport.commands import Requests
+from sallyport.garbage import collect_garbage
 from sallyport.listen import radsec, udp
 from sallyport.listen.control import serve_control
 from sallyport.listen.counts import Kind

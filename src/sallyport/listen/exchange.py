@@ -18,7 +18,7 @@ from sallyport.domains.service import Domains
 from sallyport.inventory.clients.client import LIMITED, SIGNED, Client
 from sallyport.inventory.devices.sightings import Sightings
 from sallyport.listen.counts import Counts, Kind
-from sallyport.listen.pacing import AtOnce, Delayed, Undecided
+from sallyport.listen.pacing import Delayed, RoundBudget, Undecided
 from sallyport.listen.senders import GARBLED, STRANGERS, UNKNOWN, Senders
 from sallyport.listen.udp import Datagram
 from sallyport.listen.waiting import Waiting
@@ -103,7 +103,7 @@ class Exchange:
         self.handed_over = 0  # to a first factor that needs no task for a login
         self.delayed = Delayed(reject_delay_s, self._reply)
         self._undecided = Undecided(nursery, self._decide_later)
-        self._at_once = AtOnce()
+        self._round_budget = RoundBudget()
         self._just_decided: list[Login] = []
         self._counts = Counts(kind, label, services.radius_metrics, services.login_metrics)
 
@@ -221,7 +221,7 @@ class Exchange:
 
     def _authenticate(self, login: Login) -> None:
         decision = self._pipeline.begin(login)
-        if decision is None and login.method == Method.EAP and self._at_once.has_time(login.known.first):
+        if decision is None and login.method == Method.EAP and self._round_budget.has_time(login.known.first):
             decision = self._pipeline.converse(login)
         if decision is ROUND:
             return self._go_on(login)

@@ -86,7 +86,7 @@ class Undecided:
         self._begins = False
 
 
-class AtOnce:
+class RoundBudget:
     """The processor time of a wake-up in which rounds of EAP are gone on with as they come."""
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from sallyport.collector import LONGEST_S, LOOK_S, SHORTEST_S, collect_garbage, next_pause
+from sallyport.garbage import LONGEST_S, LOOK_S, SHORTEST_S, collect_garbage, next_pause
 
 GROWN_S, OLD_S = 5.0, 10.0
 
