@@ -25,6 +25,7 @@ from sallyport.store.sqlite import READERS, SEARCHERS, WRITE_S, WRITES, SqliteSt
 from tests.areas import running_store
 from tests.store.baseline import schema
 from tests.store.conftest import names, put
+from tests.waiting import until
 
 
 def opened(path: Path) -> SqliteStore:
@@ -342,16 +343,23 @@ def test_a_slow_disk_is_not_read_on_the_event_loop(tmp_path: Path) -> None:
 
 async def test_a_token_that_searches_much_leaves_others_their_turns(tmp_path: Path) -> None:
     """However many searches of one token wait, another token's search is next after those that run."""
-    ended, may_end = list[str](), threading.Event()
+    begun, may_end = list[str](), threading.Semaphore(0)
 
     async def search(name: str) -> None:
+        def work(_: Tx) -> None:
+            begun.append(name)
+            may_end.acquire(timeout=10)
+
         with acting_as(Actor("token", name)):
-            await store.search(lambda _: may_end.wait(10))
-        ended.append(name)
+            await store.search(work)
 
     async with running_store(tmp_path / "s.db") as store, trio.open_nursery() as nursery:
         for name in [*["greedy"] * 20, "other"]:
             nursery.start_soon(search, name)
             await trio.lowlevel.checkpoint()
-        may_end.set()
-    assert ended.index("other") <= SEARCHERS + 1
+        for running in range(SEARCHERS, SEARCHERS + 2):
+            await until(lambda wanted=running: len(begun) == wanted)
+            may_end.release()
+        await until(lambda: len(begun) == SEARCHERS + 2)
+        may_end.release(20)
+    assert begun.index("other") <= SEARCHERS + 1
