@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from sallyport.base.errors import PacketError
 from sallyport.radius.attributes import push_attribute, push_vendor_attribute
 from sallyport.radius.packet import ACCESS_REQUEST, Request, decode, encode_request
-from sallyport.vendors import PRODUCTS, identify, medium
-from sallyport.vendors.medium import MEDIA, UNKNOWN
+from sallyport.vendors import MEDIA, PRODUCTS, UNKNOWN, identify, medium
 from tests.vendors.captures import NAMES, SECRET, capture, octets_of, packet
 
 VENDORS: Final = (0, 9, 11, 311, 2011, 2636, 3076, 12356, 14122, 14179, 14823, 14988, 25053, 25461, 29464, 29671, 99999)

@@ -43,7 +43,7 @@ from sallyport.endpoints.targets import AccessTargets
 from sallyport.endpoints.totp import STEP_S, OneTimeSeeds
 from sallyport.endpoints.users.service import Users
 from sallyport.events.outlets.service import Outlets
-from sallyport.events.outlets.target import targets_of
+from sallyport.events.outlets.transport import targets_of
 from sallyport.events.retention import Retention
 from sallyport.events.service import Events
 from sallyport.inventory.clients.client import Client

@@ -1,8 +1,7 @@
 """Dynamic authorization (RFC 5176): live sessions are ended or changed.
 
-    identity     the octets that name a session to its NAS
     sender       one request over UDP: repeated by the RFC's timers, few at a time to each NAS
-    service      DynamicAuthorization: the sessions, their NAS, and the results in the audit trail
+    service      DynamicAuthorization: the sessions, the octets that name them to their NAS, and the results
     revocations  revoked access ends the user's sessions, in domains that are set to do so
     repo         the SQL of both
 

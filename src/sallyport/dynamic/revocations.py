@@ -21,9 +21,8 @@ from sallyport.base.text import fold
 from sallyport.domains.domain import Mode
 from sallyport.domains.service import Domains
 from sallyport.dynamic import repo
-from sallyport.dynamic.identity import qualified
 from sallyport.dynamic.repo import Revocation
-from sallyport.dynamic.service import MOST, DynamicAuthorization
+from sallyport.dynamic.service import MOST, DynamicAuthorization, qualified
 from sallyport.login.identity import bearers
 from sallyport.policy.rules.service import LoginRules
 from sallyport.store.model import Store, Tx

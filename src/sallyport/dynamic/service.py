@@ -1,5 +1,7 @@
-"""Sessions that are ended or changed, the NAS that is asked, and the result."""
+"""Sessions that are ended or changed, the NAS that is asked, the octets that name a session to it (RFC 5176 section 3),
+and the result."""
 
+import ipaddress
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -12,9 +14,8 @@ import trio
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import Conflict, FieldError, Invalid, NotFound, invalid_field
 from sallyport.base.wire import JSON
-from sallyport.domains.domain import DomainTable
+from sallyport.domains.domain import Domain, DomainTable
 from sallyport.dynamic import repo
-from sallyport.dynamic.identity import NAMING, identify, qualified
 from sallyport.dynamic.repo import Target
 from sallyport.dynamic.sender import Answer, Nas, RequestOutcome, Sender
 from sallyport.inventory.clients.client import Client
@@ -23,7 +24,21 @@ from sallyport.metrics import DynamicMetrics
 from sallyport.policy.rules.match import station_key
 from sallyport.policy.rules.rule import Reply
 from sallyport.policy.rules.translation import Translation
-from sallyport.radius.attributes import pull_attributes
+from sallyport.radius.attributes import (
+    ACCT_SESSION_ID,
+    CALLING_STATION_ID,
+    CHARGEABLE_USER_IDENTITY,
+    FRAMED_INTERFACE_ID,
+    FRAMED_IP_ADDRESS,
+    FRAMED_IPV6_PREFIX,
+    NAS_IDENTIFIER,
+    NAS_IP_ADDRESS,
+    NAS_IPV6_ADDRESS,
+    NAS_PORT,
+    USER_NAME,
+    pull_attributes,
+    push_attribute,
+)
 from sallyport.radius.dynamic import ROOM, Kind
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx
@@ -34,6 +49,9 @@ AT_ONCE: Final = 128  # of a tenant, so that its silent NASes delay no other ten
 NO_SESSION: Final = "session not found"
 NO_CLIENT: Final = "no RADIUS client that takes requests has its address: they go there by UDP, not back over RadSec"
 OVER_TLS: Final = "sent by UDP with the client's secret, since requests do not go back over its RadSec connection"
+MAX_VALUE = 253
+NAMING = frozenset({USER_NAME, FRAMED_IP_ADDRESS, CHARGEABLE_USER_IDENTITY, FRAMED_INTERFACE_ID, FRAMED_IPV6_PREFIX})
+"""Attributes of an Access-Accept that a CoA-Request has only to name the session (RFC 5176 section 3.6, note 1)."""
 _MAC: Final = re.compile("[0-9a-f]{12}")
 
 log = structlog.get_logger()
@@ -205,3 +223,37 @@ class DynamicAuthorization:
 
         if results:
             await self._store.write(work)
+
+
+def identify(target: Target) -> bytes:
+    """Return the attributes of a session and of its NAS, in octets (RFC 5176 section 3).
+
+    Few attributes are sent: a NAS refuses unknown ones, as hostapd refuses NAS-Port, and any that differs from its own.
+    An Acct-Session-Id is always there. A session without a station is named by its port and address too.
+    """
+    user = (target.user_name or "").encode()
+    pairs = [*_nas_names(target), (USER_NAME, user), (ACCT_SESSION_ID, target.acct_session_id)]
+    if target.station:
+        pairs.append((CALLING_STATION_ID, target.station.encode()))
+    else:
+        pairs.append((NAS_PORT, b"" if target.nas_port is None else target.nas_port.to_bytes(4)))
+        pairs.append((FRAMED_IP_ADDRESS, ipaddress.ip_address(target.framed_ip).packed if target.framed_ip else b""))
+    return b"".join(push_attribute(kind, value) for kind, value in pairs if 0 < len(value) <= MAX_VALUE)
+
+
+def _nas_names(target: Target) -> list[tuple[int, bytes]]:
+    """Return the NAS's names. If its address equals the source of its packets, the NAS may not have sent it; it has
+    sent another name then (RFC 2866 section 4.1)."""
+    name = target.nas_identifier.encode()
+    if name and target.client_ip == target.ip_address:
+        return [(NAS_IDENTIFIER, name)]
+    address = ipaddress.ip_address(target.client_ip)
+    kind = NAS_IP_ADDRESS if address.version == 4 else NAS_IPV6_ADDRESS
+    return [(kind, address.packed), (NAS_IDENTIFIER, name)]
+
+
+def qualified(user: str, domain: Domain) -> Sequence[str]:
+    r"""Return the names of a domain's user as devices send them anywhere in the tenant: `user@realm` and
+    `REALM\user`."""
+    realms = (domain.name, *domain.realms)
+    return [*(f"{user}@{realm}" for realm in realms), *(f"{realm}\\{user}" for realm in realms)]

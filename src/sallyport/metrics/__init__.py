@@ -9,11 +9,9 @@ metrics as text.
 from sallyport.metrics.identity import CredentialMetrics, DirectoryMetrics, PresentationMetrics
 from sallyport.metrics.instruments import MAX_NAMES, Buckets, Cell, render
 from sallyport.metrics.inventory import AgentMetrics, DomainMetrics, InventoryMetrics, SessionMetrics
-from sallyport.metrics.login import LockoutMetrics, LoginMetrics, OutletMetrics, UpstreamMetrics
-from sallyport.metrics.mfa import MfaMetrics
-from sallyport.metrics.process import HttpMetrics, ProcessMetrics
+from sallyport.metrics.login import LockoutMetrics, LoginMetrics, MfaMetrics, OutletMetrics, UpstreamMetrics
+from sallyport.metrics.process import HttpMetrics, ProcessMetrics, StoreMetrics
 from sallyport.metrics.radius import DynamicMetrics, RadiusMetrics
-from sallyport.metrics.store import StoreMetrics
 
 __all__ = [
     "MAX_NAMES",

@@ -4,8 +4,8 @@
 
 `provider` is the protocol, `host` the configuration of a provider and the parts of the service that it may use, and
 `contract` the test that every provider must pass, an installed one too. Providers connect through `sallyport.outgoing`.
-`once` starts a challenge once if the provider's service has no idempotency keys. `circuit` guards every provider: a
-deadline for each call, and a circuit that opens after five failures in a row and lets one call through after thirty
+`host.Once` starts a challenge once if the provider's service has no idempotency keys. `circuit` guards every provider:
+a deadline for each call, and a circuit that opens after five failures in a row and lets one call through after thirty
 seconds. `providers` is the list. `service` holds each domain's provider, and `operations` sets it.
 
 A failure of a provider is never an approval: the domain's `fallbackAction` decides on the login.

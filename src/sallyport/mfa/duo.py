@@ -18,8 +18,7 @@ import trio
 from pydantic import Field
 
 from sallyport.base.clock import SECOND
-from sallyport.mfa.host import Fields, Host
-from sallyport.mfa.once import Once
+from sallyport.mfa.host import Fields, Host, Once
 from sallyport.mfa.provider import Answer, Code, Enrolment, Outcome, ProviderError, Question
 from sallyport.outgoing.fields import Authority, Key, SecretKey, origin
 from sallyport.outgoing.http import exchange, json_object, member, text_at

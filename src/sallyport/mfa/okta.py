@@ -13,8 +13,7 @@ from urllib.parse import quote
 import httpx
 from pydantic import Field
 
-from sallyport.mfa.host import Fields, Host
-from sallyport.mfa.once import Once
+from sallyport.mfa.host import Fields, Host, Once
 from sallyport.mfa.provider import Answer, Code, Enrolment, Outcome, ProviderError, Question
 from sallyport.outgoing.fields import Authority, SecretKey, origin
 from sallyport.outgoing.http import exchange, json_array, json_object, text_at

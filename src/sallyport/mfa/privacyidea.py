@@ -23,8 +23,7 @@ from pydantic import AfterValidator, Field, SecretStr
 
 from sallyport.base.bounded import BoundedMap
 from sallyport.base.validation import unfit
-from sallyport.mfa.host import Fields, Host
-from sallyport.mfa.once import Once
+from sallyport.mfa.host import Fields, Host, Once
 from sallyport.mfa.provider import Answer, Code, Enrolment, Outcome, ProviderError, Question
 from sallyport.outgoing.fields import Key, ServerUrl
 from sallyport.outgoing.http import exchange, json_object, member, text_at

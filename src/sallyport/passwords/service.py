@@ -8,9 +8,8 @@ from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import BODY, FieldError, Invalid, NotFound, invalid_field
 from sallyport.base.wire import JSON
 from sallyport.passwords import engine, repo
-from sallyport.passwords.contradictions import contradictions
 from sallyport.passwords.engine import Failure
-from sallyport.passwords.policy import Assignment, Fields, Policy, complete, rules_of, values
+from sallyport.passwords.policy import Assignment, Fields, Policy, complete, contradictions, rules_of, values
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx
 from sallyport.store.slices import Slice, in_slices

@@ -12,7 +12,7 @@ from sallyport.audit.repo import NumberedRow
 from sallyport.base.log import Pseudonyms
 from sallyport.events.outlets.format import as_json, as_syslog, audit_fields, counted, login_fields
 from sallyport.events.outlets.repo import DomainEvent
-from sallyport.events.outlets.target import parse_target
+from sallyport.events.outlets.transport import parse_target
 
 EVENT = DomainEvent(
     7, 1_767_225_600_000_000, "ann", "192.0.2.1", "192.0.2.9", 3, "lobby", "aa-bb", "pap", "local", "reject", "accept",

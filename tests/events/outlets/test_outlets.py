@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 
 from sallyport.base.setting_values import ANYWHERE
 from sallyport.events.outlets.service import BATCH, Outlets
-from sallyport.events.outlets.target import Target, parse_target
+from sallyport.events.outlets.transport import Target, parse_target
 from sallyport.metrics import OutletMetrics
 from sallyport.outgoing.egress import Egress
 from sallyport.store import audit

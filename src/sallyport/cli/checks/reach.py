@@ -12,7 +12,7 @@ import trio
 from sallyport.base.errors import NotFound
 from sallyport.base.wire import JSON
 from sallyport.cli.checks.model import Examination, Finding, ok, problem
-from sallyport.events.outlets.target import targets_of
+from sallyport.events.outlets.transport import targets_of
 from sallyport.outgoing.egress import Egress
 from sallyport.outgoing.errors import AddressNotAllowed, ProviderError
 

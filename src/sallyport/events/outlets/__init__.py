@@ -7,9 +7,8 @@ is unreachable events wait there, as long as they are kept (`event_days`, `event
 is ordered by time. A batch whose position was not stored when the process ended is sent again: everything arrives at
 least once, with its eventId or auditId.
 
-target     a setting as a target: file:, unix:, tcp:, syslog+udp:, syslog+tcp:, syslog+tls:
 format     an event or an entry as a line of JSON, and as a syslog message (RFC 5424)
-transport  a file, a stream, datagrams
+transport  a setting as a target (file:, unix:, tcp:, syslog+udp:, syslog+tcp:, syslog+tls:), and the way to it
 repo       events in the order in which they were written, and the positions of outlets
 service    the task of each outlet
 """

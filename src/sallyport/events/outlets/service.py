@@ -28,8 +28,7 @@ from sallyport.events.outlets.format import (
     login_fields,
 )
 from sallyport.events.outlets.repo import DomainEvent
-from sallyport.events.outlets.target import Target
-from sallyport.events.outlets.transport import Transport, transport_to
+from sallyport.events.outlets.transport import Target, Transport, transport_to
 from sallyport.events.repo import last_id
 from sallyport.metrics import OutletMetrics
 from sallyport.outgoing.egress import Egress

@@ -14,8 +14,7 @@ from sallyport.policy.rules.rule import MAX_REPLY_OCTETS, Reply
 from sallyport.radius.attributes import push_attribute, push_vendor_attribute
 from sallyport.radius.dictionary import Dictionary
 from sallyport.radius.values import Attribute
-from sallyport.vendors import UNKNOWN, medium_of
-from sallyport.vendors.medium import MEDIA
+from sallyport.vendors import MEDIA, UNKNOWN, medium_of
 
 MICROSOFT: Final = 311
 # Type numbers that are no reply attribute of a rule (RFC 2865 section 5.44, 2866 section 5.13, 2869 section 5.19, 3579

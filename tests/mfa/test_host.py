@@ -1,10 +1,10 @@
-"""One prompt for one challenge."""
+"""What a provider may use: one prompt for one challenge."""
 
 import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from sallyport.mfa.once import KEPT_S, Once
+from sallyport.mfa.host import KEPT_S, Once
 from sallyport.mfa.provider import Answer, Outcome, ProviderError
 
 
