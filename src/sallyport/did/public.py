@@ -16,8 +16,8 @@ from sallyport.did.credentials.schemas import PATH as SCHEMA_PATH
 from sallyport.did.credentials.status import PATH as STATUS_PATH
 from sallyport.did.dids.service import FOLDER
 from sallyport.web import problem
-from sallyport.web.observe import TemplateRoute
 from sallyport.web.operation import token_of
+from sallyport.web.routing import TemplateRoute
 from sallyport.web.scope import Gate
 
 DID_PATH: Final = f"/{FOLDER}/{{name}}/did.json"

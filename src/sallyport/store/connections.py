@@ -88,7 +88,7 @@ class SqliteTx:
 
     def all(self, shape: Callable[..., T], sql: str, /, **parameters: Value) -> list[T]:
         cursor = self._connection.execute(sql, parameters)
-        names = tuple(column[0] for column in cursor.description)
+        names = tuple([column[0] for column in cursor.description])  # a generator takes a call for each
         rows = cursor.fetchall()
         if names == getattr(shape, "__match_args__", None):  # a dataclass with these columns as its fields, in order
             return [shape(*row) for row in rows]

@@ -1,7 +1,4 @@
-"""Puts the operations, health, metrics and the description of the API into one ASGI application.
-
-An operation is found by its path in a dict, since 150 routes in a row cost 110 us; Starlette routes the rest.
-"""
+"""Puts the operations, health, metrics and the description of the API into one ASGI application."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -13,13 +10,13 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from sallyport.base.errors import Refused, StoreError
 from sallyport.web import problem
 from sallyport.web.description import Description
-from sallyport.web.observe import TEMPLATE, Observe, Observed, TemplateRoute
-from sallyport.web.operation import Handler, Operation, Operations
+from sallyport.web.operation import Operations
+from sallyport.web.routing import ByPath, Observe, Observed, TemplateRoute
 
 NotReady: TypeAlias = Callable[[], Sequence[str]]
 """Why the service should get no requests at the moment; empty when it should."""
@@ -46,7 +43,7 @@ def create_app(
     every = [operation for one in operations for operation in one.all]
     described = Description(every, version).routes()
     rest = _starlette([*_service_routes(not_ready, metrics), *described, *pages])
-    return Observed(_ByPath(_handlers(every), rest), observe)
+    return Observed(ByPath(every, rest), observe)
 
 
 def create_metrics_app(*, observe: Observe, not_ready: NotReady, metrics: RenderMetrics) -> ASGIApp:
@@ -59,44 +56,6 @@ def _starlette(routes: Sequence[BaseRoute]) -> ASGIApp:
     app.router.redirect_slashes = False
     _install_problems(app)
     return app
-
-
-_Handlers: TypeAlias = dict[str, dict[str, Handler]]
-
-
-def _handlers(operations: Sequence[Operation]) -> _Handlers:
-    """Return the handlers of all operations by path and method. ValueError: two claim the same."""
-    handlers: _Handlers = {}
-    for operation in operations:
-        for path in operation.paths:
-            methods = handlers.setdefault(path, {})
-            if operation.method in methods:
-                raise ValueError(f"two operations claim {operation.method} {path}")
-            methods[operation.method] = operation.handler
-    return handlers
-
-
-class _ByPath:
-    """The operations, whose paths have no parameters, found in a dict; all other paths go to `rest`."""
-
-    def __init__(self, handlers: _Handlers, rest: ASGIApp) -> None:
-        self._handlers = handlers
-        self._rest = rest
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        path = scope["path"]
-        methods = self._handlers.get(path)
-        if methods is None:
-            await self._rest(scope, receive, send)
-            return
-        scope[TEMPLATE] = path
-        handler = methods.get(scope["method"])
-        if handler is None:
-            response = problem.response(HTTPException(405), path)
-            response.headers["allow"] = ", ".join(sorted(methods))
-        else:
-            response = await handler(Request(scope, receive))
-        await response(scope, receive, send)
 
 
 def _service_routes(not_ready: NotReady, metrics: RenderMetrics | None) -> list[BaseRoute]:

@@ -18,9 +18,9 @@ from starlette.routing import BaseRoute
 
 from sallyport.web import docs, problem
 from sallyport.web.examples import EXAMPLES, TOKENS
-from sallyport.web.observe import TemplateRoute
 from sallyport.web.operation import BEARER_PREFIX, Operation
 from sallyport.web.paging import TOTAL_HEADER, Counted
+from sallyport.web.routing import TemplateRoute
 from sallyport.web.upload import FILE, KIND
 
 Json: TypeAlias = dict[str, object]

@@ -29,8 +29,7 @@ from sallyport.base.actor import acting_as
 from sallyport.base.errors import Refused, Unauthenticated
 from sallyport.base.model import Model
 from sallyport.base.validation import refusal
-from sallyport.web import body as request_body
-from sallyport.web import problem
+from sallyport.web import content, problem
 from sallyport.web.paging import TOTAL_HEADER, Counted
 from sallyport.web.scope import Body, Caller, Gate, Role
 from sallyport.web.upload import Keeper, Reader, Upload
@@ -294,14 +293,14 @@ class _Checked(Generic[BodyT, AnswerT]):
         return known if known and not key else await self._gate.caller(key, source), body, claims
 
     async def _parse(self, request: Request, caller: Caller | None) -> tuple[BodyT, Sequence[Body]]:
-        if caller is None or request_body.declared_size(request) < LARGE:
+        if caller is None or content.declared_size(request) < LARGE:
             return await self._parse_body(request, caller)
         with self._gate.large_body(caller):  # or one in chunks, whose size is not known
             return await self._parse_body(request, caller)
 
     async def _parse_body(self, request: Request, caller: Caller | None) -> tuple[BodyT, Sequence[Body]]:
         limit = KEYED_LIMIT if caller is None else BODY_LIMIT
-        octets = await request_body.read(request, kind="application/json", limit=limit)
+        octets = await content.read(request, kind="application/json", limit=limit)
         return await self._judge(octets, caller)
 
     async def _judge(self, octets: bytes, caller: Caller | None) -> tuple[BodyT, Sequence[Body]]:
@@ -355,7 +354,7 @@ class _CheckedUpload(Generic[FormT, AnswerT]):
 
 def token_of(request: Request) -> str | None:
     """The token as sent: X-Authorization, and under /api/v1 also `Authorization: Bearer`."""
-    headers = request_body.headers_of(request)
+    headers = content.headers_of(request)
     token = headers.get(TOKEN_HEADER, "").strip()
     if token or not request.scope["path"].startswith(BEARER_PREFIX):
         return token or None

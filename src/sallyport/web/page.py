@@ -21,8 +21,8 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from sallyport.base.errors import Invalid
-from sallyport.web import body, problem
-from sallyport.web.observe import TemplateRoute
+from sallyport.web import content, problem
+from sallyport.web.routing import TemplateRoute
 
 FORM_LIMIT = 4 << 10
 FORM = "application/x-www-form-urlencoded"
@@ -85,7 +85,7 @@ def link_route(path: str, *, show: Show, submit: Submit) -> BaseRoute:
         secret = str(request.path_params["token"])
         try:
             if request.method == "POST":
-                page = await submit(secret, _fields(await body.read(request, kind=FORM, limit=FORM_LIMIT)))
+                page = await submit(secret, _fields(await content.read(request, kind=FORM, limit=FORM_LIMIT)))
             else:
                 page = await show(secret)
         except Exception as error:

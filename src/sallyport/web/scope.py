@@ -4,7 +4,7 @@ A token belongs to one organization and one tenant. Bodies that carry orgId, ten
 `Gate` compares them before an operation runs.
 """
 
-import unicodedata
+import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -31,7 +31,7 @@ from sallyport.base.errors import Forbidden, TooMany, Unauthenticated
 from sallyport.base.fair import FairLimiter, LoopTurns
 from sallyport.base.model import Model, as_given
 from sallyport.base.validation import unfit
-from sallyport.web.answers import Answers
+from sallyport.web.content import Answers
 from sallyport.web.peer import PEER
 
 
@@ -68,6 +68,7 @@ MOST_LARGE_BODIES = 32
 SMALL_BODIES = 16
 """Bodies that one pass of the event loop parses at most."""
 _KEYS = AGENTS | DIRECTORY_AGENTS | ENROLMENTS
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # the category Cc of Unicode
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +131,7 @@ def _flag(value: object) -> object:
 
 def plain(value: ValueT) -> ValueT:
     """Refuse text with control characters."""
-    if isinstance(value, str) and any(unicodedata.category(character) == "Cc" for character in value):
+    if isinstance(value, str) and _CONTROL.search(value):
         raise unfit("text without control characters")
     return value
 

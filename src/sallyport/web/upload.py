@@ -17,7 +17,7 @@ from starlette.requests import Request
 
 from sallyport.base.errors import FieldError, Invalid, invalid_field
 from sallyport.base.validation import refusal
-from sallyport.web import body as request_body
+from sallyport.web import content
 from sallyport.web.problem import TooLarge
 from sallyport.web.scope import Body
 
@@ -196,7 +196,7 @@ class _Receiver:
 
     async def receive(self, request: Request) -> None:
         """All of it. Refused, StoreFull, OSError."""
-        pieces = request_body.pieces(request, kind=KIND, limit=self._limit + AROUND_FILE)
+        pieces = content.pieces(request, kind=KIND, limit=self._limit + AROUND_FILE)
         async with aclosing(pieces):
             parser: FormParser | None = None
             async for piece in pieces:

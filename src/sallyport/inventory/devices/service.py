@@ -48,11 +48,12 @@ class Devices:
         a filter compares what is stored, so that they are written first."""
         if query.search or query.column:
             await self._flush_or_log()
+        work = partial(repo.page, query=query)
         look = self._store.search if query.search or query.column or query.limit > SHORT else self._store.read_now
-        rows, total = await look(lambda tx: repo.page(tx, query))
+        rows, total = await look(work)
         while self._is_writing(rows):
             await self._written.wait()
-            rows, total = await look(lambda tx: repo.page(tx, query))
+            rows, total = await look(work)
         self._add_unwritten(rows)
         return rows, total
 

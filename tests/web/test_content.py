@@ -5,7 +5,7 @@ import trio.testing
 from starlette.responses import Response
 from starlette.types import Message
 
-from sallyport.web.answers import LARGE, MOST, Answers
+from sallyport.web.content import LARGE, MOST, Answers
 
 
 class Client:
