@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
 from sallyport.base.clock import SECOND, iso, now_us
-from sallyport.cli.checks.directories import of_schedule
+from sallyport.cli.checks.service import of_schedule
 from tests.cli import SECRET, Service, add_client, add_domain, add_user
 from tests.radius_client import RadiusClient
 from tests.service import RunningService

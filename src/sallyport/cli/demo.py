@@ -17,10 +17,10 @@ import trio
 from sallyport.base import log
 from sallyport.base.config import Settings
 from sallyport.base.setting_values import Address
+from sallyport.cli.checks.machine import TCP, UDP, in_the_way
 from sallyport.cli.connection import Connection
 from sallyport.cli.demo_story import Story
 from sallyport.cli.line import Line
-from sallyport.cli.ports import TCP, UDP, in_the_way
 from sallyport.serve import serve
 
 HOST = "127.0.0.1"

@@ -8,7 +8,7 @@ import click
 from sallyport.base.command import Form
 from sallyport.base.errors import SallyportError
 from sallyport.base.wire import Row
-from sallyport.cli.checks import certificates, data, directories, machine, reach, service
+from sallyport.cli.checks import certificates, data, machine, reach, service
 from sallyport.cli.checks.model import Check, Examination, Finding, Level, problem
 from sallyport.cli.line import Line
 
@@ -44,7 +44,7 @@ ASKING: tuple[tuple[str, Check], ...] = (
     ("senders", service.check_senders),
     ("devices", service.check_devices),
     ("agents", service.check_agents),
-    ("directories", directories.check_directories),
+    ("directories", service.check_directories),
     ("reach", reach.check_reach),
 )
 """Checks that need the service, or a store that can be opened without a change."""

@@ -18,5 +18,5 @@ missing user as well. A change of a user drops it from memory before it returns,
 memory are the password, the active groups, and whether the user has a confirmed seed, never the seed:
 `totp.OneTimeSeeds` reads it for each code, stores the code's time step, and holds the pending enrolments.
 
-Password policies, wallets and credentials belong to other areas: `users.peers` has their interfaces.
+Password policies, wallets and credentials belong to other areas: `users.service` has their interfaces.
 """

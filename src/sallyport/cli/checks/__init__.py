@@ -12,5 +12,5 @@ machine  settings, files, disk, ports, clock: what the service stands on
 data     the database file and its integrity
 certificates  what EAP and RadSec show, and take
 reach    the servers that logins need: MFA providers and directories
-service  clients, domains, senders, devices: what the service knows
+service  clients, domains, senders, devices, readings of directories: what the service knows
 """

@@ -22,7 +22,7 @@ from sallyport.store.slices import delete_slice
 
 
 class Assignment(Protocol):
-    """Wallets and credentials for endpoint users; see `endpoints.users.peers`."""
+    """Wallets and credentials for endpoint users; see `endpoints.users.service`."""
 
     @property
     def domain_id(self) -> int:
@@ -54,7 +54,7 @@ class Assignment(Protocol):
 
 
 class UserCredentials:
-    """Satisfies endpoints.users.peers.Credentials."""
+    """Satisfies endpoints.users.service.Credentials."""
 
     def __init__(self, clock: Clock = now_us) -> None:
         self._clock = clock
