@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from sallyport.did.credentials import holders_repo as holders
 from sallyport.did.credentials import repo as credentials
 from sallyport.did.credentials.credential import Credential, Status
 from sallyport.did.dids import repo as dids
@@ -40,11 +39,11 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     "work",
     [
-        lambda tx: holders.holder_of_user(tx, 3, "ann", "did:key:z", 0, 1),
-        lambda tx: holders.holder_of_user(tx, 3, "ann", "did:key:z", 7, 1),
-        lambda tx: holders.wallet_of_holder(tx, 3, "did:key:z"),
-        lambda tx: holders.users_of_holder(tx, 3, "did:key:z"),
-        lambda tx: holders.users_of(tx, CREDENTIAL),
+        lambda tx: credentials.holder_of_user(tx, 3, "ann", "did:key:z", 0, 1),
+        lambda tx: credentials.holder_of_user(tx, 3, "ann", "did:key:z", 7, 1),
+        lambda tx: credentials.wallet_of_holder(tx, 3, "did:key:z"),
+        lambda tx: credentials.users_of_holder(tx, 3, "did:key:z"),
+        lambda tx: credentials.users_of(tx, CREDENTIAL),
         lambda tx: credentials.valid_of_wallet(tx, 5, 1),
         lambda tx: credentials.by_uuid(tx, 3, "urn:uuid:z"),
         lambda tx: dids.get(tx, 3, "did:key:z", Kind.USER),

@@ -9,8 +9,7 @@ from sallyport.did.credentials.status import StatusLists
 from sallyport.did.dids.resolver import Resolver
 from sallyport.did.dids.service import Dids
 from sallyport.did.peers import AccessTargets, Guesses, Sessions, Tokens
-from sallyport.did.presentations.open_requests import OpenRequests
-from sallyport.did.presentations.prompts import LoginPrompts
+from sallyport.did.presentations.prompts import LoginPrompts, OpenRequests
 from sallyport.did.presentations.service import Presentations
 from sallyport.did.presentations.verifier import Verifier
 from sallyport.did.wallets.guard import Tries

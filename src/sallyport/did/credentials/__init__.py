@@ -10,6 +10,5 @@ service     rules of credentials
 schemas     rules of schemas
 check       JSON Schema (drafts 07 and 2020-12) at a bounded cost; `keywords` charges a run to a budget
 status      the status lists, by which verifiers find revoked credentials
-repo        SQL
-holders_repo  SQL that finds the holder of a user, and the users of a holder
+repo        SQL, also that which finds the holder of a user, and the users of a holder
 """

@@ -10,7 +10,7 @@ from sallyport.base.errors import FieldError, Forbidden, Invalid, NotFound, inva
 from sallyport.base.wire import JSON
 from sallyport.did.credentials import repo
 from sallyport.did.credentials.credential import Credential, NewCredential, Schema, Status
-from sallyport.did.credentials.holders_repo import users_of
+from sallyport.did.credentials.repo import users_of
 from sallyport.did.credentials.schemas import KIND as SCHEMA_KIND
 from sallyport.did.credentials.schemas import Schemas
 from sallyport.did.credentials.status import CONTEXT as STATUS_CONTEXT
@@ -19,7 +19,7 @@ from sallyport.did.crypto import proofs, vc
 from sallyport.did.dids import repo as dids
 from sallyport.did.dids.did import Kind
 from sallyport.did.peers import Sessions
-from sallyport.did.presentations.open_requests import OpenRequests
+from sallyport.did.presentations.prompts import OpenRequests
 from sallyport.did.wallets import guard
 from sallyport.metrics import CredentialMetrics
 from sallyport.store import audit

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import Conflict, FieldError, Invalid, NotFound, in_field
 from sallyport.base.wire import JSON
-from sallyport.did.credentials.holders_repo import users_of_holder
+from sallyport.did.credentials.repo import users_of_holder
 from sallyport.did.crypto.documents import MAX_METHODS, jwk_did, key_did, resolve, web_did
 from sallyport.did.crypto.keys import CURVES, PrivateKey, PublicKey, from_jwk
 from sallyport.did.dids import repo
 from sallyport.did.dids.did import Kind, NewDid, Record
 from sallyport.did.dids.repo import NO_ISSUER
 from sallyport.did.peers import Sessions
-from sallyport.did.presentations.open_requests import OpenRequests
+from sallyport.did.presentations.prompts import OpenRequests
 from sallyport.did.wallets import repo as wallets
 from sallyport.did.wallets.guard import NO_WALLET
 from sallyport.did.wallets.key import seal_to

@@ -13,7 +13,6 @@ exchange    whether a credential meets a definition (DIF Presentation Exchange 2
 evidence    verification of a submitted presentation, in each of its shapes
 verifier    the verifier's side: requests for an endpoint
 service     the holder's side: poll, submit, decline
-prompts     requests as the second factor of logins
-open_requests  waiting for an answer, and withdrawal
+prompts     open requests: waiting for an answer, and withdrawal; requests as the second factor of logins
 repo        SQL
 """

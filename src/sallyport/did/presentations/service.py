@@ -18,7 +18,7 @@ from sallyport.did.dids import repo as dids
 from sallyport.did.dids.did import Kind
 from sallyport.did.presentations import definition, evidence, repo
 from sallyport.did.presentations.evidence import Binding
-from sallyport.did.presentations.open_requests import OpenRequests
+from sallyport.did.presentations.prompts import OpenRequests
 from sallyport.did.presentations.request import Request, Standing, Status
 from sallyport.did.wallets import guard
 from sallyport.did.wallets.guard import Tries

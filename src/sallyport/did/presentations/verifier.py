@@ -8,7 +8,7 @@ from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import Conflict, Invalid, NotFound
 from sallyport.base.wire import JSON
 from sallyport.did.credentials.credential import Holder
-from sallyport.did.credentials.holders_repo import holder_of_user, users_of_holder, wallet_of_holder
+from sallyport.did.credentials.repo import holder_of_user, users_of_holder, wallet_of_holder
 from sallyport.did.dids import repo as dids
 from sallyport.did.dids.did import Kind
 from sallyport.did.dids.repo import NO_ISSUER

@@ -8,7 +8,7 @@ from sallyport.base.errors import Conflict, Invalid, NotFound, SecretError
 from sallyport.base.wire import JSON
 from sallyport.did.credentials import repo as credentials
 from sallyport.did.credentials.credential import Status
-from sallyport.did.credentials.holders_repo import wallet_of_holder
+from sallyport.did.credentials.repo import wallet_of_holder
 from sallyport.did.credentials.service import NO_CREDENTIAL
 from sallyport.did.dids import repo as dids
 from sallyport.did.dids.did import Kind
