@@ -1,4 +1,4 @@
-"""The configuration file of an agent."""
+"""The configuration file of an agent, and the lock of its state."""
 
 import os
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sallyport.agent import file
-from sallyport.base.errors import ConfigError
+from sallyport.base.errors import ConfigError, Locked
 
 TEXT = """\
 # the agent's
@@ -161,3 +161,12 @@ def test_a_directory_that_takes_no_file(path: Path) -> None:
     with pytest.raises(ConfigError):
         file.rewrite(path.with_name("none") / "agent.toml", {"key": "x"})
     assert path.read_text() == TEXT
+
+
+def test_one_agent_alone(tmp_path: Path) -> None:
+    """A second one is refused for as long as the first is there."""
+    directory = tmp_path / "state"
+    with file.alone(directory), pytest.raises(Locked, match="another agent"), file.alone(directory):
+        pass
+    with file.alone(directory):
+        assert [each.name for each in directory.iterdir()] == ["lock"]

@@ -62,7 +62,7 @@ def test_the_agent_needs_little() -> None:
     a rotation needs."""
     script = (
         "import sys, sallyport.cli.main, sallyport.agent.endpoint.cli, sallyport.agent.endpoint.daemon,"
-        " sallyport.agent.endpoint.enrolment, sallyport.agent.endpoint.wiring, sallyport.agent.service;"
+        " sallyport.agent.endpoint.identity, sallyport.agent.endpoint.wiring, sallyport.agent.service;"
         " from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey;"
         " print(*sorted({'pydantic', 'httpx', 'trio', 'structlog', 'sqlite3', 'sallyport.passwords',"
         " 'ctypes', 'importlib.metadata'} & sys.modules.keys()));"

@@ -16,10 +16,9 @@ import pytest
 import trio
 
 from sallyport.agent import file
-from sallyport.agent.directory.agent import DirectoryAgent
+from sallyport.agent.directory.agent import DirectoryAgent, StateFile
 from sallyport.agent.directory.cli import TABLE
 from sallyport.agent.directory.settings import settings_of
-from sallyport.agent.disk import StateFile
 from sallyport.agent.keys import KeyRing
 from sallyport.agent.service import ServiceClient
 from sallyport.base.clock import now_us

@@ -7,13 +7,12 @@ enrolment key's place; long before it ends it makes the next. At every instant t
 
 The modules that both share need the standard library alone, so that an agent starts at once and stays small:
 
-file         the configuration file, read and rewritten
-disk         the agent's state, and its lock
+file         the configuration file, read and rewritten; the lock of the state
 service      the service, asked over one HTTPS connection; the time to wait after a failure
 keys         the agent's own key: enrolment and renewal
 
 endpoint     the agent of a machine's accounts
 directory    the agent of a directory
-templates    the files that agents start with, and their systemd units; install_cli writes both
-key_cli      `sallyport agent key`
+templates    the files that agents start with, and their systemd units
+cli          `sallyport agent install`, `uninstall` and `key`
 """

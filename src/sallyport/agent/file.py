@@ -1,4 +1,4 @@
-"""The configuration file of an agent: read, checked, and rewritten where its keys change.
+"""The configuration file of an agent: read, checked, and rewritten where its keys change; and the lock of its state.
 
     service = "https://sallyport.example.org"
     enrolment_key = "spk_..."
@@ -10,17 +10,19 @@ It holds secrets, so it must be private: a regular file of the agent's user or r
 is an error, and no message repeats a value. The agent rewrites single lines and leaves the rest as it is, comments too.
 """
 
+import fcntl
 import os
 import re
 import stat
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from sallyport.base import disk
-from sallyport.base.errors import ConfigError
+from sallyport.base.errors import ConfigError, Locked
 from sallyport.base.secret import Secret
 
 MAX_OCTETS: Final = 65_536
@@ -215,3 +217,21 @@ def _check_owner(path: Path, found: os.stat_result) -> None:
         raise ConfigError(f"{path}: belongs to another user")
     if found.st_mode & 0o077:
         raise ConfigError(f"{path}: others may read or write it: chmod 600")
+
+
+@contextmanager
+def alone(directory: Path) -> Iterator[None]:
+    """Lock a state directory, which is created if it is missing. Locked: another agent runs; ConfigError."""
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise ConfigError(f"{directory}: {error.strerror}") from error
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Locked(f"{directory}: another agent is at work") from None
+        yield
+    finally:
+        os.close(descriptor)

@@ -53,8 +53,8 @@ AGENT_COMMANDS = {
     "drift": ("sallyport.endpoints.agents.cli:drift", "What someone else has changed on machines."),
     "endpoint": ("sallyport.agent.endpoint.cli:endpoint", "Run the endpoint agent of this host."),
     "found": ("sallyport.endpoints.agents.cli:found", "The local accounts and groups of a machine."),
-    "install": ("sallyport.agent.install_cli:install", "Write an agent's file and its systemd unit."),
-    "key": ("sallyport.agent.key_cli:key", "API keys of agents."),
+    "install": ("sallyport.agent.cli:install", "Write an agent's file and its systemd unit."),
+    "key": ("sallyport.agent.cli:key", "API keys of agents."),
     "list": ("sallyport.endpoints.agents.cli:list_", "The endpoint agents of a domain."),
     "order": ("sallyport.endpoints.agents.cli:order", "Tell an agent to act now: sync, discover, rotate."),
     "password": ("sallyport.endpoints.agents.cli:password", "The passwords that may be in force for an account."),
@@ -66,7 +66,7 @@ AGENT_COMMANDS = {
     "show": ("sallyport.endpoints.agents.cli:show", "How it stands with a machine."),
     "status": ("sallyport.agent.endpoint.cli:status", "How the endpoint agent of this host stands."),
     "take-over": ("sallyport.endpoints.agents.cli:take_over", "Let an agent manage accounts that it has found."),
-    "uninstall": ("sallyport.agent.install_cli:uninstall", "Stop an agent and remove its unit."),
+    "uninstall": ("sallyport.agent.cli:uninstall", "Stop an agent and remove its unit."),
 }
 
 

@@ -11,9 +11,8 @@ import pytest
 import trio
 
 from sallyport.agent import file
-from sallyport.agent.directory.agent import DirectoryAgent
+from sallyport.agent.directory.agent import DirectoryAgent, StateFile
 from sallyport.agent.directory.settings import settings_of
-from sallyport.agent.disk import StateFile
 from sallyport.agent.keys import KeyRing
 from sallyport.base.clock import SECOND, iso
 from sallyport.base.errors import ServiceAway, ServiceRefused
@@ -263,3 +262,23 @@ async def test_the_loop(desk: Desk, autojump_clock: trio.testing.MockClock) -> N
     assert [260 < wait < 340 for wait in waits] == [True, False, False, True, True]
     assert waits[1] < waits[2] < 20
     assert len(desk.service.applied) == 3
+
+
+def test_a_state_is_found_again(tmp_path: Path) -> None:
+    """A saved state is loaded again; its directory is created with mode 0700."""
+    state = StateFile(tmp_path / "made" / "state.json")
+    assert state.load() == {}
+    for value in ({"cursor": "ä"}, {"cursor": None}):
+        state.save(value)
+        assert StateFile(tmp_path / "made" / "state.json").load() == value
+    assert (tmp_path / "made").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b"\xff", b"[" * 100_000])
+def test_a_state_that_is_none(tmp_path: Path, content: bytes) -> None:
+    """It is as if nothing had been saved, and can be saved again."""
+    path = tmp_path / "state.json"
+    path.write_bytes(content)
+    assert StateFile(path).load() == {}
+    StateFile(path).save({"a": 1})
+    assert StateFile(path).load() == {"a": 1}

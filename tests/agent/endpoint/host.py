@@ -18,18 +18,16 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from sallyport.agent import disk
 from sallyport.agent.endpoint.accounts import Account, read
 from sallyport.agent.endpoint.agent import Endpoint, StateFile
-from sallyport.agent.endpoint.clock import ServiceClock
-from sallyport.agent.endpoint.executor import Executor, Options
+from sallyport.agent.endpoint.executor import Executor, Options, Tools
 from sallyport.agent.endpoint.files import Files, Mode
 from sallyport.agent.endpoint.identity import FILE, Identity, Known
-from sallyport.agent.endpoint.memory import MemoryFile
+from sallyport.agent.endpoint.memory import MemoryFile, ServiceClock
 from sallyport.agent.endpoint.plan import plan
 from sallyport.agent.endpoint.processes import NO_PROCESSES, Processes
 from sallyport.agent.endpoint.rotation import Journal, Rotator
-from sallyport.agent.endpoint.tools import Tools
+from sallyport.base import disk
 from sallyport.base.agentwire.envelope import UNCHANGED, envelope
 from sallyport.base.agentwire.report import Action, Phase, Poll, PrivilegeStatus, Report, Rotation, rotation
 from sallyport.base.agentwire.state import DesiredUser, Settings, State, Trigger, TriggerKind

@@ -10,14 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sallyport.agent.endpoint.accounts import read
-from sallyport.agent.endpoint.clock import ServiceClock
 from sallyport.agent.endpoint.discovery import discover
+from sallyport.agent.endpoint.executor import Tools
 from sallyport.agent.endpoint.files import Files, Mode
-from sallyport.agent.endpoint.memory import Kept, Memory, MemoryFile
+from sallyport.agent.endpoint.memory import Kept, Memory, MemoryFile, ServiceClock
 from sallyport.agent.endpoint.passwords import generate
 from sallyport.agent.endpoint.sudoers import read as read_sudoers
 from sallyport.agent.endpoint.sudoers import render
-from sallyport.agent.endpoint.tools import Tools
 from sallyport.base.agentwire.state import DesiredUser, First, Quality, Rules
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import ConfigError, HostError

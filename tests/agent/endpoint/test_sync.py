@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sallyport.agent.disk import alone
+from sallyport.agent import file
 from sallyport.agent.endpoint.accounts import DAY, MANAGED_GROUP
 from sallyport.base.agentwire.envelope import envelope
 from sallyport.base.agentwire.fields import NO_PASSWORD
@@ -276,9 +276,9 @@ def test_a_home_that_would_move_into_the_system(host: Host, service: Service) ->
 
 def test_one_agent_at_a_time(host: Host) -> None:
     """Two agents on one host would undo what the other does."""
-    with alone(host.state_dir), pytest.raises(Locked), alone(host.state_dir):
+    with file.alone(host.state_dir), pytest.raises(Locked), file.alone(host.state_dir):
         raise AssertionError("two at a time")
-    with alone(host.state_dir):
+    with file.alone(host.state_dir):
         pass
 
 

@@ -4,8 +4,10 @@ import json
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Final, TypeVar
 
 import structlog
@@ -13,9 +15,9 @@ import trio
 
 from sallyport.agent.directory.sender import Sender
 from sallyport.agent.directory.settings import DirectorySettings
-from sallyport.agent.disk import StateFile
 from sallyport.agent.keys import KeyRing
 from sallyport.agent.service import BackOff, ServiceClient
+from sallyport.base import disk
 from sallyport.base.clock import SECOND, Clock, iso
 from sallyport.base.errors import ConfigError, SallyportError, ServiceAway, ServiceRefused
 from sallyport.base.notify import Notifier
@@ -45,6 +47,27 @@ class RunSummary:
     def __str__(self) -> str:
         counts = ", ".join(f"{count} {kind}" for kind, count in sorted(self.counts.items()))
         return f"{'everything' if self.full else 'changes'}: {counts}; import {self.job}"
+
+
+class StateFile:
+    """An agent's state in JSON; the agent can restore a lost one."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def load(self) -> dict[str, object]:
+        """Return the saved state; empty if the file is missing or damaged."""
+        try:
+            value = json.loads(self._path.read_bytes())
+        except (OSError, ValueError, RecursionError):
+            return {}
+        return value if isinstance(value, dict) else {}
+
+    def save(self, value: Mapping[str, object]) -> None:
+        """Save the state, which is on disk on return. ConfigError."""
+        with suppress(OSError):
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        disk.write(self._path, json.dumps(value).encode() + b"\n")
 
 
 class DirectoryAgent:

@@ -9,8 +9,8 @@ import click
 import structlog
 import trio
 
-from sallyport.agent import disk, file
-from sallyport.agent.directory.agent import DirectoryAgent
+from sallyport.agent import file
+from sallyport.agent.directory.agent import DirectoryAgent, StateFile
 from sallyport.agent.directory.settings import settings_of
 from sallyport.agent.keys import KeyRing
 from sallyport.agent.service import ServiceClient
@@ -51,13 +51,13 @@ def directory(line: CommandLine, *, path: Path, once: bool, full: bool, dry_run:
     settings = settings_of(found)
     service = ServiceClient(found.service, ca_certificate=found.ca_certificate)
     state_dir = found.state_dir / TABLE
-    with disk.alone(state_dir):
+    with file.alone(state_dir):
         agent = DirectoryAgent(
             settings,
             LdapReader(Egress(ANYWHERE), now_us),
             service,
             KeyRing(path, TABLE, service),
-            disk.StateFile(state_dir / "state.json"),
+            StateFile(state_dir / "state.json"),
             now_us,
         )
         if dry_run:

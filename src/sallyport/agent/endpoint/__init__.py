@@ -10,10 +10,10 @@ The agent is root among files of other users. Programs get argument lists and a 
 standard input, names are checked before use, and files are written through directories that no other user can change.
 
     cli         the commands, each of which imports its own modules; wiring: builds the parts, and removes the accounts
-    daemon      the loop; agent: one pass; service: the requests; enrolment, identity: registration
-    plan        the steps from host and state; change: of one account; executor: executes the steps
-    accounts    the accounts of the host; files, tools, processes: the means of changing them
+    daemon      the loop; agent: one pass; service: the requests; identity: registration
+    plan        the steps from host and state; change: of one account; executor: executes them by the host's programs
+    accounts    the accounts of the host; files, processes: the means of changing them
     sudoers     rights; keys: SSH keys; discovery: the accounts for the service
     rotation    of passwords; passwords: generates and hashes them
-    memory      of the agent; clock: the service's time
+    memory      of the agent, and the service's time
 """

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from sallyport.agent.endpoint.accounts import Accounts, read
-from sallyport.agent.endpoint.clock import ServiceClock
 from sallyport.agent.endpoint.discovery import discover, privileges, remember_privileged
 from sallyport.agent.endpoint.executor import Executor
 from sallyport.agent.endpoint.identity import Identity, own_version
 from sallyport.agent.endpoint.keys import printable
+from sallyport.agent.endpoint.memory import ServiceClock
 from sallyport.agent.endpoint.plan import Plan, Step, plan
 from sallyport.agent.endpoint.rotation import KIND, Rotator
 from sallyport.agent.endpoint.service import Service

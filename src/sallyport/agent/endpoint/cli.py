@@ -40,20 +40,19 @@ def endpoint(*, config: Path, prefix: Path, once: bool, planned: bool) -> int:
     from contextlib import nullcontext
 
     from sallyport.agent import file
-    from sallyport.agent.disk import alone
     from sallyport.agent.endpoint.wiring import AGENT, parts
 
     if os.geteuid() != 0:
         raise ConfigError("only root can manage accounts")
     agent_file = file.read(config, AGENT)
     host = parts(agent_file, prefix)
-    with nullcontext() if planned else alone(agent_file.state_dir):
+    with nullcontext() if planned else file.alone(agent_file.state_dir):
         return _run(agent_file, host, once=once, planned=planned)
 
 
 def _run(agent_file: "AgentFile", host: "Parts", *, once: bool, planned: bool) -> int:
     from sallyport.agent.endpoint.daemon import Daemon, Environment, Stop, enrolled
-    from sallyport.agent.endpoint.enrolment import enrol
+    from sallyport.agent.endpoint.identity import enrol
     from sallyport.agent.endpoint.service import HttpService
     from sallyport.agent.keys import KeyRing
     from sallyport.agent.service import ServiceClient

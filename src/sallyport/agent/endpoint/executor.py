@@ -1,8 +1,10 @@
-"""Change a host, one change at a time. Each is recorded before or after it is made, so that after a crash the next run
-knows the state of the host."""
+"""Change a host, one change at a time, in its files and by its own programs. Each change is recorded before or after it
+is made, so that after a crash the next run knows the state of the host."""
 
+import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from sallyport.agent.endpoint.accounts import (
@@ -19,14 +21,25 @@ from sallyport.agent.endpoint.keys import CommandKeys, UserKeys, for_command, pr
 from sallyport.agent.endpoint.memory import Former, Kept, MemoryFile, digest
 from sallyport.agent.endpoint.processes import NO_PROCESSES, Ids, Processes
 from sallyport.agent.endpoint.sudoers import BITS, FILE, render
-from sallyport.agent.endpoint.tools import EXISTS, ToolError, Tools
 from sallyport.base.agentwire.fields import NO_PASSWORD
 from sallyport.base.agentwire.state import DesiredGroup, DesiredUser
 from sallyport.base.errors import HostError
 
 HANDED_OVER: Final = Mode(0o700)
 """A home whose account is gone belongs to root, so that the next account of that uid does not get it."""
-
+LONGEST_S: Final = 90.0
+"""shadow's programs wait 15 s for a lock; a home directory is copied in the rest."""
+_ENVIRONMENT: Final = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"}
+BUSY: Final = 8
+"""Exit status of userdel: the account has processes."""
+EXISTS: Final = 9
+"""Exit status of useradd and groupadd: the name is in use, on the host or in a directory that it asks."""
+_MEANINGS: Final = {
+    1: "the file is locked or cannot be written",
+    BUSY: "in use",
+    EXISTS: "exists already",
+    12: "no home",
+}
 
 Keys: TypeAlias = Literal["file", "command", "off"]
 
@@ -42,6 +55,50 @@ class Options:
     keys: Keys = "file"
     keys_dir: str = "/var/lib/sallyport-keys"
     protected: frozenset[str] = field(default_factory=frozenset)
+
+
+class ToolError(HostError):
+    """A program that did not do it. status: its exit status."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Tools:
+    """shadow's programs and visudo, for the host whose root directory is `prefix`: they get argument lists, never a
+    shell, a fixed environment, and a time limit."""
+
+    def __init__(self, prefix: Path = Path("/")) -> None:
+        self._prefix = () if prefix == Path("/") else ("--prefix", str(prefix))
+        self._root = () if prefix == Path("/") else ("--root", str(prefix))
+
+    def account(self, program: str, *arguments: str) -> None:
+        """useradd, usermod, userdel, groupadd, groupmod, groupdel. ToolError."""
+        self._run([program, *self._prefix, *arguments])
+
+    def set_password(self, name: str, password_hash: str) -> None:
+        """The hash of a password comes into force. It goes over standard input, not over the list of processes."""
+        if any(each in name + password_hash for each in ":\n\r\0"):
+            raise HostError("a name or a hash that would change another line")
+        self._run(["chpasswd", "--encrypted", *self._root], f"{name}:{password_hash}\n".encode())
+
+    def check_sudoers(self, content: bytes) -> None:
+        """Whether sudo takes the file. ToolError: it does not; visudo is missing."""
+        self._run(["visudo", "--check", "--quiet", "--file=-"], content)
+
+    def _run(self, arguments: Sequence[str], stdin: bytes = b"") -> None:
+        program = arguments[0]
+        try:
+            done = subprocess.run(  # noqa: S603  an argument list of checked names
+                arguments, input=stdin, env=_ENVIRONMENT, cwd="/", capture_output=True, timeout=LONGEST_S, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise ToolError(f"{program}: took longer than {LONGEST_S:.0f} s", -1) from None
+        except OSError as error:
+            raise ToolError(f"{program}: {error.strerror}", 127) from None
+        if done.returncode != 0:
+            raise ToolError(f"{program}: {_told(done.stderr, done.returncode)}", done.returncode)
 
 
 class Executor:
@@ -249,3 +306,10 @@ class Executor:
     def _marked(self, name: str) -> None:
         account = self._account(name)
         self.memory.keep(replace(self._kept(name), uid=account.uid, making=False))
+
+
+def _told(stderr: bytes, status: int) -> str:
+    """The last line of what a program says, without what a terminal would obey."""
+    lines = stderr.decode(errors="replace").strip().splitlines() or [_MEANINGS.get(status, "")]
+    text = "".join(each if each.isprintable() else "?" for each in lines[-1])
+    return f"{text[:300]} (status {status})"

@@ -1,4 +1,5 @@
-"""The memory of the agent: its own accounts, and its last actions. One file, rewritten as a whole.
+"""The memory of the agent: its own accounts, its last actions, and its anchor of the service's time. One file,
+rewritten as a whole.
 
 An account is the agent's if it is in here *and* in the group `sallyport-managed` with the same uid: neither an old file
 nor a changed group makes the agent touch another account. `making` covers the moment between the two:
@@ -6,6 +7,7 @@ it is written before useradd begins, so that an account of a crashed useradd is 
 """
 
 import hashlib
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,10 +18,12 @@ from sallyport.base import disk
 from sallyport.base.agentwire.envelope import Position
 from sallyport.base.agentwire.fields import MAX_FOUND, AnyId, HostName, Moment, Name, Number
 from sallyport.base.agentwire.report import Outcome
+from sallyport.base.clock import now_us
 from sallyport.base.errors import ConfigError, WireError
 from sallyport.base.wire import Many, Text, decode, dumps, loads
 
 _MOST: Final = 8_000_000
+_BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
 ANYBODY: Final = "*"
 """In place of a name, if the account of an unfinished rotation is not known."""
 _Digest = Annotated[str, Text(64, "[0-9a-f]*", "a digest")]
@@ -170,3 +174,49 @@ class MemoryFile:
 def digest(text: str) -> str:
     """Return a digest in place of a password's hash; empty for none."""
     return hashlib.sha256(text.encode()).hexdigest() if text else ""
+
+
+def boot_id() -> str:
+    """Return the id of the present boot; empty if it is not known."""
+    try:
+        return _BOOT.read_text().strip()
+    except OSError:
+        return ""
+
+
+def ticks() -> int:
+    """Return the microseconds since the host booted, sleep included."""
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000
+
+
+class ServiceClock:
+    """The service's time, as far as the agent knows it: a host's own clock may be hours off, or be set at any time.
+
+    Each new state has its time of issue. From then on the agent adds the time of the host's boot clock, which cannot be
+    set. After a restart of the host it uses the wall clock, but never a time before the last state. wall, since_boot:
+    the host's, in microseconds; boot: which boot it is.
+    """
+
+    def __init__(
+        self, wall: Callable[[], int] = now_us, since_boot: Callable[[], int] = ticks, boot: str | None = None
+    ) -> None:
+        self._wall = wall
+        self._since_boot = since_boot
+        self._boot = boot_id() if boot is None else boot
+
+    def anchor(self, issued: int) -> Anchor:
+        """Return the anchor of a new state, for the memory."""
+        return Anchor(self._boot, self._since_boot(), issued)
+
+    def now(self, anchor: Anchor | None) -> int:
+        """Return the service's time: microseconds since 1970, UTC."""
+        if anchor is None:
+            return self._wall()
+        passed = self._since_boot() - anchor.ticks
+        if anchor.boot == self._boot and self._boot and passed >= 0:
+            return anchor.issued + passed
+        return max(self._wall(), anchor.issued)
+
+    def ahead(self, anchor: Anchor | None) -> int:
+        """Return the microseconds that the host's clock is ahead of the service's."""
+        return self._wall() - self.now(anchor)

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Final, cast
 
 from sallyport.agent import file
-from sallyport.agent.disk import alone
 from sallyport.agent.endpoint.accounts import read
 from sallyport.agent.endpoint.agent import Endpoint, StateFile
-from sallyport.agent.endpoint.executor import Executor, Keys, Options
+from sallyport.agent.endpoint.executor import Executor, Keys, Options, Tools
 from sallyport.agent.endpoint.files import Files
 from sallyport.agent.endpoint.identity import Identity
 from sallyport.agent.endpoint.memory import MemoryFile
@@ -17,7 +16,6 @@ from sallyport.agent.endpoint.plan import plan
 from sallyport.agent.endpoint.processes import NO_PROCESSES, Processes
 from sallyport.agent.endpoint.rotation import Journal, Rotator
 from sallyport.agent.endpoint.service import Service
-from sallyport.agent.endpoint.tools import Tools
 from sallyport.base.agentwire.state import Removal, Settings, State
 from sallyport.base.errors import ConfigError, HostError
 from sallyport.base.notify import Notifier
@@ -75,7 +73,7 @@ def lock_all(config: Path, prefix: Path) -> Iterator[tuple[str, str]]:
     agent_file = replace(agent_file, state_dir=prefix / agent_file.state_dir.relative_to("/"))
     executor = parts(agent_file, prefix).executor
     nothing = State(0, 0, 0, settings=Settings(removal=Removal.LOCK))
-    with alone(agent_file.state_dir):
+    with file.alone(agent_file.state_dir):
         for step in plan(nothing, read(executor.files), executor, now=0).steps:
             try:
                 step.do()
