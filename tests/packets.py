@@ -14,7 +14,6 @@ from sallyport.radius.attributes import (
     push_attribute,
     push_vendor_attribute,
 )
-from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.mschap import (
     MICROSOFT,
     MS_CHAP2_RESPONSE,
@@ -29,6 +28,7 @@ from sallyport.radius.packet import (
     ACCOUNTING_REQUEST,
     STATUS_SERVER,
     Request,
+    SharedSecret,
     decode,
     encode_request,
 )

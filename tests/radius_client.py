@@ -12,8 +12,7 @@ from types import TracebackType
 
 from sallyport.radius import attributes as names
 from sallyport.radius.attributes import CHAP_PASSWORD, USER_NAME, USER_PASSWORD, push_attribute
-from sallyport.radius.authenticator import SharedSecret
-from sallyport.radius.packet import ACCESS_REQUEST, decode_reply, encode_request
+from sallyport.radius.packet import ACCESS_REQUEST, SharedSecret, decode_reply, encode_request
 from sallyport.radius.password import chap_response, hide_password
 
 

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import trio
 
-from sallyport.radius.authenticator import SharedSecret
-from sallyport.radius.packet import decode_reply
+from sallyport.radius.packet import SharedSecret, decode_reply
 
 RADSEC = SharedSecret(b"radsec")
 

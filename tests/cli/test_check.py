@@ -9,8 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from sallyport.radius.authenticator import SharedSecret, response_authenticator
-from sallyport.radius.packet import ACCESS_ACCEPT, decode, encode_reply
+from sallyport.radius.packet import ACCESS_ACCEPT, SharedSecret, decode, encode_reply, response_authenticator
 from tests.cli import SECRET, Service, add_client, add_user
 from tests.service import RunningService
 

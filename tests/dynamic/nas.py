@@ -15,7 +15,7 @@ import trio
 
 from sallyport.dynamic.sender import Nas
 from sallyport.radius.attributes import ERROR_CAUSE, pull_attributes, push_attribute
-from sallyport.radius.authenticator import SharedSecret
+from sallyport.radius.packet import SharedSecret
 from tests.areas import SECRET
 
 Script = Callable[[bytes, int], Sequence[bytes]]

@@ -12,8 +12,8 @@ from sallyport.base.setting_values import ANYWHERE
 from sallyport.dynamic.sender import AT_ONCE, Answer, Nas, RequestOutcome, Sender
 from sallyport.outgoing.egress import Egress
 from sallyport.radius.attributes import EVENT_TIMESTAMP, USER_NAME, push_attribute
-from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.dynamic import Kind
+from sallyport.radius.packet import SharedSecret
 from tests.areas import SECRET, SetClock
 from tests.dynamic.nas import LocalNas, ack, answer, nak, running_nas, silent
 

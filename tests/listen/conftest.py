@@ -13,8 +13,7 @@ from sallyport.listen.counts import Kind
 from sallyport.listen.exchange import Exchange, Services, Source
 from sallyport.listen.senders import Senders
 from sallyport.listen.waiting import Waiting
-from sallyport.radius.authenticator import SharedSecret
-from sallyport.radius.packet import decode_reply
+from sallyport.radius.packet import SharedSecret, decode_reply
 from tests.areas import SECRET, Areas, areas, clock
 
 __all__ = ["areas", "clock"]

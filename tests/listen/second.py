@@ -10,8 +10,7 @@ from sallyport.events.repo import EventQuery, EventRow
 from sallyport.events.service import Events
 from sallyport.mfa.provider import Outcome
 from sallyport.radius.attributes import STATE
-from sallyport.radius.authenticator import SharedSecret
-from sallyport.radius.packet import decode_reply
+from sallyport.radius.packet import SharedSecret, decode_reply
 from tests.areas import SECRET, Areas
 from tests.listen.conftest import NAS, Wire
 from tests.login.second.scripted import NAME, Script

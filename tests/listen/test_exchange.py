@@ -10,11 +10,11 @@ from sallyport.events.service import Events
 from sallyport.listen.counts import Kind
 from sallyport.listen.pacing import BEGIN_AT_ONCE
 from sallyport.radius.attributes import push_attribute
-from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.packet import (
     ACCESS_ACCEPT,
     ACCESS_REJECT,
     ACCOUNTING_RESPONSE,
+    SharedSecret,
     decode_reply,
 )
 from tests.areas import SECRET, Areas

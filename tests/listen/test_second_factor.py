@@ -7,8 +7,7 @@ import trio
 import trio.testing
 
 from sallyport.mfa.provider import Outcome
-from sallyport.radius.authenticator import SharedSecret
-from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT, decode_reply
+from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT, SharedSecret, decode_reply
 from tests.areas import SECRET
 from tests.listen.conftest import NAS, Wire
 from tests.listen.second import (

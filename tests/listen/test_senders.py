@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from sallyport.base.wire import Row
 from sallyport.listen.senders import Sender, Senders, Verdict, listed, sent_by
 from sallyport.radius.attributes import NAS_IDENTIFIER, push_attribute, push_vendor_attribute
-from sallyport.radius.authenticator import SharedSecret
-from sallyport.radius.packet import ACCESS_REQUEST, encode_request
+from sallyport.radius.packet import ACCESS_REQUEST, SharedSecret, encode_request
 
 
 def test_a_sender_is_counted() -> None:

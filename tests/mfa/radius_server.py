@@ -16,8 +16,16 @@ from sallyport.radius.attributes import (
     USER_PASSWORD,
     push_attribute,
 )
-from sallyport.radius.authenticator import SharedSecret, response_authenticator
-from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT, Request, decode, encode_reply
+from sallyport.radius.packet import (
+    ACCESS_ACCEPT,
+    ACCESS_CHALLENGE,
+    ACCESS_REJECT,
+    Request,
+    SharedSecret,
+    decode,
+    encode_reply,
+    response_authenticator,
+)
 from sallyport.radius.password import chap_holds, reveal_password
 from tests.mfa.host import USER
 

@@ -7,7 +7,7 @@ import pytest
 
 from sallyport.mfa.provider import Answer, Code, Outcome, ProviderError
 from sallyport.outgoing.http import HttpFactory
-from sallyport.radius.authenticator import SharedSecret
+from sallyport.radius.packet import SharedSecret
 from sallyport.radius.password import chap_response
 from tests.mfa.benches import RadiusBench, radius_bench
 from tests.mfa.host import make_host, question

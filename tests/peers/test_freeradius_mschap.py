@@ -17,7 +17,6 @@ from sallyport.radius.attributes import (
     push_attribute,
     push_vendor_attribute,
 )
-from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.mschap import (
     MICROSOFT,
     MS_CHAP2_RESPONSE,
@@ -34,7 +33,14 @@ from sallyport.radius.mschap import (
     nt_hash_hash,
 )
 from sallyport.radius.mschap_reply import ErrorCode, push_error, push_success
-from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT, ACCESS_REQUEST, decode_reply, encode_request
+from sallyport.radius.packet import (
+    ACCESS_ACCEPT,
+    ACCESS_REJECT,
+    ACCESS_REQUEST,
+    SharedSecret,
+    decode_reply,
+    encode_request,
+)
 from sallyport.radius.password import reveal_blocks
 from sallyport.radius.salted import Hiding, rehide
 from tests.peers.programs import find, needs

@@ -10,7 +10,6 @@ from sallyport.login.first.winbind.checker import NO_WINBIND, why_refused
 from sallyport.login.first.winbind.protocol import ARGUMENTS, Question, pull_answer, push_question
 from sallyport.login.login import Reason
 from sallyport.radius.attributes import VENDOR_SPECIFIC, pull_attributes, pull_vendor_attributes
-from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.mschap import (
     MICROSOFT,
     MS_CHAP2_SUCCESS,
@@ -22,7 +21,7 @@ from sallyport.radius.mschap import (
     nt_hash_hash,
     recognise,
 )
-from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT, decode, decode_reply
+from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT, SharedSecret, decode, decode_reply
 from sallyport.radius.password import reveal_blocks
 from tests.areas import SECRET
 from tests.login.first.ldap.checkers import needs_bonsai

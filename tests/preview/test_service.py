@@ -15,7 +15,7 @@ from sallyport.mfa.circuit import Guarded
 from sallyport.preview.enrolled import SecondFactors
 from sallyport.preview.repo import PASSED
 from sallyport.preview.service import NO_CHALLENGES, Preview
-from sallyport.radius.method import Method
+from sallyport.radius.password import Method
 from tests.areas import Areas
 from tests.directory.world import group, imported, person
 from tests.login.test_decision import FIRST

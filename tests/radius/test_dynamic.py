@@ -21,8 +21,8 @@ from sallyport.radius.attributes import (
     pull_attributes,
     push_attribute,
 )
-from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.dynamic import ROOM, Kind, Reply, decode, encode
+from sallyport.radius.packet import SharedSecret
 from tests.dynamic.nas import answer
 
 SECRET = SharedSecret(b"xyzzy5461")

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sallyport.radius.attributes import push_vendor_attribute
-from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.mschap import (
     MICROSOFT,
     MS_CHAP2_CPW,
@@ -30,7 +29,7 @@ from sallyport.radius.mschap import (
     peer_names,
     recognise,
 )
-from sallyport.radius.packet import ACCESS_REQUEST, decode, encode_request
+from sallyport.radius.packet import ACCESS_REQUEST, SharedSecret, decode, encode_request
 
 # RFC 2433 appendix B
 CHALLENGE_1 = bytes.fromhex("102db5df085d3041")

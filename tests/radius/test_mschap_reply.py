@@ -5,7 +5,6 @@ from hashlib import sha1
 import pytest
 
 from sallyport.radius.attributes import pull_attributes, pull_vendor_attributes
-from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.mschap import MICROSOFT, MsChap1, MsChap2, PasswordChange
 from sallyport.radius.mschap_reply import (
     ENCRYPTION_REQUIRED,
@@ -16,6 +15,7 @@ from sallyport.radius.mschap_reply import (
     push_success,
     start_key,
 )
+from sallyport.radius.packet import SharedSecret
 from sallyport.radius.password import reveal_blocks
 from sallyport.radius.salted import Hiding
 from tests.radius.test_mschap import ATTEMPT_1, ATTEMPT_2, CHALLENGE_1, HASH_HASH_2, USER

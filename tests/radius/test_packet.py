@@ -20,13 +20,13 @@ from sallyport.radius.attributes import (
     push_attribute,
     push_vendor_attribute,
 )
-from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.packet import (
     ACCESS_ACCEPT,
     ACCESS_REQUEST,
     ACCOUNTING_REQUEST,
     ACCOUNTING_RESPONSE,
     STATUS_SERVER,
+    SharedSecret,
     as_text,
     decode,
     decode_reply,

@@ -9,7 +9,7 @@ from pyrad.packet import AuthPacket
 
 from sallyport.base.errors import PacketError
 from sallyport.radius.attributes import pull_attributes, pull_vendor_attributes, push_attribute, push_vendor_attribute
-from sallyport.radius.authenticator import SharedSecret
+from sallyport.radius.packet import SharedSecret
 from sallyport.radius.password import hide_blocks, reveal_blocks
 from sallyport.radius.salted import AS_PASSWORD, HIDDEN, SALTED, Hiding, hidden_places, rehide, without_hidden
 from sallyport.radius.values import Attribute, DataType

@@ -24,12 +24,12 @@ from sallyport.radius.attributes import (
     USER_PASSWORD,
     push_attribute,
 )
-from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.packet import (
     ACCESS_ACCEPT,
     ACCESS_REJECT,
     ACCESS_REQUEST,
     ACCOUNTING_REQUEST,
+    SharedSecret,
     decode_reply,
     encode_request,
 )

@@ -5,8 +5,7 @@ from random import Random
 
 from sallyport.radius import attributes as names
 from sallyport.radius.attributes import push_attribute
-from sallyport.radius.authenticator import SharedSecret
-from sallyport.radius.packet import ACCESS_REQUEST, ACCOUNTING_REQUEST, STATUS_SERVER, encode_request
+from sallyport.radius.packet import ACCESS_REQUEST, ACCOUNTING_REQUEST, STATUS_SERVER, SharedSecret, encode_request
 from sallyport.radius.password import chap_response, hide_password
 
 Mutation = Callable[[Random, bytes], bytes]

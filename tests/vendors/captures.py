@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from sallyport.radius.attributes import push_attribute, push_vendor_attribute
-from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.dictionary import Dictionary, load
-from sallyport.radius.packet import ACCESS_REQUEST, ACCOUNTING_REQUEST, Request, decode, encode_request
+from sallyport.radius.packet import ACCESS_REQUEST, ACCOUNTING_REQUEST, Request, SharedSecret, decode, encode_request
 from sallyport.vendors import Finding, Identity, identify
 
 PACKETS: Final = Path(__file__).parent / "packets"

@@ -22,8 +22,7 @@ from sallyport.radius.attributes import (
     USER_PASSWORD,
     push_attribute,
 )
-from sallyport.radius.authenticator import SharedSecret
-from sallyport.radius.packet import ACCESS_REQUEST, MAX_LENGTH, MIN_LENGTH, decode_reply, encode_request
+from sallyport.radius.packet import ACCESS_REQUEST, MAX_LENGTH, MIN_LENGTH, SharedSecret, decode_reply, encode_request
 from sallyport.radius.password import chap_response, hide_password
 
 

@@ -20,9 +20,8 @@ from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import PacketError
 from sallyport.outgoing.egress import Egress
 from sallyport.outgoing.errors import ProviderError
-from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.dynamic import Kind, decode, encode
-from sallyport.radius.packet import MAX_LENGTH
+from sallyport.radius.packet import MAX_LENGTH, SharedSecret
 from sallyport.radius.retransmission import RFC_5080, Retransmission, Timers
 
 AT_ONCE: Final = 4  # to one NAS

@@ -29,9 +29,7 @@ from sallyport.login.login import AccountingRecord, Answered, Decision, Login, V
 from sallyport.login.pipeline import Pipeline, show_unproven
 from sallyport.metrics import LoginMetrics, RadiusMetrics
 from sallyport.radius.attributes import EAP_MESSAGE, PROXY_STATE
-from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.duplicates import Duplicates, Entry, Source
-from sallyport.radius.method import Method, sent_password
 from sallyport.radius.packet import (
     ACCESS_ACCEPT,
     ACCESS_CHALLENGE,
@@ -40,10 +38,11 @@ from sallyport.radius.packet import (
     ACCOUNTING_RESPONSE,
     STATUS_SERVER,
     Request,
+    SharedSecret,
     decode,
     encode_reply,
 )
-from sallyport.radius.password import is_garbled
+from sallyport.radius.password import Method, is_garbled, sent_password
 
 log = structlog.get_logger()
 

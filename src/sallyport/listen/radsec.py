@@ -39,9 +39,8 @@ from sallyport.listen.senders import Senders
 from sallyport.listen.tls import server_context
 from sallyport.listen.waiting import Room
 from sallyport.metrics import RadiusMetrics
-from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.duplicates import Source
-from sallyport.radius.packet import ACCOUNTING_REQUEST, MAX_LENGTH, MIN_LENGTH, Request, decode
+from sallyport.radius.packet import ACCOUNTING_REQUEST, MAX_LENGTH, MIN_LENGTH, Request, SharedSecret, decode
 
 LABEL: Final = "radsec"
 BACKLOG = 256

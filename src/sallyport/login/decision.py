@@ -16,9 +16,9 @@ from sallyport.domains.domain import Domain, Fallback, Mode
 from sallyport.login.login import Decision, Login, Reason, Verdict
 from sallyport.policy.rules.rule import UNMATCHED, Action
 from sallyport.radius.attributes import EAP_MESSAGE, push_attribute
-from sallyport.radius.method import Method
 from sallyport.radius.mschap import Unusable, recognise
 from sallyport.radius.mschap_reply import ErrorCode, push_error
+from sallyport.radius.password import Method
 
 CHALLENGES: Final = frozenset({Reason.ASKED, Reason.ENROLMENT_UNKNOWN})
 """The second factor is being asked for, or would be."""

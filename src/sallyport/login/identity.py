@@ -15,8 +15,8 @@ from sallyport.radius.attributes import (
     USER_NAME,
 )
 from sallyport.radius.eap.certificate import NamedBy
-from sallyport.radius.method import Method
 from sallyport.radius.packet import as_name
+from sallyport.radius.password import Method
 from sallyport.store.model import Tx
 from sallyport.vendors import medium
 

@@ -31,7 +31,7 @@ from sallyport.login.login import AccountingRecord, Answered, Login
 from sallyport.policy.rules.rule import Kind
 from sallyport.radius.attributes import ACCT_SESSION_ID, SERVICE_TYPE
 from sallyport.radius.duplicates import Source
-from sallyport.radius.method import Method
+from sallyport.radius.password import Method
 from sallyport.store import counters
 from sallyport.store.model import Store, Tx, Value
 

@@ -10,7 +10,7 @@ from sallyport.domains.domain import FirstFactor
 from sallyport.inventory.sessions.report import Report
 from sallyport.policy.lockouts.failures import Failure
 from sallyport.radius.attributes import SERVICE_TYPE
-from sallyport.radius.method import Method
+from sallyport.radius.password import Method
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

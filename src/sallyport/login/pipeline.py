@@ -39,8 +39,8 @@ from sallyport.radius.attributes import (
     combine,
     push_attribute,
 )
-from sallyport.radius.method import Method, method_of
 from sallyport.radius.packet import as_text
+from sallyport.radius.password import Method, method_of
 
 BY_ADDRESS: Final = "mac"
 """The factor of a login by MAC authentication bypass."""

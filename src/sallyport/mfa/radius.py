@@ -30,13 +30,13 @@ from sallyport.radius.attributes import (
     USER_PASSWORD,
     push_attribute,
 )
-from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.packet import (
     ACCESS_ACCEPT,
     ACCESS_CHALLENGE,
     ACCESS_REJECT,
     ACCESS_REQUEST,
     MAX_LENGTH,
+    SharedSecret,
     as_text,
     decode_reply,
     encode_request,

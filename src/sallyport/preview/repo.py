@@ -7,7 +7,7 @@ from sallyport.events.repo import COUNTER
 from sallyport.inventory.devices import repo as inventory
 from sallyport.login.login import Reason
 from sallyport.preview.periods import Span
-from sallyport.radius.method import Method
+from sallyport.radius.password import Method
 from sallyport.store import counters
 from sallyport.store.model import Tx
 

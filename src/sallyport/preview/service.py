@@ -26,7 +26,7 @@ from sallyport.preview.enrolled import SecondFactors
 from sallyport.preview.periods import Span, spans_of
 from sallyport.preview.repo import Group, KnownDevice, Scopes
 from sallyport.preview.tally import SEVERITY, TimeSlice, Worst
-from sallyport.radius.method import Method
+from sallyport.radius.password import Method
 from sallyport.store.model import Store, Tx
 from sallyport.store.snapshot import Configuration
 

@@ -1,11 +1,9 @@
 """The RADIUS protocol, sans-io: octets in, values out; time and secrets are passed in.
 
-packet          decode what a client sent, encode what it gets (RFC 2865, 2866, 5997)
-attributes      the numbers of attributes and the walk over them
-layout          where the attributes of a packet stand (RFC 2865 section 5)
-method          how the credentials of an Access-Request came: PAP, CHAP, MS-CHAP, EAP
-authenticator   the keyed hashes that prove a packet's sender (RFC 2865, 2866, 2869, 3579)
-password        User-Password and CHAP-Password
+packet          decode what a client sent, encode what it gets, and the keyed hashes that prove the sender of either
+                (RFC 2865, 2866, 2869, 3579, 5997)
+attributes      the numbers of attributes, the walk over them, and their layout in a packet (RFC 2865 section 5)
+password        the method of an Access-Request (PAP, CHAP, MS-CHAP, EAP), User-Password and CHAP-Password
 mschap          MS-CHAP and MS-CHAPv2 (RFC 2433, 2759); mschap_reply makes the answers (RFC 2548, 3079)
 eap             EAP on the server's side (RFC 3748, 5216, 5281, 9190, 9427)
 salted          keys and tunnel passwords of a reply: hide, open, and hide again as a proxy (RFC 2548, 2868)

@@ -11,8 +11,7 @@ from typing import Final
 
 from sallyport.base.errors import PacketError
 from sallyport.radius.attributes import ERROR_CAUSE, EVENT_TIMESTAMP, MESSAGE_AUTHENTICATOR, push_attribute
-from sallyport.radius.authenticator import ZERO, SharedSecret, response_authenticator
-from sallyport.radius.packet import MAX_LENGTH, MIN_LENGTH, decode_reply
+from sallyport.radius.packet import MAX_LENGTH, MIN_LENGTH, ZERO, SharedSecret, decode_reply, response_authenticator
 
 PORT: Final = 3799
 """Where a NAS listens (RFC 5176 section 2.1)."""

@@ -11,7 +11,7 @@ from typing import Final
 
 from sallyport.base.errors import PacketError
 from sallyport.radius.attributes import VENDOR_SPECIFIC, pull_attributes, pull_vendor_attributes, push_attribute
-from sallyport.radius.authenticator import SharedSecret
+from sallyport.radius.packet import SharedSecret
 from sallyport.radius.password import hide_blocks, reveal_blocks
 from sallyport.radius.values import Attribute
 

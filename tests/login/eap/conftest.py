@@ -17,10 +17,9 @@ from sallyport.radius.attributes import (
     pull_vendor_attributes,
     push_attribute,
 )
-from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.eap.packet import IDENTITY, RESPONSE, Packet, encode, push_eap_message
 from sallyport.radius.mschap import MICROSOFT, MS_MPPE_RECV_KEY, MS_MPPE_SEND_KEY
-from sallyport.radius.packet import ACCESS_CHALLENGE, decode_reply
+from sallyport.radius.packet import ACCESS_CHALLENGE, SharedSecret, decode_reply
 from sallyport.radius.salted import Hiding
 from tests.areas import SECRET, Areas, SetClock, clock, running_areas
 from tests.listen.conftest import Wire

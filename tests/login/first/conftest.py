@@ -13,7 +13,7 @@ from sallyport.login.first.checker import Checker, Host, Tell
 from sallyport.login.first.fields import Fields
 from sallyport.login.login import Found, Login, Reason
 from sallyport.radius.attributes import CLASS, REPLY_MESSAGE, push_attribute
-from sallyport.radius.method import sent_password
+from sallyport.radius.password import sent_password
 from tests.areas import Areas, areas, clock
 from tests.login.conftest import Desk, desk
 

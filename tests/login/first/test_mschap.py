@@ -7,7 +7,6 @@ import pytest
 from sallyport.login.decision import refusal
 from sallyport.login.login import Reason
 from sallyport.radius.attributes import VENDOR_SPECIFIC, pull_attributes, pull_vendor_attributes
-from sallyport.radius.method import Method
 from sallyport.radius.mschap import (
     MICROSOFT,
     MS_CHAP2_CPW,
@@ -24,6 +23,7 @@ from sallyport.radius.mschap import (
     nt_hash_hash,
     recognise,
 )
+from sallyport.radius.password import Method
 from tests.login.conftest import Desk
 from tests.packets import microsoft, mschap1, mschap2, opened
 

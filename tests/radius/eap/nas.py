@@ -1,13 +1,20 @@
 """A RADIUS server around conversations, without anything else of the service: for real supplicants."""
 
 from sallyport.radius.attributes import STATE, USER_NAME, push_attribute
-from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.eap.conversation import Conversation, Conversations
 from sallyport.radius.eap.methods import Terms, offers
 from sallyport.radius.eap.model import Done, Outcome, Send
 from sallyport.radius.eap.packet import pull_eap_message, push_eap_message
 from sallyport.radius.mschap_reply import push_mppe_keys
-from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT, Request, decode, encode_reply
+from sallyport.radius.packet import (
+    ACCESS_ACCEPT,
+    ACCESS_CHALLENGE,
+    ACCESS_REJECT,
+    Request,
+    SharedSecret,
+    decode,
+    encode_reply,
+)
 from sallyport.radius.salted import Hiding
 from tests.radius.eap.users import Users
 

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from sallyport.base.errors import PacketError
 from sallyport.radius.attributes import pull_attributes
-from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.eap.packet import (
     FAILURE,
     IDENTITY,
@@ -23,7 +22,7 @@ from sallyport.radius.eap.packet import (
     pull_eap_message,
     push_eap_message,
 )
-from sallyport.radius.packet import ACCESS_REQUEST, encode_request
+from sallyport.radius.packet import ACCESS_REQUEST, SharedSecret, encode_request
 from sallyport.radius.packet import decode as decode_request
 
 

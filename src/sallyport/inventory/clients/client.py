@@ -10,8 +10,8 @@ from typing import Final
 from sallyport.base.addresses import Network
 from sallyport.base.bounded import BoundedMap
 from sallyport.inventory.clients.issued import Issued
-from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.dynamic import PORT
+from sallyport.radius.packet import SharedSecret
 
 MAX_SECRET: Final = 128
 # The settings that a client learns, as the columns with the time since when.

@@ -20,7 +20,7 @@ from sallyport.mfa.provider import Code
 from sallyport.policy.bypass.match import spellings
 from sallyport.policy.rules.rule import Action
 from sallyport.radius.attributes import STATE
-from sallyport.radius.method import Method
+from sallyport.radius.password import Method
 
 if TYPE_CHECKING:
     from sallyport.login.pipeline import Pipeline

@@ -21,7 +21,7 @@ from sallyport.login.first.upstream.checker import HomeServerSettings, Upstream,
 from sallyport.login.first.upstream.link import TlsSettings
 from sallyport.outgoing.errors import PemError
 from sallyport.outgoing.fields import Certificates, HostName, KeyText, SharedKey
-from sallyport.radius.authenticator import SharedSecret
+from sallyport.radius.packet import SharedSecret
 from sallyport.web.scope import Flag
 
 DEFAULT_FILTER: Final = "(|(sAMAccountName={user})(uid={user})(userPrincipalName={user}))"

@@ -13,7 +13,6 @@ from sallyport.login.first.checker import CODE_LENGTHS
 from sallyport.login.login import NOTHING, PASSED, Found, Login, Reason
 from sallyport.mfa.provider import Code
 from sallyport.radius.attributes import USER_NAME
-from sallyport.radius.method import Method, sent_chap, sent_password
 from sallyport.radius.mschap import (
     MsChap1,
     MsChap2,
@@ -26,7 +25,7 @@ from sallyport.radius.mschap import (
 )
 from sallyport.radius.mschap_reply import push_success
 from sallyport.radius.packet import as_text
-from sallyport.radius.password import chap_holds
+from sallyport.radius.password import Method, chap_holds, sent_chap, sent_password
 from sallyport.radius.salted import Hiding
 
 CHAP_PASSWORD_OCTETS: Final = 17  # RFC 2865 section 5.3

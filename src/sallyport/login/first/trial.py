@@ -26,12 +26,10 @@ from sallyport.login.first.winbind.checker import hashed_name
 from sallyport.login.identity import who
 from sallyport.login.login import Answered, Login, Reason
 from sallyport.radius.attributes import NAS_IDENTIFIER, USER_NAME, USER_PASSWORD, push_attribute
-from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.duplicates import Entry
-from sallyport.radius.method import Method
 from sallyport.radius.mschap import MsChap2, challenge_response, nt_hash, push_attempt
-from sallyport.radius.packet import ACCESS_REQUEST, decode, encode_request
-from sallyport.radius.password import MAX_PASSWORD, hide_password
+from sallyport.radius.packet import ACCESS_REQUEST, SharedSecret, decode, encode_request
+from sallyport.radius.password import MAX_PASSWORD, Method, hide_password
 
 SOURCE: Final = ("127.0.0.1", 0)
 DEVICE: Final = b"sallyport"

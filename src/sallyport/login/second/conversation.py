@@ -7,7 +7,7 @@ import trio
 from sallyport.login.login import NOTHING, Found, Login, Reason
 from sallyport.login.second.session import NOBODY, Asked, LoginKey, Session
 from sallyport.mfa.circuit import Attached
-from sallyport.radius.method import TYPED, Method
+from sallyport.radius.password import TYPED, Method
 
 
 @dataclass(frozen=True, slots=True)

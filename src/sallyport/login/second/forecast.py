@@ -6,7 +6,7 @@ from math import inf
 
 from sallyport.login.login import Reason
 from sallyport.mfa.circuit import Attached, Unavailable
-from sallyport.radius.method import TYPED
+from sallyport.radius.password import TYPED
 
 UNAVAILABLE = {Unavailable.NONE: Reason.NO_PROVIDER, Unavailable.UNREADABLE: Reason.UNREADABLE}
 NEARLY = 0.8

@@ -28,7 +28,7 @@ from sallyport.login.second.session import WRONG_CODES, Asked, Kind, LoginKey, S
 from sallyport.metrics import MfaMetrics
 from sallyport.mfa.circuit import Attached, Providers, Unavailable
 from sallyport.mfa.provider import Answer, Code, Outcome, ProviderError, Question
-from sallyport.radius.method import Method
+from sallyport.radius.password import Method
 from sallyport.radius.salted import HIDDEN, without_hidden
 from sallyport.store.model import Store
 from sallyport.store.vault import Vault

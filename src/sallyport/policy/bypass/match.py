@@ -10,9 +10,8 @@ from typing import Final
 from sallyport.policy.attempt import Attempt
 from sallyport.policy.rules.match import station_key
 from sallyport.radius.attributes import CALLING_STATION_ID, USER_NAME
-from sallyport.radius.method import Method, sent_chap, sent_password
 from sallyport.radius.packet import as_text
-from sallyport.radius.password import chap_holds
+from sallyport.radius.password import Method, chap_holds, sent_chap, sent_password
 from sallyport.vendors import medium
 
 DIGITS: Final = 12

@@ -20,8 +20,8 @@ from sallyport.policy.lockouts.repo import LockoutRow
 from sallyport.policy.lockouts.stations import RECENT_US, SharedStations, is_nas, station_of
 from sallyport.policy.rules.match import station_key
 from sallyport.radius.attributes import CALLING_STATION_ID, MESSAGE_AUTHENTICATOR, PROXY_STATE
-from sallyport.radius.method import Method, sent_password
 from sallyport.radius.packet import as_text
+from sallyport.radius.password import Method, sent_password
 from sallyport.store import audit
 from sallyport.store.model import Store, Tx
 

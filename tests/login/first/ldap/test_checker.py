@@ -14,7 +14,7 @@ from sallyport.directory.reading.search import escaped
 from sallyport.login.eap.verifiers import Binds
 from sallyport.login.login import Reason
 from sallyport.radius.attributes import USER_PASSWORD
-from sallyport.radius.method import Method
+from sallyport.radius.password import Method
 from tests.areas import SetClock
 from tests.directory.reading.fake_directory import Manner, Person, directory
 from tests.login.conftest import Desk

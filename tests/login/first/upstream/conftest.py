@@ -9,9 +9,8 @@ import trio
 
 from sallyport.domains.domain import FirstFactor
 from sallyport.login.login import Login, Reason
-from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.duplicates import Entry
-from sallyport.radius.packet import ACCESS_ACCEPT, decode_reply, encode_reply
+from sallyport.radius.packet import ACCESS_ACCEPT, SharedSecret, decode_reply, encode_reply
 from tests.areas import SECRET, areas, clock
 from tests.listen.conftest import NAS, Wire, wire
 from tests.listen.second import events

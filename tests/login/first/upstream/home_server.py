@@ -6,15 +6,16 @@ from contextlib import asynccontextmanager
 import trio
 
 from sallyport.radius.attributes import CLASS, REPLY_MESSAGE, USER_NAME, USER_PASSWORD, push_attribute
-from sallyport.radius.authenticator import SharedSecret, response_authenticator
 from sallyport.radius.packet import (
     ACCESS_ACCEPT,
     ACCESS_REJECT,
     ACCESS_REQUEST,
     STATUS_SERVER,
     Request,
+    SharedSecret,
     decode,
     encode_reply,
+    response_authenticator,
 )
 from sallyport.radius.password import reveal_password
 

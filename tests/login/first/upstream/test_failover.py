@@ -12,8 +12,7 @@ from sallyport.login.first.upstream.home import HomeServer
 from sallyport.login.first.upstream.pool import LIMIT_S, TICK_S
 from sallyport.login.login import Reason
 from sallyport.radius.attributes import REPLY_MESSAGE, STATE, push_attribute
-from sallyport.radius.authenticator import SharedSecret
-from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT, Request, encode_reply
+from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT, Request, SharedSecret, encode_reply
 from tests.login.first.upstream.conftest import Upstream, until
 from tests.login.first.upstream.home_server import PASSWORD, SECRET, STAFF, check, nothing, unsigned
 from tests.packets import attributes, pap

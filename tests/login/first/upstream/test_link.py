@@ -18,8 +18,15 @@ from sallyport.login.first.fields import TlsFields
 from sallyport.login.first.upstream.link import Link
 from sallyport.login.login import Reason
 from sallyport.outgoing.egress import Egress
-from sallyport.radius.authenticator import SharedSecret
-from sallyport.radius.packet import ACCESS_ACCEPT, STATUS_SERVER, Request, decode, decode_reply, encode_reply
+from sallyport.radius.packet import (
+    ACCESS_ACCEPT,
+    STATUS_SERVER,
+    Request,
+    SharedSecret,
+    decode,
+    decode_reply,
+    encode_reply,
+)
 from tests.areas import SECRET, areas, clock
 from tests.certs.conftest import HOST, data_dir, directory, made
 from tests.listen.conftest import wire

@@ -21,9 +21,8 @@ from sallyport.radius.attributes import (
     push_attribute,
     push_vendor_attribute,
 )
-from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.mschap import MICROSOFT, MS_CHAP2_RESPONSE, MS_CHAP_CHALLENGE, MS_CHAP_ERROR, MS_MPPE_SEND_KEY
-from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT, Request, encode_reply
+from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT, Request, SharedSecret, encode_reply
 from sallyport.radius.salted import Hiding
 from tests import areas as shared
 from tests.login.first.upstream.conftest import Upstream

@@ -3,7 +3,7 @@
 import pytest
 
 from sallyport.login.first.upstream.rewrite import accepted_user
-from sallyport.radius.method import Method
+from sallyport.radius.password import Method
 from tests.login.first.upstream.conftest import Upstream
 from tests.packets import pap
 

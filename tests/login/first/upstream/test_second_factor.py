@@ -15,9 +15,8 @@ from sallyport.radius.attributes import (
     push_attribute,
     push_vendor_attribute,
 )
-from sallyport.radius.authenticator import SharedSecret
 from sallyport.radius.mschap import MICROSOFT, MS_MPPE_RECV_KEY
-from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT, Request, encode_reply
+from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT, Request, SharedSecret, encode_reply
 from sallyport.radius.salted import Hiding
 from tests import areas as shared
 from tests.listen.second import SESSION, a_login, events, prompted

@@ -4,8 +4,7 @@ import socket
 import threading
 from pathlib import Path
 
-from sallyport.radius.authenticator import SharedSecret
-from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REQUEST, Request, decode, encode_reply
+from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REQUEST, Request, SharedSecret, decode, encode_reply
 from tests.service import running_service
 
 SECRET, HOME_SECRET = "between-nas-and-service", "between-service-and-home"

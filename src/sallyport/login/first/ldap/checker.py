@@ -25,9 +25,9 @@ from sallyport.login.login import NOTHING, Found, Login, Reason
 from sallyport.mfa.provider import Code
 from sallyport.outgoing.tls import LazyContext, client_context
 from sallyport.radius.attributes import USER_NAME
-from sallyport.radius.method import Method, sent_password
 from sallyport.radius.mschap import MsChap1, MsChap2
 from sallyport.radius.packet import as_text
+from sallyport.radius.password import Method, sent_password
 
 ACCOUNT_NAME: Final = "sAMAccountName"
 MANY_VALUES: Final = 100

@@ -22,9 +22,8 @@ from sallyport.login.first.upstream.rewrite import Back, Forward, accepted_user,
 from sallyport.login.login import PASSED, Found, Login, Reason
 from sallyport.mfa.provider import Code
 from sallyport.radius.attributes import PROXY_STATE, STATE, USER_NAME, USER_PASSWORD
-from sallyport.radius.authenticator import SharedSecret
-from sallyport.radius.method import sent_password
-from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT, CODE_NAMES, as_text
+from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT, CODE_NAMES, SharedSecret, as_text
+from sallyport.radius.password import sent_password
 
 if TYPE_CHECKING:
     from sallyport.metrics import Cell

@@ -14,7 +14,7 @@ import trio
 from sallyport.login.first.upstream.health import Health, State
 from sallyport.login.first.upstream.link import Link
 from sallyport.outgoing.egress import Sockets
-from sallyport.radius.authenticator import SharedSecret
+from sallyport.radius.packet import SharedSecret
 
 if TYPE_CHECKING:
     from sallyport.login.first.upstream.rewrite import Forward

@@ -25,10 +25,17 @@ from sallyport.radius.attributes import (
     VENDOR_SPECIFIC,
     push_attribute,
 )
-from sallyport.radius.authenticator import SharedSecret
-from sallyport.radius.method import Method
-from sallyport.radius.packet import ACCESS_REQUEST, MAX_LENGTH, MIN_LENGTH, Reply, Request, as_name, encode_request
-from sallyport.radius.password import hide_password
+from sallyport.radius.packet import (
+    ACCESS_REQUEST,
+    MAX_LENGTH,
+    MIN_LENGTH,
+    Reply,
+    Request,
+    SharedSecret,
+    as_name,
+    encode_request,
+)
+from sallyport.radius.password import Method, hide_password
 from sallyport.radius.salted import Hiding, rehide
 
 _CHANGED: Final = frozenset({MESSAGE_AUTHENTICATOR, USER_PASSWORD})

@@ -2,9 +2,8 @@
 
 import pytest
 
-from sallyport.radius.authenticator import SharedSecret
-from sallyport.radius.method import Method, method_of, sent_chap, sent_password
-from sallyport.radius.password import chap_holds
+from sallyport.radius.packet import SharedSecret
+from sallyport.radius.password import Method, chap_holds, method_of, sent_chap, sent_password
 from tests.packets import SECRET, access_request, attributes, chap, mschap1, mschap2, opened, pap
 
 EAP = attributes(EAP_MESSAGE=bytes((2, 1, 0, 5, 1)))

@@ -1,12 +1,21 @@
-"""What is remembered of packets changes nothing but the time that they take."""
+"""Layouts of packets: the cache changes no value, only the time of the walk."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sallyport.base.errors import PacketError
-from sallyport.radius.attributes import MESSAGE_AUTHENTICATOR, PROXY_STATE, USER_NAME, pull_attributes, push_attribute
-from sallyport.radius.layout import MOST, SAME_LENGTH, Layout, Layouts
+from sallyport.radius.attributes import (
+    MAX_KEPT,
+    MESSAGE_AUTHENTICATOR,
+    PROXY_STATE,
+    SAME_LENGTH,
+    USER_NAME,
+    Layout,
+    Layouts,
+    pull_attributes,
+    push_attribute,
+)
 
 HEAD = bytes(20)
 FIELD = st.tuples(st.integers(1, 255).filter(lambda kind: kind != MESSAGE_AUTHENTICATOR), st.binary(max_size=8))
@@ -86,7 +95,7 @@ def test_layouts_are_few_in_all() -> None:
     layouts = Layouts()
     first = packet((1, b""))
     layout = layouts.of(first)
-    for number in range(MOST // 100):
+    for number in range(MAX_KEPT // 100):
         layouts.of(packet((1, bytes(number)), *[(2, b"")] * 99))
         assert layouts.of(first) is layout
     layouts.of(packet((1, bytes(250)), *[(2, b"")] * 99))
