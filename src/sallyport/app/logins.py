@@ -58,7 +58,7 @@ class Logins:
         self.trials = Trials(app.domains, app.users, self.first, self.second.has_codes, self.lockouts.refuses, clock)
         self.bypass = Bypass(app.configuration, clock, revocations=app.revocations)
         self.pipeline = Pipeline(
-            domains=app.domains,
+            domains=app.domains.snapshot,
             bypass=self.bypass,
             principals=app.directory.principals,
             lockouts=self.lockouts,

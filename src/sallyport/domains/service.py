@@ -27,7 +27,7 @@ log = structlog.get_logger()
 class Domains:
     """Domains of all tenants; reading never waits, changing returns once it holds.
 
-    has_provider: whether a domain has an MFA provider.
+    has_provider: whether a domain has an MFA provider. snapshot: of the present domains, for the login path.
     """
 
     def __init__(
@@ -41,13 +41,13 @@ class Domains:
         self._configuration = configuration
         self._has_provider = has_provider
         self._clock = clock
-        self._table = configuration.hold(repo.load, DomainTable())
+        self.snapshot = configuration.hold(repo.load, DomainTable())
         metrics.watch(self._modes, self._names)
 
     @property
     def table(self) -> DomainTable:
         """The present domains."""
-        return self._table.value
+        return self.snapshot.value
 
     def tenant_of(self, domain_id: int) -> int | None:
         """Return the tenant that a domain belongs to; None without such a domain."""

@@ -13,8 +13,7 @@ from typing import Final
 
 from sallyport.certs.credentials import Credentials
 from sallyport.directory.principals import Principals
-from sallyport.domains.domain import LOCAL, MONITOR, Domain, FirstFactor
-from sallyport.domains.service import Domains
+from sallyport.domains.domain import LOCAL, MONITOR, Domain, DomainTable, FirstFactor
 from sallyport.endpoints.service import MISSING, EndpointUsers
 from sallyport.endpoints.user import User
 from sallyport.inventory.devices.sightings import Sightings, new_device
@@ -41,6 +40,7 @@ from sallyport.radius.attributes import (
 )
 from sallyport.radius.packet import as_text
 from sallyport.radius.password import Method, method_of
+from sallyport.store.snapshot import Snapshot
 
 BY_ADDRESS: Final = "mac"
 """The factor of a login by MAC authentication bypass."""
@@ -51,11 +51,11 @@ _CHECKED_HERE: Final = frozenset({FirstFactor.LOCAL, FirstFactor.NONE})
 class Pipeline:
     """Decides logins.
 
-    credentials: the current server certificate for EAP. certificate_tenant: the tenant that a client certificate was
-    issued for, by its SHA-256 in hex.
+    domains: the current table. credentials: the current server certificate for EAP. certificate_tenant: the tenant that
+    a client certificate was issued for, by its SHA-256 in hex.
     """
 
-    domains: Domains
+    domains: Snapshot[DomainTable]
     bypass: Bypass
     principals: Principals
     lockouts: Lockouts
@@ -75,14 +75,14 @@ class Pipeline:
 
     def begin(self, login: Login) -> Decision | None:
         """Decide without waiting; None: `check` has to go on. PacketError: a malformed password."""
-        reason = who(login, self.domains.table)
+        reason = who(login, self.domains.value)
         login.method = method_of(login.request)
         domain = login.domain
         if domain is None:
             return refuse(reason)
         login.factor = domain.factor
         login.outside = login.method == Method.EAP and domain.first_factor is not FirstFactor.NONE
-        if reason is PASSED and self.bypass.admits(login, domain.id):
+        if reason is PASSED and self.bypass.some and self.bypass.admits(login, domain.id):
             return self.admit_station(login, domain)
         login.imported = self.principals.cached(domain.id, login.user)
         if reason is not PASSED:
@@ -310,7 +310,7 @@ class Pipeline:
 
     def fresh(self, domain: Domain) -> Domain:
         """Return the domain as it is now; it may have changed while the login waited."""
-        return self.domains.table.by_id.get(domain.id, domain)
+        return self.domains.value.by_id.get(domain.id, domain)
 
     async def decide_afresh(
         self, login: Login, domain: Domain, result: SecondFactorResult, *, answers_challenge: bool

@@ -57,19 +57,14 @@ class CommitDurations(Collector):
     """The store's transactions: how long they take and how many callers share one."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._seconds = Buckets(BUCKETS)
-        self._callers = Buckets((1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0))
+        self.seconds = Buckets(BUCKETS)
+        self.callers = Buckets((1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0))
         registry.register(self)
-
-    def observe(self, seconds: float, callers: int) -> None:
-        """Count a transaction."""
-        self._seconds.observe(seconds)
-        self._callers.observe(callers)
 
     def collect(self) -> Iterator[HistogramMetricFamily]:
         for name, help, buckets in (
-            ("sallyport_store_commit_duration_seconds", "One shared transaction.", self._seconds),
-            ("sallyport_store_batch_rows", "Callers that share a transaction.", self._callers),
+            ("sallyport_store_commit_duration_seconds", "One shared transaction.", self.seconds),
+            ("sallyport_store_batch_rows", "Callers that share a transaction.", self.callers),
         ):
             family = HistogramMetricFamily(name, help)
             family.add_metric((), buckets.cumulated(), buckets.sum)

@@ -22,7 +22,7 @@ from sallyport.metrics import StoreMetrics
 from sallyport.store.connections import QuickReader, Readers, SqliteTx, open_connection
 from sallyport.store.directory import Reserve
 from sallyport.store.migrations import migrate
-from sallyport.store.model import Done, Tx, Work
+from sallyport.store.model import Tx, Work
 from sallyport.store.writer import Writer
 
 T = TypeVar("T")
@@ -55,6 +55,7 @@ class SqliteStore:
             self._connection.close()
             raise
         self._writer = Writer(path, self._connection, metrics, reserve)
+        self.submit = self._writer.submit  # every login calls it
         self._quick = QuickReader(path)
         self._readers = Readers(path, READERS)
         self._searchers = Readers(path, SEARCHERS)
@@ -97,9 +98,6 @@ class SqliteStore:
             return await self._writer.write(work)
         async with self._writes.slot(_party()):
             return await self._writer.write(partial(_limited, work))
-
-    def submit(self, work: Work[T], done: Done[T]) -> None:
-        self._writer.submit(work, done)
 
     async def exclusive(self, work: Callable[[sqlite3.Connection], T], *, replaces: bool = False) -> T:
         """See Writer.exclusive."""

@@ -191,7 +191,8 @@ class Writer:
         self._tell(items, error, seconds)
 
     def _tell(self, items: list[Item], error: StoreError | None, seconds: float) -> None:
-        self._metrics.commits.observe(seconds, len(items))
+        self._metrics.commits.seconds.observe(seconds)
+        self._metrics.commits.callers.observe(len(items))
         if error is None:
             self.changes += 1
         else:

@@ -86,12 +86,16 @@ async def test_only_the_list_of_the_domain_counts(desk: Desk) -> None:
     """A station of another domain, one that was never listed, and one that is not any more are strangers."""
     areas = desk.areas
     branch = await areas.domains.add(areas.tenant, "branch")
+    assert not areas.bypass.some
     await areas.bypass.add(branch, [MAC])
+    assert areas.bypass.some
     assert (await desk.decided(LISTED["Cisco"]))[:2] == ("reject", Reason.UNKNOWN_USER)
     await areas.bypass.add(areas.domain, [MAC])
     assert (await desk.decided(LISTED["Cisco"]))[0] == "accept"
     assert await areas.bypass.delete(areas.domain, [MAC]) == 1
     assert (await desk.decided(LISTED["Cisco"]))[:2] == ("reject", Reason.UNKNOWN_USER)
+    assert await areas.bypass.delete(branch, [MAC]) == 1
+    assert not areas.bypass.some
 
 
 async def test_the_rules_hold_and_no_second_factor_is_asked_for(desk: Desk) -> None:

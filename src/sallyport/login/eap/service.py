@@ -217,7 +217,7 @@ class Eap:
         """Return the user that a question is about; empty if it is none of the domain's."""
         login.method = f"eap-{eap.conversation.method}"
         eap.named_by = question.by if isinstance(question, Certificate) else None
-        name = principal(login, domain, self._steps.domains.table, question.user, eap.named_by)
+        name = principal(login, domain, self._steps.domains.value, question.user, eap.named_by)
         login.user = eap.user = name or login.user
         login.outside = False
         return name

@@ -17,7 +17,7 @@ from sallyport.store.snapshot import Configuration
 
 class Bypass:
     """The lists of all domains. Reading never waits; a change applies when it returns. revocations: ends the sessions
-    of stations that are taken off a list."""
+    of stations that are taken off a list. some: whether any list has a station, so that the login path has to ask."""
 
     def __init__(
         self, configuration: Configuration, clock: Clock = now_us, *, revocations: Revocations | None = None
@@ -27,12 +27,17 @@ class Bypass:
         self._revocations = revocations or NoRevocations()
         known = repo.Known()
         empty: repo.Lists = {}
-        self._lists = configuration.hold(lambda tx: repo.load(tx, known), empty)
+        self.some = False
+        self._lists = configuration.hold(lambda tx: repo.load(tx, known), empty, self._adopt)
         configuration.on_foreign_change(known.forget)
         configuration.on_replaced(known.forget)
 
+    def _adopt(self, lists: repo.Lists) -> None:
+        self.some = bool(lists)
+
     def admits(self, login: Attempt, domain_id: int) -> bool:
-        """Whether a login asks for a station that is on the domain's list. PacketError: a malformed password."""
+        """Whether a login asks for a station that is on the domain's list. Worth asking where `some` is true.
+        PacketError: a malformed password."""
         stations = self._lists.value.get(domain_id)
         return stations is not None and requested_station(login) in stations
 
