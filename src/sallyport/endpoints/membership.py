@@ -138,12 +138,12 @@ def policies_of(tx: Tx, group_ids: Sequence[int]) -> list[int]:
 
 
 def forget_holders(tx: Tx, link: Link, holders: Sequence[int]) -> list[Pair]:
-    """Delete up to SLICE assignments to holders that are to be deleted; return the assignments."""
+    """Before holders are deleted, delete up to SLICE assignments to them; return the assignments."""
     return _slice(tx, link, link.holder, holders)
 
 
 def forget_held(tx: Tx, link: Link, held: Sequence[int]) -> int:
-    """Delete up to SLICE assignments of users or groups that are to be deleted; return how many."""
+    """Before users or groups are deleted, delete up to SLICE of their assignments; return how many."""
     return len(_slice(tx, link, link.held, held))
 
 

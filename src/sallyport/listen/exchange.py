@@ -300,7 +300,7 @@ class Exchange:
         return self.committed(login, self._clock())
 
     def _decided(self, login: Login, decision: Decision) -> None:
-        """Keep what was decided, and what it shows about the client: the next request is taken by that."""
+        """Keep the decision, and learn from it what the client signs: the next request is judged by that."""
         login.decision, request, client = decision, login.request, login.client
         # A right password shows that the sender has the secret where it was hidden under it; CHAP needs no secret.
         authentic = request.signed or (login.proven and login.method == Method.PAP)
@@ -308,7 +308,7 @@ class Exchange:
             self._learn(request, client)
 
     def _answer(self, login: Login) -> None:
-        """Make the answer to what was decided, and give it to the journal. PacketError: it has no room for it."""
+        """Make the answer of a decision, and give it to the journal. PacketError: the answer is too long."""
         decision = login.decision
         code = _REPLIES[decision.applied]
         attributes = refusal(login, decision.reason) if code == ACCESS_REJECT else login.attributes

@@ -254,7 +254,7 @@ def forget_discovered(tx: Tx, instance_id: int, kind: str, name: str) -> None:
 
 
 def forget_users(tx: Tx, user_ids: Sequence[int]) -> int:
-    """Delete the grants of users that are to be deleted, and unlink their discovered accounts, SLICE rows at a time;
+    """Before users are deleted, delete their grants and unlink their discovered accounts, SLICE rows at a time;
     return how many."""
     whose = f"user_id in {LISTED}"
     found = f"select instance_id, kind, name from agent_discovered where {whose} limit {SLICE}"
@@ -265,7 +265,7 @@ def forget_users(tx: Tx, user_ids: Sequence[int]) -> int:
 
 
 def forget_machine(tx: Tx, instance_id: int) -> int:
-    """Delete the rows of a machine that is to be deleted, except discovered ones, SLICE at a time; return how many."""
+    """Before a machine is deleted, delete its rows except discovered ones, SLICE at a time; return how many."""
     return next((rows for table, key in _OF_MACHINE if (rows := _of_machine(tx, table, key, instance_id))), 0)
 
 

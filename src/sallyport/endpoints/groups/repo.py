@@ -131,7 +131,7 @@ def delete_credential_policy(tx: Tx, group_id: int) -> None:
 
 
 def forget_policies(tx: Tx, policy_ids: Sequence[int]) -> int:
-    """Take password policies that are to be deleted from up to SLICE credential policies; how many."""
+    """Before password policies are deleted, take them from up to SLICE credential policies; how many."""
     some = f"select id from endpoint_credential_policies where policy_id in {LISTED} limit {SLICE}"
     sql = f"update endpoint_credential_policies set policy_id = null where id in ({some})"
     return tx.execute(sql, ids=listed(policy_ids))

@@ -163,7 +163,7 @@ class Groups:
                 self._users.forget_domain(domain_id)
 
     def _take_users(self, tx: Tx, groups: list[Group]) -> int:
-        """Take users from groups that are to be deleted, and revoke their access."""
+        """Before groups are deleted, take their users from them, and revoke their access."""
         gone = membership.forget_holders(tx, USERS_OF_GROUP, [group.id for group in groups])
         for group in groups:
             self._revoke(tx, group, [user_id for group_id, user_id in gone if group_id == group.id])

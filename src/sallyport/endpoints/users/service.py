@@ -73,7 +73,7 @@ class Credentials(Protocol):
         """Return the id of the endpoint user with this credential, or None."""
 
     def unlink(self, tx: Tx, user_ids: Sequence[int]) -> int:
-        """Take wallets and credentials from endpoint users that are to be deleted, some at a time; return how many."""
+        """Before users are deleted, take wallets and credentials from them, some at a time; return how many."""
 
 
 @dataclass(frozen=True, slots=True)
