@@ -61,6 +61,7 @@ OPERATIONS = (
     Operation("/network_device/DeleteClient", OPERATOR, {"clientId": 1}, in_domain=False),
     Operation("/ad/GetAllDomains", READER, in_domain=False),
     Operation("/ad/AddDomain", OPERATOR, {"domainName": "d"}, in_domain=False),
+    Operation("/ad/UpdateDomain", OPERATOR, {}),
     Operation("/ad/updateDomainEnforcement", ADMIN, {"enforcementMode": "monitor"}),
     Operation("/ad/GetAuthLog", READER),
     Operation("/ad/ListLockouts", READER),

@@ -35,7 +35,7 @@ def test_the_fields_of_a_domain(world: World, tenant: Tenant) -> None:
     assert answer == {"code": 200, "status": "Success", "message": "domain added", "warnings": []}
     additions = {
         "fallbackAction": "deny", "firstFactor": "local", "realms": [], "revertsAt": "", "disconnectOnRevoke": False,
-        "directoryName": "", "warnings": [],
+        "directoryName": "", "issuerName": "", "warnings": [],
     }  # fmt: skip
     assert tenant.ask(ALL) == {
         "domains": [
@@ -62,6 +62,7 @@ def test_everything_can_be_said(tenant: Tenant) -> None:
         "revertsAt": "",
         "disconnectOnRevoke": True,
         "directoryName": "ad.example",
+        "issuerName": "",
         "warnings": added["warnings"],
     }  # fmt: skip
 

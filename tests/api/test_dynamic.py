@@ -122,7 +122,7 @@ def test_a_port_that_is_closed_to_requests(tenant: Tenant, nas: ThreadNas) -> No
 
 def test_a_deleted_user(world: World, tenant: Tenant, nas: ThreadNas) -> None:
     """A domain with disconnect_on_revoke disconnects the sessions of a deleted user, and the audit trail says why."""
-    world.service.call("domain.set", domain=str(tenant.domain), disconnect_on_revoke=True)
+    world.service.run("/ad/UpdateDomain", {"disconnectOnRevoke": True}, domain=str(tenant.domain))
     world.service.remove_user("ann", str(tenant.domain))
     wanted = {"domainId": tenant.domain, "action": "session.disconnect"}
     deadline, entries = time.monotonic() + 20, list[dict[str, Any]]()

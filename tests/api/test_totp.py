@@ -13,8 +13,10 @@ from urllib.parse import unquote
 import httpx
 import pyotp
 import pytest
+import segno
 
 from sallyport.base.clock import from_iso, now_us
+from sallyport.endpoints.totp import BORDER
 from tests.api.world import Tenant, World, problem
 from tests.service import running_service
 
@@ -281,3 +283,15 @@ def test_a_restore_brings_back_what_was(world: World, tenant: Tenant, tmp_path: 
     assert world.service.cli("db", "restore", copy, "--yes").returncode == 0
     assert not confirmed(tenant)
     assert page(world, made["link"]).status_code == 404
+
+
+def test_the_issuer_name_of_the_domain(tenant: Tenant) -> None:
+    """The URI and the QR code of an enrolment carry the issuer name that the domain has."""
+    tenant.ask("/ad/UpdateDomain", domainId=tenant.domain, issuerName="Exämple VPN")
+    answer = enrol(tenant)
+    assert pyotp.parse_uri(answer["otpauth"]).issuer == "Exämple VPN"
+    assert answer["qrCode"] == segno.make_qr(answer["otpauth"], error="m").svg_data_uri(
+        scale=4, border=BORDER, dark="#000", light="#fff"
+    )
+    listed = tenant.ask("/ad/GetAllDomains")["domains"]
+    assert [each["issuerName"] for each in listed] == ["Exämple VPN"]

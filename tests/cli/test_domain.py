@@ -7,6 +7,7 @@ from contextlib import closing
 
 import pytest
 
+from sallyport.radius.packet import ACCESS_ACCEPT
 from tests.cli import OTHER_TENANT, SECRET, TENANT, Service, add_client, add_domain, add_user
 from tests.radius_client import RadiusClient
 from tests.service import RunningService
@@ -195,3 +196,47 @@ def test_sessions_of_who_loses_access(service: Service) -> None:
     assert (disconnects("strict"), disconnects("lenient")) == (False, True)
     assert service.cli("domain", "set", made).returncode == 2
     assert service.cli("domain", "set", "nowhere", "--disconnect-on-revoke", "yes").returncode == 1
+
+
+def test_a_renamed_domain(service: Service) -> None:
+    """A login with the former name as its realm goes on, and one with the new name works."""
+    add_domain(service, "formerly")
+    add_user(service, "formerly", "ann")
+    add_domain(service, "first-of-moved")
+    add_client(service, "moved", "127.6.0.9", "first-of-moved", "formerly")
+    told = service.program("domain", "rename", "formerly", "nowadays")
+    assert (told.returncode, told.stdout) == (0, "")
+    assert "realms formerly" in told.stderr
+    with RadiusClient(service.ports.auth, SECRET, source="127.6.0.9") as client:
+        assert {client.login(f"ann@{realm}", "hello") for realm in ("formerly", "nowadays")} == {ACCESS_ACCEPT}
+
+
+def test_realms_of_a_domain(service: Service) -> None:
+    """They are added and removed by name; a realm of another domain of the tenant is refused by that domain's id, and
+    nothing is changed."""
+    add_domain(service, "of-realms")
+    other = add_domain(service, "other-realms", realms=["taken.example"])
+    service.ok("domain", "set", "of-realms", "--realm", "a.example", "--realm", "b.example")
+    service.ok("domain", "set", "of-realms", "--realm", "B.EXAMPLE", "--remove-realm", "A.example")
+    refused = service.cli("domain", "set", "of-realms", "--realm", "c.example", "--realm", "Taken.example")
+    assert refused.returncode == 1
+    assert f"belongs to domain {other}" in refused.stderr
+    assert service.domains()["of-realms"]["realms"] == ["B.EXAMPLE"]
+    elsewhere = service.program("domain", "add", "of-others", *OTHER_TENANT, "--realm", "taken.example")
+    assert elsewhere.returncode == 0
+
+
+def test_the_issuer_in_authenticator_apps(service: Service) -> None:
+    """It is the domain's name, or what is set; text with a colon or too much of it is refused."""
+    add_domain(service, "issuing")
+    add_user(service, "issuing", "ann")
+    assert "otpauth://totp/issuing:ann?" in service.ok("user", "totp", "ann", "--domain", "issuing")
+    service.ok("domain", "set", "issuing", "--issuer-name", "Example VPN")
+    shown = service.ok("user", "totp", "ann", "--domain", "issuing")
+    assert "otpauth://totp/Example%20VPN:ann?" in shown
+    assert "&issuer=Example%20VPN&" in shown
+    for wrong in ("a:b", "x" * 65, "é" * 33, " x"):
+        refused = service.cli("domain", "set", "issuing", "--issuer-name", wrong)
+        assert (refused.returncode, "issuerName" in refused.stderr) == (1, True)
+    service.ok("domain", "set", "issuing", "--issuer-name", "")
+    assert "&issuer=issuing&" in service.ok("user", "totp", "ann", "--domain", "issuing")

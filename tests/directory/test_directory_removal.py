@@ -5,6 +5,7 @@ import trio
 
 from sallyport.base.errors import Conflict, NotFound
 from sallyport.directory.directory import Configuration
+from sallyport.domains.repo import Update
 from tests.areas import Areas
 from tests.directory.world import PATIENCE_S, at_work, group, imported, members, names, over, person, queue
 
@@ -40,7 +41,7 @@ async def gone(areas: Areas, name: str) -> None:
 
 async def test_nothing_is_left(areas: Areas) -> None:
     """People, groups, units, settings and jobs are gone; the members have lost their access, and the name is free."""
-    await areas.domains.set_disconnect_on_revoke(areas.domain, True)
+    await areas.domains.update(areas.domain, Update(disconnect_on_revoke=True))
     people = "".join(person(f"u{number}", "memberOf: cn=elsewhere,dc=x") for number in range(60))
     await imported(areas, UNIT + people + person("ann") + group("ops", ANN, "cn=nobody,dc=x"))
     await queue(areas, person("ben"))

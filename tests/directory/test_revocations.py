@@ -3,6 +3,7 @@
 import pytest
 
 from sallyport.domains.domain import Mode
+from sallyport.domains.repo import Update
 from sallyport.policy.rules.bodies import RuleFields
 from tests.areas import Areas
 from tests.directory.world import group, imported, person
@@ -20,7 +21,7 @@ async def revoked(areas: Areas) -> list[str]:
 @pytest.fixture
 async def strict(areas: Areas) -> Areas:
     """The domain ends sessions."""
-    await areas.domains.set_disconnect_on_revoke(areas.domain, True)
+    await areas.domains.update(areas.domain, Update(disconnect_on_revoke=True))
     return areas
 
 

@@ -5,6 +5,7 @@ import trio
 
 from sallyport.base.errors import Conflict, NotFound
 from sallyport.domains.domain import Fallback, FirstFactor, Mode
+from sallyport.domains.repo import Update
 from sallyport.domains.service import NO_PROVIDER
 from tests.areas import Areas
 
@@ -127,7 +128,7 @@ async def test_disconnecting_who_loses_access(areas: Areas) -> None:
     """Holds when it returns, and is in the audit trail where it changes anything."""
     assert not areas.domains.table.by_id[areas.domain].disconnect_on_revoke
     for disconnects in (True, True, False):
-        await areas.domains.set_disconnect_on_revoke(areas.domain, disconnects)
+        await areas.domains.update(areas.domain, Update(disconnect_on_revoke=disconnects))
         assert areas.domains.table.by_id[areas.domain].disconnect_on_revoke is disconnects
     sql = "select changes from audit_trail where action = 'domain.set' order by id"
     told = await areas.store.read(lambda tx: tx.rows(sql))

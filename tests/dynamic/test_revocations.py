@@ -9,6 +9,7 @@ import trio
 
 from sallyport.base.errors import NotFound
 from sallyport.domains.domain import Mode
+from sallyport.domains.repo import Update
 from sallyport.dynamic.revocations import AT_ONCE, Revocations
 from sallyport.endpoints.groups.group import NewGroup
 from sallyport.endpoints.membership import Action
@@ -36,7 +37,7 @@ async def at_work(areas: Areas) -> AsyncIterator[None]:
 @asynccontextmanager
 async def nas_of(areas: Areas) -> AsyncIterator[tuple[FakeNas, Device]]:
     """A NAS of the domain corp, which disconnects, that obeys."""
-    await areas.domains.set_disconnect_on_revoke(areas.domain, True)
+    await areas.domains.update(areas.domain, Update(disconnect_on_revoke=True))
     async with running_nas(ack) as nas:
         client = await areas.client(LOCAL, coa_port=nas.port)
         yield nas, await device(areas, client, LOCAL, NAS_IDENTIFIER=b"ap-1")
@@ -87,7 +88,7 @@ async def test_a_user_who_is_deleted(areas: Areas) -> None:
 async def test_a_domain_that_does_not_say_so(areas: Areas) -> None:
     """Leaves the sessions alone; that is what a new domain does."""
     async with nas_of(areas) as (nas, corp):
-        await areas.domains.set_disconnect_on_revoke(areas.domain, False)
+        await areas.domains.update(areas.domain, Update(disconnect_on_revoke=False))
         await areas.add_user(areas.domain, "ann", PASSWORD)
         await session(areas, corp, "1", USER_NAME="ann")
         await areas.remove_user(areas.domain, "ann")
@@ -160,7 +161,7 @@ async def test_a_tenant_whose_devices_do_not_answer(areas: Areas) -> None:
     """Its revocations wait, as many as there are, and those of another tenant do not."""
     tenant = await areas.tenancy.ensure_tenant(2, 1)
     other = await areas.domains.add(tenant, "other")
-    await areas.domains.set_disconnect_on_revoke(other, True)
+    await areas.domains.update(other, Update(disconnect_on_revoke=True))
     people = [f"u{number}" for number in range(2 * AT_ONCE)]
     async with nas_of(areas) as (nas, corp), running_nas(silent, "127.0.0.2") as away:
         client = await areas.client("127.0.0.2", coa_port=away.port, tenant=tenant)

@@ -99,7 +99,7 @@ def behind(machine: Machine, directory: Path) -> Iterator[RunningService]:
         service.add_user("ann", PASSWORD)
         fields = {"radius": {"servers": [{"host": "127.0.0.1", "port": HOME, "secret": HOME_SECRET}]}}
         service.run("/ad/SetFirstFactor", {"firstFactor": "radius", **fields}, domain="default")
-        service.call("domain.set", domain="default", disconnect_on_revoke=True)
+        service.run("/ad/UpdateDomain", {"disconnectOnRevoke": True}, domain="default")
         yield service
         service.stop()
     finally:

@@ -25,7 +25,8 @@ CREATE TABLE domains (
     enforcement_mode text not null, fallback_action text not null, first_factor text not null, status text not null,
     realms text not null, created_at bigint not null, name_key text not null, reverts_at bigint,
     revert_set_at bigint, revert_mode text, revert_fallback text, glass_mode text, glass_fallback text,
-    disconnect_on_revoke bigint not null default 0, unique (tenant_id, name_key)
+    disconnect_on_revoke bigint not null default 0, issuer_name text not null default '', removed_at bigint,
+    unique (tenant_id, name_key)
 );
 CREATE TABLE audit_trail (
     id integer primary key autoincrement, at bigint not null, tenant_id bigint not null, domain_id bigint, actor_kind text not null,

@@ -257,7 +257,7 @@ class App:
             self.clock,
         )
         self.seeds = OneTimeSeeds(
-            self.store, vault, self.users, lambda domain_id: self.domains.table.by_id[domain_id].name, self.clock
+            self.store, vault, self.users, lambda domain_id: self.domains.table.by_id[domain_id].issuer, self.clock
         )
 
     def _wire_logins(self) -> None:

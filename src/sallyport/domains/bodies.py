@@ -8,10 +8,10 @@ from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, model
 from sallyport.base.errors import FieldError, Invalid, invalid_field
 from sallyport.base.model import Model
 from sallyport.base.validation import Between, unfit
-from sallyport.domains.domain import Effect, Fallback, FirstFactor, Mode
+from sallyport.domains.domain import LONGEST_ISSUER, MAX_REALMS, Effect, Fallback, FirstFactor, Mode
 from sallyport.web.operation import Done
 from sallyport.web.paging import ShortPaged, TotalCount
-from sallyport.web.scope import DomainId, Flag, Name, Scoped, Text, Whole
+from sallyport.web.scope import DomainId, Flag, InDomain, Name, PlainText, Scoped, Text, Whole
 
 MAX_REVERT_MINUTES: Final = 10_080
 """A week."""
@@ -49,9 +49,22 @@ def _realm(value: str) -> str:
     return value
 
 
+def _issuer(value: str) -> str:
+    if ":" in value or value != value.strip() or len(value.encode()) > LONGEST_ISSUER:
+        raise unfit(f"text of at most {LONGEST_ISSUER} octets without a colon; empty: the name of the domain")
+    return value
+
+
 Realm = Annotated[Name, AfterValidator(_realm)]
 """A further name that chooses a domain by User-Name."""
 Realms = Annotated[list[str], Field(description="Realms that also choose this domain: REALM of user@REALM.")]
+IssuerName = Annotated[
+    PlainText,
+    AfterValidator(_issuer),
+    Field(json_schema_extra={"maxLength": LONGEST_ISSUER, "pattern": "^[^:]*$"}),
+]
+"""The issuer that authenticator apps show; it ends at a colon in their URI."""
+Issuer = Annotated[str, Field(description="Issuer that authenticator apps show; empty: the name of the domain.")]
 RevertAfter = Annotated[Whole, Between(1, MAX_REVERT_MINUTES)]
 RevertsAt = Annotated[str, Field(description="Time when the mode is reverted, ISO 8601 UTC; empty if it stays.")]
 Warnings = Annotated[list[str], Field(description="Hints on the domain's mode, such as a missing MFA provider.")]
@@ -74,6 +87,7 @@ class DomainEntry(Model):
     revertsAt: RevertsAt
     disconnectOnRevoke: bool = Field(description="Live sessions end when a user loses access.")
     directoryName: str = Field(description="Directory of the domain, as the admin calls it.")
+    issuerName: Issuer
     warnings: Warnings
 
 
@@ -94,12 +108,15 @@ class AddDomain(Scoped):
     firstFactor: AnyFirstFactor = FirstFactor.LOCAL
     realms: list[Realm] = Field(
         default_factory=list,
-        max_length=64,
+        max_length=MAX_REALMS,
         description="Realms that also choose this domain: REALM of user@REALM or REALM\\user.",
     )
     disconnectOnRevoke: Flag = Field(
         default=False,
         description="End live sessions of a user who is deleted or loses a group that a login rule names.",
+    )
+    issuerName: IssuerName = Field(
+        default="", description="Issuer that authenticator apps show. Empty: the name of the domain."
     )
 
 
@@ -108,6 +125,37 @@ class DomainAdded(Done):
 
     domainId: int = Field(description="Id of the new domain.")
     warnings: Warnings
+
+
+class UpdateDomain(InDomain):
+    """Body of UpdateDomain. An absent field keeps its value; an empty text clears it."""
+
+    domainName: Name | None = Field(
+        default=None, description="New name of the domain; the former one stays as a realm. Unique in the tenant."
+    )
+    directoryName: Text | None = Field(default=None, description="Directory of the domain, for people.")
+    addRealms: list[Realm] = Field(
+        default_factory=list, max_length=MAX_REALMS, description="Realms to add; the domain has at most 64."
+    )
+    removeRealms: list[Realm] = Field(default_factory=list, max_length=MAX_REALMS, description="Realms to remove.")
+    disconnectOnRevoke: Flag | None = Field(
+        default=None,
+        description="End live sessions of a user who is deleted or loses a group that a login rule names.",
+    )
+    issuerName: IssuerName | None = Field(
+        default=None, description="Issuer that authenticator apps show. Empty: the name of the domain."
+    )
+
+
+class DomainUpdated(Done):
+    """Answer of UpdateDomain: the state that is stored."""
+
+    domainId: int = Field(description="Id of the domain.")
+    domainName: str = Field(description="Name of the domain.")
+    directoryName: str = Field(description="Directory of the domain, for people.")
+    realms: Realms
+    disconnectOnRevoke: bool = Field(description="Live sessions end when a user loses access.")
+    issuerName: Issuer
 
 
 class UpdateDomainEnforcement(Scoped):

@@ -5,6 +5,7 @@ import click
 from sallyport.base.command import CommandLine, Form, domains, entries, note_new
 from sallyport.base.wire import JSON, Row
 from sallyport.domains.first_factor_cli import check, first_factor
+from sallyport.domains.settings_cli import rename, set_
 
 COLUMNS = (
     "domainId",
@@ -31,6 +32,8 @@ def domain() -> None:
 
 
 domain.add_command(check)
+domain.add_command(rename)
+domain.add_command(set_)
 domain.add_command(first_factor)
 
 
@@ -55,6 +58,7 @@ domain.add_command(first_factor)
     help="Where passwords are checked.",
 )
 @click.option("--disconnect-on-revoke", is_flag=True, help="End live sessions when access is revoked.")
+@click.option("--issuer-name", default="", metavar="TEXT", help="Shown in authenticator apps; else the name.")
 @click.pass_obj
 def add(
     line: CommandLine,
@@ -67,6 +71,7 @@ def add(
     fallback: str,
     first_factor: str,
     disconnect_on_revoke: bool,
+    issuer_name: str,
 ) -> None:
     """Add a domain and print its domainId."""
     body: Row = {
@@ -78,26 +83,12 @@ def add(
         "fallbackAction": fallback,
         "firstFactor": first_factor,
         "disconnectOnRevoke": disconnect_on_revoke,
+        "issuerName": issuer_name,
     }
     note_new(line, line.row("domain.tenant", **body))
     made = line.run("/ad/AddDomain", body)
     line.print(str(made["domainId"]))
     _warn(line, made)
-
-
-@domain.command("set")
-@click.argument("name", metavar="NAME|ID")
-@click.option(
-    "--disconnect-on-revoke",
-    type=bool,
-    metavar="yes|no",
-    required=True,
-    help="End live sessions of a user who is deleted or loses a group that a login rule names.",
-)
-@click.pass_obj
-def set_(line: CommandLine, *, name: str, disconnect_on_revoke: bool) -> None:
-    """Change a setting of a domain."""
-    line.call("domain.set", domain=name, disconnect_on_revoke=disconnect_on_revoke)
 
 
 @domain.command("list")

@@ -1,4 +1,4 @@
-"""The commands of domains: domain.break_glass, domain.restore, domain.set."""
+"""The commands of domains: domain.break_glass, domain.restore."""
 
 from collections.abc import Sequence
 
@@ -15,22 +15,11 @@ class BreakGlass(Arguments):
     fallback: AnyFallback | None = None
 
 
-class SetDomain(Arguments):
-    """domain: a name or an id."""
-
-    domain: str
-    disconnect_on_revoke: bool
-
-
 def commands(service: Domains) -> dict[str, Command]:
     """The commands of this area by name."""
 
     async def break_glass(wanted: BreakGlass) -> JSON:
         return switched(await service.break_glass(wanted.fallback))
-
-    async def set_(wanted: SetDomain) -> JSON:
-        await service.set_disconnect_on_revoke(service.anywhere(wanted.domain).id, wanted.disconnect_on_revoke)
-        return None
 
     async def restore(_: Arguments) -> JSON:
         return switched(await service.restore())
@@ -45,5 +34,4 @@ def commands(service: Domains) -> dict[str, Command]:
     return {
         "domain.break_glass": command(BreakGlass, break_glass),
         "domain.restore": command(Arguments, restore),
-        "domain.set": command(SetDomain, set_),
     }

@@ -40,6 +40,10 @@ class Effect(StrEnum):
     UNKNOWN = "unknown"
 
 
+MAX_REALMS: Final = 64
+"""Further realms of a domain."""
+LONGEST_ISSUER: Final = 64
+"""Octets of an issuer name in UTF-8; a QR code has no room for more."""
 LOCAL: Final = FirstFactor.LOCAL
 MONITOR: Final = Mode.MONITOR
 
@@ -49,7 +53,8 @@ class Domain:
     """A domain as the login path sees it.
 
     reverts_at, revert_set_at: when the mode is reverted, and when that was set, in microseconds; None: the mode stays.
-    disconnect_on_revoke: live sessions end when a user loses access. factor: the first factor as text, for events.
+    disconnect_on_revoke: live sessions end when a user loses access. issuer_name: shown in authenticator apps; empty:
+    the domain's name. factor: the first factor as text, for events.
     """
 
     id: int
@@ -64,12 +69,18 @@ class Domain:
     revert_set_at: int | None = None
     disconnect_on_revoke: bool = False
     directory_name: str = ""
+    issuer_name: str = ""
     factor: str = field(init=False)
 
     @property
     def label(self) -> str:
         """Its value of the label `domain` in metrics."""
         return str(self.id)
+
+    @property
+    def issuer(self) -> str:
+        """The issuer that authenticator apps show."""
+        return self.issuer_name or self.name
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "factor", self.first_factor.value)

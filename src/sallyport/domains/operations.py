@@ -7,12 +7,15 @@ from sallyport.domains.bodies import (
     AddDomain,
     DomainAdded,
     DomainList,
+    DomainUpdated,
     EnforcementUpdated,
     GetAllDomains,
+    UpdateDomain,
     UpdateDomainEnforcement,
 )
 from sallyport.domains.domain import Domain, Fallback, FirstFactor, Mode
 from sallyport.domains.enforcement import Enforcement, Switch
+from sallyport.domains.repo import Update
 from sallyport.domains.service import Domains
 from sallyport.web.operation import Operations, Plain
 from sallyport.web.scope import ADMINS, OPERATORS, READERS, Caller, Gate
@@ -47,8 +50,37 @@ def operations(service: Domains, enforcement: Enforcement, gate: Gate) -> Operat
             first_factor=body.firstFactor,
             realms=body.realms,
             disconnect_on_revoke=body.disconnectOnRevoke,
+            issuer_name=body.issuerName,
         )
         return DomainAdded(message="domain added", domainId=domain_id, warnings=service.warnings(domain_id))
+
+    @domains.post("/ad/UpdateDomain", roles=OPERATORS)
+    async def update_domain(body: UpdateDomain, caller: Caller) -> DomainUpdated:
+        """Rename a domain, or change its realms and settings, from the next request on.
+
+        A renamed domain keeps its former name as a realm, so that user@former goes on. A name or a realm that another
+        domain of the tenant has is refused with 409. To add a realm again or to remove a missing one is no error.
+        """
+        domain = await service.update(
+            body.domainId,
+            Update(
+                body.domainName,
+                body.directoryName,
+                tuple(body.addRealms),
+                tuple(body.removeRealms),
+                body.disconnectOnRevoke,
+                body.issuerName,
+            ),
+        )
+        return DomainUpdated(
+            message="domain updated",
+            domainId=domain.id,
+            domainName=domain.name,
+            directoryName=domain.directory_name,
+            realms=list(domain.realms),
+            disconnectOnRevoke=domain.disconnect_on_revoke,
+            issuerName=domain.issuer_name,
+        )
 
     @domains.post("/ad/updateDomainEnforcement", roles=ADMINS)
     async def update_domain_enforcement(body: UpdateDomainEnforcement, caller: Caller) -> EnforcementUpdated:
@@ -91,6 +123,7 @@ def entry(domain: Domain, service: Domains) -> Row:
         "revertsAt": reverts_at(domain),
         "disconnectOnRevoke": domain.disconnect_on_revoke,
         "directoryName": domain.directory_name,
+        "issuerName": domain.issuer_name,
         "warnings": list[JSON](service.warnings(domain.id)),
     }
 

@@ -1,22 +1,27 @@
 """The SQL of domains."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from sallyport.base.errors import Conflict
+from sallyport.base.errors import Conflict, NotFound
 from sallyport.base.text import fold
-from sallyport.domains.domain import Domain, DomainTable, Fallback, FirstFactor, Mode
-from sallyport.store.model import Tx
+from sallyport.domains.domain import MAX_REALMS, Domain, DomainTable, Fallback, FirstFactor, Mode
+from sallyport.store.model import T, Tx
 
 _COLUMNS = (
     "id, tenant_id, name, enforcement_mode, fallback_action, first_factor, status, realms, reverts_at, revert_set_at, "
-    "disconnect_on_revoke, directory_name"
+    "disconnect_on_revoke, directory_name, issuer_name"
 )
 
 
 def load(tx: Tx) -> DomainTable:
     """Return all domains, in the order in which they were added."""
-    return DomainTable(tx.all(_domain, f"select {_COLUMNS} from domains order by id"))
+    return DomainTable(tx.all(_domain, f"select {_COLUMNS} from domains where removed_at is null order by id"))
+
+
+def find(tx: Tx, domain_id: int) -> Domain | None:
+    """Return a domain."""
+    return tx.one(_domain, f"select {_COLUMNS} from domains where id = :id and removed_at is null", id=domain_id)
 
 
 def _domain(
@@ -33,6 +38,7 @@ def _domain(
     revert_set_at: int | None,
     disconnect_on_revoke: int,
     directory_name: str,
+    issuer_name: str,
 ) -> Domain:
     return Domain(
         id,
@@ -47,6 +53,7 @@ def _domain(
         revert_set_at,
         bool(disconnect_on_revoke),
         directory_name,
+        issuer_name,
     )
 
 
@@ -61,20 +68,17 @@ def add(
     first_factor: FirstFactor,
     realms: tuple[str, ...],
     disconnect_on_revoke: bool,
+    issuer_name: str,
     at: int,
 ) -> int:
     """Return the new domain's id. Conflict: the name or a realm belongs to another domain of the tenant."""
-    table = load(tx)
-    for place, realm in enumerate((name, *realms)):
-        other = table.by_realm(tenant_id, realm)
-        if other is not None:
-            which = f"entry {place} of realms" if place else "the name"
-            raise Conflict(f"{which} belongs to domain {other.id}")
+    _refuse_taken(tx, tenant_id, 0, name, "realms", realms)
     domain_id = tx.value(
         int,
         "insert into domains (tenant_id, name, name_key, directory_name, enforcement_mode, fallback_action, "
-        "first_factor, status, realms, disconnect_on_revoke, created_at) values (:tenant_id, :name, :name_key, "
-        ":directory_name, :mode, :fallback, :first_factor, 'active', :realms, :disconnect, :at) returning id",
+        "first_factor, status, realms, disconnect_on_revoke, issuer_name, created_at) values (:tenant_id, :name, "
+        ":name_key, :directory_name, :mode, :fallback, :first_factor, 'active', :realms, :disconnect, :issuer, :at) "
+        "returning id",
         tenant_id=tenant_id,
         name=name,
         name_key=fold(name),
@@ -84,10 +88,72 @@ def add(
         first_factor=first_factor,
         realms="\n".join(realms),
         disconnect=int(disconnect_on_revoke),
+        issuer=issuer_name,
         at=at,
     )
     assert domain_id is not None  # noqa: S101  an insert returns its row
     return domain_id
+
+
+def _refuse_taken(tx: Tx, tenant_id: int, domain_id: int, name: str, field: str, realms: Sequence[str]) -> None:
+    """Conflict: the name, or an entry of the field with realms, belongs to another domain of the tenant."""
+    table = load(tx)
+    for place, realm in enumerate((name, *realms)):
+        other = table.by_realm(tenant_id, realm)
+        if other is not None and other.id != domain_id:
+            which = f"entry {place} of {field}" if place else "the name"
+            raise Conflict(f"{which} belongs to domain {other.id}")
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """A change of a domain's settings. None: unchanged. name: the former name becomes a realm."""
+
+    name: str | None = None
+    directory_name: str | None = None
+    add_realms: tuple[str, ...] = ()
+    remove_realms: tuple[str, ...] = ()
+    disconnect_on_revoke: bool | None = None
+    issuer_name: str | None = None
+
+
+def update(tx: Tx, domain_id: int, change: Update) -> tuple[Domain, Domain]:
+    """Change a domain; return it before and after. NotFound. Conflict: a name or realm is another domain's, or there
+    would be too many realms."""
+    before = find(tx, domain_id)
+    if before is None:
+        raise NotFound("no such domain")
+    name = before.name if change.name is None else change.name
+    realms = {fold(realm): realm for realm in (*before.realms, before.name, *change.add_realms)}
+    for gone in (name, *change.remove_realms):  # the name is a realm anyway
+        realms.pop(fold(gone), None)
+    if len(realms) > MAX_REALMS:
+        raise Conflict(f"a domain has at most {MAX_REALMS} realms: remove some first")
+    _refuse_taken(tx, before.tenant_id, domain_id, name, "addRealms", change.add_realms)
+    after = replace(
+        before,
+        name=name,
+        directory_name=_or(change.directory_name, before.directory_name),
+        realms=tuple(realms.values()),
+        disconnect_on_revoke=_or(change.disconnect_on_revoke, before.disconnect_on_revoke),
+        issuer_name=_or(change.issuer_name, before.issuer_name),
+    )
+    tx.execute(
+        "update domains set name = :name, name_key = :key, directory_name = :directory, realms = :realms, "
+        "disconnect_on_revoke = :disconnect, issuer_name = :issuer where id = :id",
+        name=name,
+        key=fold(name),
+        directory=after.directory_name,
+        realms="\n".join(after.realms),
+        disconnect=int(after.disconnect_on_revoke),
+        issuer=after.issuer_name,
+        id=domain_id,
+    )
+    return before, after
+
+
+def _or(new: T | None, old: T) -> T:
+    return old if new is None else new
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,15 +218,6 @@ def states(tx: Tx) -> dict[int, State]:
 def set_first_factor(tx: Tx, domain_id: int, factor: FirstFactor) -> None:
     """Choose where a domain's passwords are checked."""
     tx.execute("update domains set first_factor = :factor where id = :id", factor=factor.value, id=domain_id)
-
-
-def set_disconnect_on_revoke(tx: Tx, domain_id: int, disconnects: bool) -> None:
-    """Choose whether live sessions end when a user loses access."""
-    tx.execute(
-        "update domains set disconnect_on_revoke = :disconnects where id = :id",
-        disconnects=int(disconnects),
-        id=domain_id,
-    )
 
 
 def revert(tx: Tx, domain_id: int, reverts_at: int) -> bool:

@@ -11,7 +11,7 @@ from sallyport.base.text import fold
 from sallyport.base.wire import JSON
 from sallyport.domains import repo
 from sallyport.domains.domain import Domain, DomainTable, Fallback, FirstFactor, Mode
-from sallyport.domains.repo import Change, State
+from sallyport.domains.repo import Change, State, Update
 from sallyport.metrics import MAX_NAMES, DomainMetrics
 from sallyport.store import audit
 from sallyport.store.model import T, Tx, Work
@@ -77,6 +77,7 @@ class Domains:
         first_factor: FirstFactor = FirstFactor.LOCAL,
         realms: Sequence[str] = (),
         disconnect_on_revoke: bool = False,
+        issuer_name: str = "",
     ) -> int:
         """Return the new domain's id. Conflict: the name or a realm is taken in this tenant."""
         at = self._clock()
@@ -92,6 +93,7 @@ class Domains:
                 first_factor=first_factor,
                 realms=tuple(realms),
                 disconnect_on_revoke=disconnect_on_revoke,
+                issuer_name=issuer_name,
                 at=at,
             )
             fields: dict[str, JSON] = {
@@ -101,6 +103,7 @@ class Domains:
                 "firstFactor": first_factor.value,
                 "realms": list(realms),
                 "disconnectOnRevoke": disconnect_on_revoke,
+                "issuerName": issuer_name,
             }
             audit.record(
                 tx,
@@ -145,26 +148,27 @@ class Domains:
                 reverts_at=None if domain.reverts_at is None else iso(domain.reverts_at),
             )
 
-    async def set_disconnect_on_revoke(self, domain_id: int, disconnects: bool) -> None:
-        """Choose whether live sessions end when a user loses access."""
-        domain, at = self.table.by_id[domain_id], self._clock()
-        before: dict[str, JSON] = {"disconnectOnRevoke": domain.disconnect_on_revoke}
-        changes = audit.changed(before, {"disconnectOnRevoke": disconnects})
+    async def update(self, domain_id: int, change: Update) -> Domain:
+        """Change settings of a domain, from the next request on, and return it. A renamed domain keeps its former name
+        as a realm. NotFound. Conflict: a name or realm is another domain's, or there are too many realms."""
+        at = self._clock()
 
-        def work(tx: Tx) -> None:
-            repo.set_disconnect_on_revoke(tx, domain_id, disconnects)
-            audit.record(
-                tx,
-                "domain.set",
-                at=at,
-                tenant_id=domain.tenant_id,
-                domain_id=domain_id,
-                target=f"domain {domain_id} {domain.name}",
-                changes=changes,
-            )
+        def work(tx: Tx) -> Domain:
+            before, after = repo.update(tx, domain_id, change)
+            changes = audit.changed(_settings(before), _settings(after))
+            if changes:
+                audit.record(
+                    tx,
+                    "domain.set",
+                    at=at,
+                    tenant_id=after.tenant_id,
+                    domain_id=domain_id,
+                    target=f"domain {domain_id} {before.name}",
+                    changes=changes,
+                )
+            return after
 
-        if changes:
-            await self._configuration.change(work)
+        return await self._configuration.change(work)
 
     async def revert(self, domain_id: int, reverts_at: int) -> bool:
         """Revert an unconfirmed change. False: it was confirmed or changed again."""
@@ -246,6 +250,16 @@ def _one(domains: Collection[Domain], name_or_id: str) -> Domain:
     if not found:
         raise NotFound(f"no domain {name_or_id}")
     return found[0]
+
+
+def _settings(domain: Domain) -> dict[str, JSON]:
+    return {
+        "domainName": domain.name,
+        "directoryName": domain.directory_name,
+        "realms": list(domain.realms),
+        "disconnectOnRevoke": domain.disconnect_on_revoke,
+        "issuerName": domain.issuer_name,
+    }
 
 
 def _audited(state: State) -> dict[str, JSON]:

@@ -57,7 +57,7 @@ class _EnrolmentPage:
         if waiting is None:
             return _GONE
         image = await self._images.data_uri(waiting.otpauth)
-        form = _form(waiting, self._seeds.domain_name(waiting.user.domain_id), image, wrong)
+        form = _form(waiting, self._seeds.issuer(waiting.user.domain_id), image, wrong)
         return Page("Set up one-time codes", form, 400 if wrong else 200)
 
 

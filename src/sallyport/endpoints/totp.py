@@ -46,8 +46,8 @@ NOTHING_WAITS = "no enrolment waits for a code"
 
 _CODE = re.compile(r"[0-9]{6}", re.ASCII)
 
-DomainName = Callable[[int], str]
-"""The name of an existing domain."""
+IssuerOf = Callable[[int], str]
+"""The issuer that authenticator apps show for an existing domain."""
 LinkTo = Callable[[str], str]
 """Makes the address of an enrolment's link from its secret part."""
 
@@ -64,7 +64,7 @@ class OneTimeSeeds:
         store: Store,
         vault: Vault,
         users: EndpointUsers,
-        domain_name: DomainName,
+        issuer: IssuerOf,
         clock: Clock = now_us,
         *,
         max_given: int = MAX_CACHED,
@@ -72,7 +72,7 @@ class OneTimeSeeds:
         self._store = store
         self._vault = vault
         self._users = users
-        self._domain_name = domain_name
+        self._issuer = issuer
         self._clock = clock
         self._given = BoundedMap[tuple[int, str], SealedSeed](max_given)
 
@@ -193,13 +193,13 @@ class OneTimeSeeds:
         return CodeCheck(right=False, tries_left=tries_left)
 
     def _enrolment(self, user: UserRef, seed: str, tries_left: int, expires_at: int) -> Enrolment:
-        uri = otpauth(seed, issuer=self._domain_name(user.domain_id), account=user.name)
+        uri = otpauth(seed, issuer=self._issuer(user.domain_id), account=user.name)
         return Enrolment(user, seed, uri, tries_left, expires_at)
 
     @property
-    def domain_name(self) -> DomainName:
-        """Returns the name of a domain, for the page."""
-        return self._domain_name
+    def issuer(self) -> IssuerOf:
+        """Returns the issuer of a domain, for the page."""
+        return self._issuer
 
 
 class QrImages:

@@ -41,6 +41,7 @@ _BADGE: Final[dict[str, JSON]] = {
 STORY: Final[tuple[tuple[str, str, dict[str, JSON]], ...]] = (
     ("POST", "/ad/GetAllDomains", _tenant(**_PAGE)),
     ("POST", "/ad/AddDomain", _tenant(domainName="branch", realms=["branch.example.com"], enforcementMode="monitor")),
+    ("POST", "/ad/UpdateDomain", _domain(addRealms=["corp.example.com"], issuerName="Example VPN")),
     (
         "POST",
         "/network_device/AddClient",

@@ -16,6 +16,7 @@ from sallyport.did.crypto import jws, proofs, vc
 from sallyport.did.crypto.documents import ASSERTION, did_of
 from sallyport.did.crypto.encoding import read_object
 from sallyport.did.dids.did import Kind
+from sallyport.domains.repo import Update
 from sallyport.endpoints.users.account import WalletAssignment
 from sallyport.store.search import Stretch
 from tests.areas import Areas
@@ -181,7 +182,7 @@ async def test_a_revocation_ends_sessions_where_the_domain_says_so(areas: Areas)
     first, second = await some.issue(), await some.issue()
     await areas.did.credentials.revoke(areas.domain, first.id)
     assert await areas.store.read(lambda tx: tx.rows("select user_name from revocations")) == []
-    await areas.domains.set_disconnect_on_revoke(areas.domain, True)
+    await areas.domains.update(areas.domain, Update(disconnect_on_revoke=True))
     await areas.did.credentials.revoke(areas.domain, second.id)
     assert await areas.store.read(lambda tx: tx.rows("select user_name from revocations")) == [("alice",)]
 
@@ -190,7 +191,7 @@ async def test_a_revocation_ends_the_sessions_of_those_to_whom_it_was_assigned(a
     """By the credential, and by the wallet if it has no user name; sessions of other users go on."""
     world = await populated(areas)
     await world.give(world.ann, await world.issue(world.ann.did, ""))
-    await areas.domains.set_disconnect_on_revoke(areas.domain, True)
+    await areas.domains.update(areas.domain, Update(disconnect_on_revoke=True))
     robert, wally, _ = [await areas.add_user(areas.domain, name, b"a password") for name in ("robert", "wally", "eve")]
     for user, wallets, assigned in [(robert, [], [world.ann.credential]), (wally, [world.ann.wallet_id], [])]:
         wanted = WalletAssignment(areas.domain, [user], wallets, assigned, "badge", 0, several=False)
@@ -208,7 +209,7 @@ async def test_a_deleted_holder_ends_the_sessions_of_those_it_let_in(areas: Area
     await world.did.wallets.acknowledge(world.ann.caller, world.ann.wallet_id, ignored, accept=False)
     await world.give(world.ann, await world.issue(world.ann.did, ""))
     await world.person("bob@corp.example", signer(3), "bob")
-    await areas.domains.set_disconnect_on_revoke(areas.domain, True)
+    await areas.domains.update(areas.domain, Update(disconnect_on_revoke=True))
     robert, wally, _ = [await areas.add_user(areas.domain, name, b"a password") for name in ("robert", "wally", "eve")]
     for user, wallets, assigned in [(robert, [], [world.ann.credential]), (wally, [world.ann.wallet_id], [])]:
         wanted = WalletAssignment(areas.domain, [user], wallets, assigned, "badge", 0, several=False)

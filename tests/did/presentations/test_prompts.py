@@ -11,6 +11,7 @@ from sallyport.did.crypto import vc
 from sallyport.did.dids.did import Kind
 from sallyport.did.presentations import definition
 from sallyport.did.presentations.request import Request
+from sallyport.domains.repo import Update
 from sallyport.endpoints.users.account import UserChange, WalletAssignment
 from tests.did.crypto.signers import signer
 from tests.did.holders import World
@@ -174,7 +175,7 @@ async def test_the_did_of_a_user_is_the_wallets(world: World) -> None:
     await _user_with_did(world, "robert", bob.did)
     assert await prompts.enrolled(areas.domain, "Robert", world.issuer, 0)
     assert not await prompts.enrolled(areas.domain, "eve", world.issuer, 0)
-    await areas.domains.set_disconnect_on_revoke(areas.domain, True)
+    await areas.domains.update(areas.domain, Update(disconnect_on_revoke=True))
     await areas.did.credentials.revoke(areas.domain, bob.credential)
     assert await areas.store.read(lambda tx: tx.rows("select user_name from revocations")) == [("robert",)]
 

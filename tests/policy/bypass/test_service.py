@@ -6,6 +6,7 @@ import pytest
 
 from sallyport.base.errors import Conflict, NotFound
 from sallyport.domains.domain import Mode
+from sallyport.domains.repo import Update
 from sallyport.login.login import Reason, Verdict
 from sallyport.policy.bypass import repo
 from sallyport.policy.bypass.match import mac_key
@@ -175,7 +176,7 @@ async def test_a_change_elsewhere_reads_no_list(areas: Areas) -> None:
 
 async def test_sessions_of_a_station_that_is_taken_off(areas: Areas) -> None:
     """In a domain that disconnects, they end under each notation that a NAS may use."""
-    await areas.domains.set_disconnect_on_revoke(areas.domain, True)
+    await areas.domains.update(areas.domain, Update(disconnect_on_revoke=True))
     await areas.bypass.add(areas.domain, [MAC])
     await areas.bypass.delete(areas.domain, [MAC])
     sql = "select count(*) from revocations where user_name in ('aabbccddeeff', 'aa-bb-cc-dd-ee-ff', 'aabb.ccdd.eeff')"
