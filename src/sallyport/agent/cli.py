@@ -3,15 +3,14 @@
 `sallyport agent key`: enrolment keys, and the files that agents start with.
 """
 
-import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from sallyport.base import systemd
 from sallyport.base.clock import now_us
 from sallyport.base.command import CommandLine, Form, expiry, named
 from sallyport.base.errors import ConfigError
@@ -39,22 +38,20 @@ def install(*, which: str, start: bool, prefix: Path) -> None:
     A file that is there already is kept when standard input is empty or a terminal.
     """
     from sallyport.agent.templates import AGENTS
-    from sallyport.base import disk
 
     agent = AGENTS[which]
     config, unit = _under(prefix, agent.config), _under(prefix, agent.unit_path)
     text = "" if sys.stdin.isatty() else sys.stdin.read()
     if not text.strip() and not config.exists():
         raise ConfigError("standard input: the agent's file is needed, as `sallyport agent key create` prints it")
-    _make(config.parent, 0o700)
-    _make(unit.parent, 0o755)
+    systemd.make_directory(config.parent, 0o700)
     if text.strip():
         _write(config, text, agent)
-    disk.write(unit, agent.text(_program()).encode(), mode=0o644)
+    systemd.write_unit(unit, agent.text(systemd.program()))
     click.echo(f"{config}\n{unit}")
     if start:
-        _systemctl("daemon-reload")
-        _systemctl("enable", "--now", agent.unit)
+        systemd.systemctl("daemon-reload")
+        systemd.systemctl("enable", "--now", agent.unit)
     else:
         click.echo(f"systemctl daemon-reload && systemctl enable --now {agent.unit}", err=True)
 
@@ -71,7 +68,7 @@ def uninstall(*, which: str, lock_accounts: bool, purge: bool, prefix: Path) -> 
     agent = AGENTS[which]
     config, unit = _under(prefix, agent.config), _under(prefix, agent.unit_path)
     if unit.exists() and prefix == Path("/") and shutil.which("systemctl"):
-        _systemctl("disable", "--now", agent.unit)
+        systemd.systemctl("disable", "--now", agent.unit)
     failures = 0
     if which == "endpoint" and lock_accounts:
         from sallyport.agent.endpoint.wiring import lock_all
@@ -194,35 +191,3 @@ def _write(config: Path, text: str, agent: "Installed") -> None:
 
 def _under(prefix: Path, path: Path) -> Path:
     return prefix / path.relative_to("/")
-
-
-def _make(directory: Path, mode: int) -> None:
-    try:
-        directory.mkdir(mode=mode, parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(f"{directory}: {error.strerror}") from None
-
-
-def _program() -> Path:
-    """Return the path of this program, for a unit."""
-    found = shutil.which(sys.argv[0])
-    return Path(found if found is not None else sys.argv[0]).absolute()
-
-
-def _systemctl(*arguments: str) -> None:
-    try:
-        done = subprocess.run(  # noqa: S603  an argument list of our own words
-            ["systemctl", *arguments],  # noqa: S607
-            env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C", **_bus()},
-            capture_output=True,
-            timeout=180,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        raise ConfigError("systemctl: not there, or it does not answer") from None
-    if done.returncode != 0:
-        raise ConfigError(f"systemctl {arguments[0]}: {done.stderr.decode(errors='replace').strip()}")
-
-
-def _bus() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name == "DBUS_SYSTEM_BUS_ADDRESS"}

@@ -1,0 +1,79 @@
+"""The installation of a host: the paths and names of the system service, and units for systemd.
+
+`sallyport server install` makes what is named here, the Debian package uses the same names, and every command finds the
+system service by them. The agents install their units by the functions. Every command imports it, so it needs the
+standard library alone.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+from sallyport.base import disk
+from sallyport.base.errors import ConfigError
+
+USER: Final = "sallyport"
+"""The service's user, and its group."""
+CONFIG_DIR: Final = Path("/etc/sallyport")
+CONFIG_FILE: Final = CONFIG_DIR / "sallyport.toml"
+"""Settings of the system service. Owner root, group USER, mode 0640. It sets `data_dir`."""
+DATA_DIR: Final = Path("/var/lib/sallyport")
+"""`data_dir` as installed. Owner USER, mode 0700. The service's working directory, so relative settings start here."""
+UNIT: Final = "sallyport.service"
+BACKUP_UNIT: Final = "sallyport-backup.service"
+BACKUP_TIMER: Final = "sallyport-backup.timer"
+UNITS: Final = (UNIT, BACKUP_UNIT, BACKUP_TIMER)
+ADMIN_UNITS: Final = Path("/etc/systemd/system")
+"""Where units of an admin are; they replace those of a package."""
+PACKAGE_UNITS: Final = (Path("/usr/lib/systemd/system"), Path("/lib/systemd/system"))
+PATH: Final = "/usr/sbin:/usr/bin:/sbin:/bin"
+_BOOTED: Final = Path("/run/systemd/system")
+_TIMEOUT_S: Final = 180
+
+
+def program() -> Path:
+    """Return the path of this program, for a unit."""
+    found = shutil.which(sys.argv[0])
+    return Path(found if found is not None else sys.argv[0]).absolute()
+
+
+def is_booted() -> bool:
+    """Return whether systemd manages this machine (sd_booted(3))."""
+    return _BOOTED.is_dir()
+
+
+def write_unit(path: Path, text: str) -> None:
+    """Write a unit, or a drop-in of one. ConfigError: the former one is unchanged."""
+    make_directory(path.parent, 0o755)
+    disk.write(path, text.encode(), mode=0o644)
+
+
+def make_directory(directory: Path, mode: int) -> None:
+    """Make a directory if there is none. ConfigError."""
+    try:
+        directory.mkdir(mode=mode, parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"{directory}: {error.strerror}") from None
+
+
+def systemctl(*arguments: str) -> None:
+    """Run systemctl. ConfigError: it failed, with its message."""
+    try:
+        done = subprocess.run(  # noqa: S603  an argument list of our own words
+            ["systemctl", *arguments],  # noqa: S607
+            env={"PATH": PATH, "LC_ALL": "C", **_bus()},
+            capture_output=True,
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        raise ConfigError("systemctl: not there, or it does not answer") from None
+    if done.returncode != 0:
+        raise ConfigError(f"systemctl {arguments[0]}: {done.stderr.decode(errors='replace').strip()}")
+
+
+def _bus() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name == "DBUS_SYSTEM_BUS_ADDRESS"}
