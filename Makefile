@@ -39,17 +39,19 @@ peers:
 peers-system:
 	@tests/peers/install system
 
-$(READY): requirements.lock requirements-ldap.lock pyproject.toml tests/setup
+$(READY): tests/requirements.lock requirements-ldap.lock pyproject.toml tests/setup
 	@tests/setup $(PYTHON)
 	@touch $@
 
-# Pins every version with hashes; needs uv on the path. The extra `ldap` has a file of its own: it is built from source,
-# and where that cannot be done, everything else is installed all the same.
+# Pins every version with hashes; needs uv on the path. requirements.lock has what an installation takes, with what
+# builds it; tests/requirements.lock the tools of the tests as well. The extra `ldap` has a file of its own: it is built
+# from source, and where that cannot be done, everything else is installed all the same.
 COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-	--no-emit-find-links --no-header --no-annotate --upgrade
+	--no-emit-find-links --no-header --no-annotate
 lock:
-	$(COMPILE) --group dev pyproject.toml -o requirements.lock
-	sed -n 's/^ldap = \["\(.*\)"\].*/\1/p' pyproject.toml | $(COMPILE) - -o requirements-ldap.lock
+	$(COMPILE) --upgrade --group dev pyproject.toml -o tests/requirements.lock
+	$(COMPILE) --constraints tests/requirements.lock --group build pyproject.toml -o requirements.lock
+	sed -n 's/^ldap = \["\(.*\)"\].*/\1/p' pyproject.toml | $(COMPILE) --upgrade - -o requirements-ldap.lock
 
 clean:
 	rm -rf .venv sallyport-data

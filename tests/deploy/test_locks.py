@@ -1,0 +1,32 @@
+"""The lock file of an installation: complete, and the versions that the tests run with."""
+
+import re
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def pinned(name: str) -> dict[str, str]:
+    """Each package of a lock file with its version and hashes."""
+    text = re.sub(r"\\\n\s*", "", (ROOT / name).read_text(encoding="utf-8"))
+    return dict(line.split("==", 1) for line in text.splitlines())
+
+
+def test_an_installation_has_what_the_tests_run_with() -> None:
+    """Each package of requirements.lock is in that of the tests, with the same version and hashes."""
+    ours, theirs = pinned("requirements.lock"), pinned("tests/requirements.lock")
+    assert ours.items() <= theirs.items()
+    assert "pytest" in theirs.keys() - ours.keys()
+
+
+def test_the_lock_file_has_what_the_project_names() -> None:
+    """Each dependency, and what builds the wheel, is pinned with a hash."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    named = [*project["project"]["dependencies"], *project["dependency-groups"]["build"]]
+    lock = pinned("requirements.lock")
+    for each in named:
+        (name,) = re.findall(r"^[a-z0-9-]+", each)
+        assert "--hash=sha256:" in lock[name]
+    for each in project["project"]["optional-dependencies"]["ldap"]:
+        assert each.partition(">")[0] in pinned("requirements-ldap.lock")
