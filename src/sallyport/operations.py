@@ -46,7 +46,7 @@ def operations(app: App, gate: Gate) -> list[Operations]:
         previews_api.operations(app.preview, gate),
         providers_api.operations(app.logins.providers, gate),
         first_factors_api.operations(app.logins.first_settings, app.logins.trials, app.domains, gate),
-        rules_api.operations(app.rules, gate),
+        rules_api.operations(app.rules, app.rule_names, gate),
         bypass_api.operations(app.logins.bypass, gate),
         policies_api.operations(app.policies, gate),
         events_api.operations(app.events, app.domains, gate),

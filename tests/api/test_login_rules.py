@@ -19,6 +19,7 @@ def add(tenant: Tenant, name: str = "r", action: str = "block", **fields: Any) -
     """A rule of the tenant's domain; its id."""
     answer = tenant.ask(ADD, **{"domainId": tenant.domain, "name": name, "action": action, **fields})
     rule_id = answer.pop("ruleId")
+    assert isinstance(answer.pop("warnings"), list)
     assert answer == {"code": 200, "status": "Success", "message": "rule added"}
     assert isinstance(rule_id, int)
     return rule_id
@@ -47,7 +48,8 @@ def test_the_fields_of_a_rule(tenant: Tenant) -> None:
             "ruleId": plain, "domainId": tenant.domain, "position": 2, "name": "r", "action": "block", "priority": 100,
             "enabled": True, "users": [], "groups": [], "ous": [], "kinds": [], "clients": [], "products": [],
             "media": [],
-            "stations": [], "serviceTypes": [], "time": None, "vlan": "", "replyAttributes": [], "encoded": "",
+            "stations": [], "serviceTypes": [], "time": None, "vlan": "", "replyAttributes": [], "exemptsAll": False,
+            "encoded": "",
         },
         {
             "ruleId": full, "domainId": tenant.domain, "position": 1, "name": "Night", "action": "mfa_required",
@@ -57,7 +59,7 @@ def test_the_fields_of_a_rule(tenant: Tenant) -> None:
             "stations": ["AA-BB-CC-DD-EE-FF"], "serviceTypes": ["Framed-User", "Login-User"],
             "time": {"days": ["mon"], "from": "22:00", "until": "06:00", "timezone": "Europe/Berlin"}, "vlan": "20",
             "replyAttributes": [{"name": "Filter-Id", "value": "staff"}],
-            "encoded": "40060000000d410600000006510432300b077374616666",
+            "exemptsAll": False, "encoded": "40060000000d410600000006510432300b077374616666",
         },
     ]  # fmt: skip
 
@@ -78,7 +80,7 @@ def test_an_update_keeps_and_clears(tenant: Tenant) -> None:
     """What is absent or null stays, an empty list or text clears, a given list replaces."""
     rule = add(tenant, users=["ann"], groups=["g"], stations=["x"], time={"days": ["sun"]}, vlan="20")
     answer = tenant.ask(UPDATE, domainId=tenant.domain, ruleId=str(rule), name="m", action=None, enabled=False)
-    assert answer == {"code": 200, "status": "Success", "message": "rule updated"}
+    assert answer == {"code": 200, "status": "Success", "message": "rule updated", "warnings": []}
     (kept,) = listed(tenant)
     assert (kept["name"], kept["action"], kept["enabled"], kept["users"], kept["vlan"]) == (
         "m", "block", False, ["ann"], "20",
@@ -152,7 +154,7 @@ def test_rules_that_are_not_there(world: World, tenant: Tenant, path: str) -> No
 )
 def test_malformed_rules_are_refused(tenant: Tenant, fields: dict[str, Any], text: str) -> None:
     """The field and the entry are named; nothing is kept, and no value is repeated."""
-    given = {"domainId": tenant.domain, "name": "r", "action": "allow", **fields}
+    given = {"domainId": tenant.domain, "name": "r", "action": "block", **fields}
     assert tenant.refused(ADD, **given) == (400, text)
     assert listed(tenant) == []
     rule = add(tenant)
@@ -164,9 +166,92 @@ def test_malformed_rules_are_refused(tenant: Tenant, fields: dict[str, Any], tex
 @pytest.mark.parametrize("name", ["name", "action"])
 def test_what_a_rule_needs(tenant: Tenant, name: str) -> None:
     """A name and an action."""
-    given = {"domainId": tenant.domain, "name": "r", "action": "allow"}
+    given = {"domainId": tenant.domain, "name": "r", "action": "block"}
     del given[name]
     assert tenant.refused(ADD, **given) == (400, f"missing {name}")
+
+
+NO_SCOPE = (
+    400,
+    "the rule would let everyone in without a second factor: give a scope such as users, groups or clients, or confirm "
+    "it with everyone: true",
+)
+
+
+def test_an_exemption_of_everyone_is_confirmed(tenant: Tenant) -> None:
+    """A rule that allows and has no scope needs `everyone: true`, also where an update takes the last scope away or
+    enables it; an update of a confirmed rule needs no second confirmation."""
+    given = {"domainId": tenant.domain, "name": "all", "action": "allow"}
+    assert tenant.refused(ADD, **given) == NO_SCOPE
+    assert tenant.refused(ADD, **given, enabled=False, users=[], kinds="", time="") == NO_SCOPE
+    assert listed(tenant) == []
+    rule = add(tenant, "all", "allow", everyone="yes", enabled=False)
+    change = {"domainId": tenant.domain, "ruleId": rule}
+    tenant.ask(UPDATE, **change, name="everybody")
+    assert tenant.refused(UPDATE, **change, enabled=True) == NO_SCOPE
+    tenant.ask(UPDATE, **change, enabled=True, everyone=True)
+    tenant.ask(UPDATE, **change, priority=7)
+    assert [(each["name"], each["priority"], each["exemptsAll"]) for each in listed(tenant)] == [("everybody", 7, True)]
+    tenant.ask(UPDATE, **change, users=["ann"])
+    assert tenant.refused(UPDATE, **change, users="") == NO_SCOPE
+    tenant.ask(UPDATE, **change, users="", media="19")
+    tenant.ask(UPDATE, **change, media="", everyone=True)
+    for action in ("block", "mfa_required"):
+        tenant.ask(UPDATE, **change, action=action)
+        assert tenant.refused(UPDATE, **change, action="allow") == NO_SCOPE
+
+
+def test_everyone_and_a_scope_contradict(tenant: Tenant) -> None:
+    """A request that says both is refused, and the scopes are named."""
+    given = {"domainId": tenant.domain, "name": "all", "action": "allow", "everyone": True}
+    status, text = tenant.refused(ADD, **given, users=["ann"], time={"days": ["sun"]})
+    assert status == 400 and "this one has: users, time; leave everyone out" in text
+    rule = add(tenant, "some", "allow", groups=["g"])
+    assert "groups" in tenant.refused(UPDATE, domainId=tenant.domain, ruleId=rule, everyone=True)[1]
+
+
+def test_unknown_names_are_a_warning(world: World, tenant: Tenant) -> None:
+    """Users, groups and clients that the domain does not know yet are named by their entry, with the nearest spelling
+    of the same tenant; the rule is kept. Addresses and known names, in any case, are no warning."""
+    other = world.tenant()
+    for of, name in ((tenant, "Printers"), (other, "Nursess")):
+        fields = {"domainId": of.domain, "groupName": name, "status": "Active"}
+        of.ask("/api/v1/instanceGroup/addInstanceGroup", **fields)
+    tenant.user("rosalind")
+    other.user("rosalin")
+    world.service.add_client("vpn-west", "198.51.100.7", org=tenant.org, tenant=tenant.number)
+    names = {
+        "users": ["ROSALIND", "rosalin", "zed"], "groups": ["printers", "printer", "Nurses"],
+        "clients": ["VPN-west", "vpn-wset", "192.0.2.0/24"],
+    }  # fmt: skip
+    warnings = [
+        "users: entry 2: no such user in this domain yet; nearest: rosalind",
+        "users: entry 3: no such user in this domain yet",
+        "groups: entry 2: no such group in this domain yet; nearest: Printers",
+        "groups: entry 3: no such group in this domain yet",
+        "clients: entry 2: no such RADIUS client in this tenant yet; nearest: vpn-west",
+    ]
+    made = tenant.ask(ADD, domainId=tenant.domain, name="r", action="block", **names)
+    assert made["warnings"] == warnings
+    changed = tenant.ask(UPDATE, domainId=tenant.domain, ruleId=made["ruleId"], **names)
+    assert changed["warnings"] == warnings
+    assert tenant.ask(UPDATE, domainId=tenant.domain, ruleId=made["ruleId"], name="x")["warnings"] == []
+    assert listed(tenant)[0]["groups"] == names["groups"]
+
+
+def test_warnings_are_bounded(tenant: Tenant) -> None:
+    """A thousand unknown names of the largest size are 20 warnings and a number."""
+    users = [f"{number:04}" + "é" * 251 for number in range(1000)]
+    warnings = tenant.ask(ADD, domainId=tenant.domain, name="r", action="block", users=users)["warnings"]
+    assert (len(warnings), warnings[-1]) == (21, "users: 980 more are not known")
+
+
+def test_names_that_another_server_knows_are_no_warning(tenant: Tenant) -> None:
+    """A domain whose passwords a directory checks, without an import, has no names to compare with."""
+    ldap = {"servers": ["ldaps://ldap.example.com"], "baseDN": "dc=example,dc=com"}
+    tenant.ask("/ad/SetFirstFactor", domainId=tenant.domain, firstFactor="ldap", ldap=ldap)
+    fields = {"users": ["zed"], "groups": ["g"]}
+    assert tenant.ask(ADD, domainId=tenant.domain, name="r", action="block", **fields)["warnings"] == []
 
 
 def test_a_rule_holds_for_the_next_login(tenant: Tenant) -> None:

@@ -325,7 +325,7 @@ async def test_what_is_refused_leaves_nothing(areas: Areas, since: Since) -> Non
         await areas.clients.update(areas.tenant + 1, 1, {"name": "x"})
     with pytest.raises(NotFound):
         await areas.providers.delete(areas.domain)
-    rule_id = await areas.rules.add(areas.domain, RuleFields(name="r", action="allow"))
+    rule_id = await areas.rules.add(areas.domain, RuleFields(name="r", action="block"))
     await since.rows()
     with pytest.raises(NotFound):
         await areas.rules.delete(areas.domain, [rule_id, rule_id + 1])

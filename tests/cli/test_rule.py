@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli import TENANT, Service, add_domain
+from tests.cli import TENANT, Service, add_client, add_domain, add_user
 from tests.service import RunningService
 
 
@@ -24,6 +24,7 @@ def rules(service: Service, domain: str = "corp") -> list[dict[str, Any]]:
 def test_add_prints_the_id_alone(service: Service, corp: str) -> None:
     """Standard output is the ruleId and a line end; the API lists the rule under it."""
     add_domain(service, "printed")
+    add_user(service, "printed", "ann")
     added = service.program("rule", "add", "staff", "--domain", "printed", "--action", "block", "--user", "ann")
     assert (added.returncode, added.stderr) == (0, "")
     assert added.stdout.strip().isdecimal() and added.stdout.endswith("\n")
@@ -46,6 +47,7 @@ def test_every_option_is_kept(service: Service, corp: str) -> None:
     )  # fmt: skip
     kept = next(each for each in rules(service) if each["name"] == "all")
     assert kept.pop("ruleId") and kept.pop("position") and kept.pop("encoded")
+    assert kept.pop("exemptsAll") is False
     assert str(kept.pop("domainId")) == corp
     assert kept == {
         "name": "all", "action": "mfa_required", "priority": 7, "enabled": False, "users": ["a", "b"], "groups": ["g"],
@@ -82,11 +84,43 @@ def test_update_keeps_and_clears(service: Service, corp: str) -> None:
     assert next(each for each in rules(service) if each["ruleId"] == int(rule))["enabled"]
 
 
+def test_everyone_needs_its_option(service: Service, corp: str) -> None:
+    """The refusal names the options of the command line; with --everyone the rule is kept, and the doctor names it."""
+    add_domain(service, "open")
+    add = ("rule", "add", "all", "--domain", "open", "--action", "allow")
+    refused = service.cli(*add)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "--user, --group or --client, or confirm it with --everyone" in refused.stderr
+    assert "leave out --everyone" in service.cli(*add, "--everyone", "--user", "ann").stderr
+    rule = service.ok(*add, "--everyone").strip()
+    findings = [each["finding"] for each in json.loads(service.cli("doctor", "--json").stdout)]
+    assert [each.split(":")[0] for each in findings if f"rule {rule} all allows and has no scope" in each] == ["open"]
+    service.ok("rule", "update", rule, "--domain", "open", "--disabled")
+    assert "has no scope" not in service.cli("doctor", "--json").stdout
+
+
+def test_unknown_names_are_told(service: Service, corp: str) -> None:
+    """Standard output is the ruleId alone; each unknown name is a warning with the nearest spelling."""
+    add_domain(service, "named")
+    add_user(service, "named", "rosalind")
+    add_client(service, "vpn-west", "198.51.100.9")
+    names = ("--user", "rosalin", "--group", "nobodies", "--client", "vpn-wset", "--client", "192.0.2.1")
+    added = service.cli("rule", "add", "r", "--domain", "named", "--action", "block", *names)
+    assert added.stdout.strip().isdecimal()
+    assert added.stderr.splitlines() == [
+        "warning: no user 'rosalin' in this domain yet; nearest: rosalind",
+        "warning: no group 'nobodies' in this domain yet",
+        "warning: no RADIUS client 'vpn-wset' in this tenant yet; nearest: vpn-west",
+    ]
+    changed = service.cli("rule", "update", added.stdout.strip(), "--domain", "named", "--user", "rosalint")
+    assert changed.stderr.splitlines()[1:] == ["warning: no user 'rosalint' in this domain yet; nearest: rosalind"]
+
+
 def test_the_list_is_in_reading_order(service: Service) -> None:
     """The most specific first, then by priority."""
     add_domain(service, "ordered")
     for name, options in (("all", ()), ("first of all", ("--priority", "1")), ("ann", ("--user", "ann"))):
-        service.ok("rule", "add", name, "--domain", "ordered", "--action", "allow", *options)
+        service.ok("rule", "add", name, "--domain", "ordered", "--action", "block", *options)
     assert [each["name"] for each in rules(service, "ordered")] == ["ann", "first of all", "all"]
     assert "everybody" in service.ok("rule", "list", "--domain", "ordered")
 
@@ -94,7 +128,7 @@ def test_the_list_is_in_reading_order(service: Service) -> None:
 def test_rules_are_removed(service: Service) -> None:
     """Several at once, all or none; another domain's does not exist."""
     add_domain(service, "removed")
-    ids = [service.ok("rule", "add", "r", "--domain", "removed", "--action", "allow").strip() for _ in range(2)]
+    ids = [service.ok("rule", "add", "r", "--domain", "removed", "--action", "block").strip() for _ in range(2)]
     assert service.cli("rule", "remove", *ids, "999999", "--domain", "removed").returncode == 1
     assert len(rules(service, "removed")) == 2
     service.ok("rule", "remove", *ids, "--domain", "removed")
@@ -108,10 +142,10 @@ def test_rules_are_removed(service: Service) -> None:
         (("add", "r", "--action", "deny", "--domain", "corp"), 2, "deny"),
         (("add", "r", "--domain", "corp"), 2, "--action"),
         (("add", "r", "--action", "allow"), 2, "--domain"),
-        (("add", "r", "--action", "allow", "--domain", "corp", "--reply", "Class"), 2, "NAME=VALUE"),
-        (("add", "r", "--action", "allow", "--domain", "corp", "--reply", "State=x"), 1, "State is not set by a rule"),
-        (("add", "r", "--action", "allow", "--domain", "corp", "--time", "mon Mars/Base"), 1, "invalid timezone"),
-        (("add", "r", "--action", "allow", "--domain", "corp", "--time", "UTC Mars/Base"), 2, "--time"),
+        (("add", "r", "--action", "block", "--domain", "corp", "--reply", "Class"), 2, "NAME=VALUE"),
+        (("add", "r", "--action", "block", "--domain", "corp", "--reply", "State=x"), 1, "State is not set by a rule"),
+        (("add", "r", "--action", "block", "--domain", "corp", "--time", "mon Mars/Base"), 1, "invalid timezone"),
+        (("add", "r", "--action", "block", "--domain", "corp", "--time", "UTC Mars/Base"), 2, "--time"),
         (("update", "999999", "--domain", "corp"), 1, "rule not found"),
         (("remove", "--domain", "corp"), 2, "RULE_IDS"),
     ],

@@ -144,7 +144,7 @@ async def test_class_and_vlan(wire: Wire, app: App, areas: Areas) -> None:
     assert (code, carried(first)) == (ACCESS_ACCEPT, everything)
     await areas.domains.set_mode([areas.domain], Mode.MONITOR)
     for action in ("mfa_required", "block", "allow"):
-        await areas.rules.update(areas.domain, rule, RuleFields.model_validate({"action": action}))
+        await areas.rules.update(areas.domain, rule, RuleFields(action=action, everyone=action == "allow"))
         code, first = await exchange(wire, a_login())
         assert (code, carried(first)) == (ACCESS_ACCEPT, everything), action
     code, first = await exchange(wire, a_login(password="wrong"))

@@ -217,7 +217,7 @@ def test_a_password_is_bound_with(office: Office) -> None:
 def test_groups_count_by_each_method(office: Office) -> None:
     """A rule for a group of the directory holds for its members, whichever way they log in."""
     office.service.add_rule(DOMAIN, name="no staff", action="block", groups=["staff"])
-    office.service.add_rule(DOMAIN, name="others", action="allow")
+    office.service.add_rule(DOMAIN, name="others", action="allow", everyone=True)
     office.service.set_mode(DOMAIN, "enforce")
     try:
         for packet in (mschap2("ann", PASSWORD), pap("ann", PASSWORD)):

@@ -112,7 +112,10 @@ async def compare(areas: Areas, scene: Scene) -> None:
         fields = {"enrolled": enrolled, "away": scene.provider == "away"}
         await areas.providers.set(areas.domain, "scripted", fields, 60)
     for rule in scene.rules:
-        await areas.rules.add(areas.domain, RuleFields.model_validate(dict(rule)))
+        await areas.rules.add(
+            areas.domain,
+            RuleFields.model_validate({**dict(rule), "everyone": rule[1][1] == "allow" and len(rule) == 2}),
+        )
     desk = Desk(areas, await areas.client("192.0.2.1/32", product="Cisco ASA"), Answers())
 
     recorded = await desk.ready(pap(scene.user, "hello", scene.body))

@@ -79,6 +79,7 @@ from sallyport.mfa.host import ConfiguredProvider
 from sallyport.outgoing.http import HttpFactory
 from sallyport.passwords.repo import forget_instance
 from sallyport.passwords.service import PasswordPolicies
+from sallyport.policy.rules.names import Names
 from sallyport.policy.rules.service import LoginRules
 from sallyport.preview.enrolled import SecondFactors
 from sallyport.preview.service import Preview
@@ -165,6 +166,11 @@ class App:
         self.devices = Devices(store, Sightings(), inventory_metrics, clock)
         self.sessions = Sessions(store, SessionMetrics(registry), clock)
         self.rules = LoginRules(self.configuration, dictionary, clock)
+        self.rule_names = Names(
+            store,
+            lambda domain_id: self.domains.table.by_id[domain_id],
+            lambda tenant_id: [each.name for each in self.clients.of_tenant(tenant_id)],
+        )
         self.http = overrides.http or HttpFactory(egress=settings.egress)
         self.dynamic, self.revocations = self._dynamic_authorization()
         self._wire_endpoints(vault)

@@ -78,10 +78,22 @@ def check_domains(examination: Examination) -> Iterator[Finding]:
         serving = [client for client in clients if _serves(client, domain)]
         if not serving:
             yield warning(f"{domain['domainName']}: no RADIUS client belongs to it")
+        yield from _exempting_all(examination, domain)
         if domain["firstFactor"] == "none":
             yield _vouching(domain, serving)
         elif domain["firstFactor"] != "local":
             yield from _asking(examination, domain)
+
+
+def _exempting_all(examination: Examination, domain: Row) -> Iterator[Finding]:
+    """Report the rules that remove the second factor for all."""
+    rules = examination.line.listed("/ad/ListLoginRules", "rules", domain=str(domain["domainId"]))
+    for rule in rules:
+        if rule["exemptsAll"] and rule["enabled"]:
+            yield warning(
+                f"{domain['domainName']}: rule {rule['ruleId']} {rule['name']} allows and has no scope: no login that "
+                "it decides is asked for a second factor; give it a scope (sallyport rule update), or remove it"
+            )
 
 
 def _asking(examination: Examination, domain: Row) -> Iterator[Finding]:

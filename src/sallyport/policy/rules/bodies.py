@@ -100,6 +100,8 @@ STATIONS: Final = "Calling-Station-Ids; a MAC address in any notation. Empty: an
 SERVICE_TYPES: Final = "Service-Types by name or number (RFC 2865 section 5.6). Empty: any."
 TIME: Final = "Time of day at which the rule applies."
 VLAN: Final = "VLAN for an Access-Accept: a number from 1 to 4094, or a name. Empty: none."
+EVERYONE: Final = "Confirms a rule with the action allow and no scope: no login is asked for a second factor."
+WARNINGS: Final = "Users, groups and clients of the request that are not known yet, with the nearest spelling."
 REPLIES: Final = f"Attributes of the Access-Accept, at most {MAX_REPLY_OCTETS} octets with the VLAN's."
 WINDOW_DAYS: Final = "Days on which the time starts: mon to sun. Empty: every day."
 WINDOW_FROM: Final = "Start, HH:MM."
@@ -172,6 +174,7 @@ class RuleFields(Model):
     time: Time | None = Field(default=None, description=f"{TIME} Empty: always.")
     vlan: Annotated[PlainText, Field(max_length=64)] | None = Field(default=None, description=VLAN)
     replyAttributes: Replies | None = Field(default=None, description=REPLIES)
+    everyone: Flag = Field(default=False, description=EVERYONE)
 
     def given(self) -> dict[str, object]:
         """Return the given fields, see `rule.Given`."""
@@ -190,7 +193,9 @@ class RuleFields(Model):
         return values
 
 
-_AS_GIVEN: Final = RuleFields.model_fields.keys() - {"serviceTypes", "media", "time", "vlan", "replyAttributes"}
+_AS_GIVEN: Final = RuleFields.model_fields.keys() - {
+    "serviceTypes", "media", "time", "vlan", "replyAttributes", "everyone",
+}  # fmt: skip
 
 
 class AddLoginRule(InDomain, RuleFields):
@@ -204,6 +209,13 @@ class RuleAdded(Done):
     """Answer of AddLoginRule."""
 
     ruleId: int = Field(description="Id of the new rule.")
+    warnings: list[str] = Field(description=WARNINGS)
+
+
+class RuleUpdated(Done):
+    """Answer of UpdateLoginRule."""
+
+    warnings: list[str] = Field(description=WARNINGS)
 
 
 class UpdateLoginRule(InDomain, RuleFields):
@@ -258,6 +270,7 @@ class RuleEntry(Model):
     time: TimeEntry | None = Field(description=f"{TIME} null: always.")
     vlan: str = Field(description=VLAN)
     replyAttributes: list[ReplyAttribute] = Field(description=REPLIES)
+    exemptsAll: bool = Field(description="Whether the action is allow and there is no scope: nobody is asked.")
     encoded: str = Field(description="The reply attributes as octets in hexadecimal, the VLAN's first.")
 
 

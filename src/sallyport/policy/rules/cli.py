@@ -7,6 +7,7 @@ from typing import TypeVar
 import click
 
 from sallyport.base.command import CommandLine, Form
+from sallyport.base.errors import Invalid
 from sallyport.base.wire import JSON, Row
 
 COLUMNS = ("ruleId", "name", "action", "priority", "enabled", "scope", "reply")
@@ -36,6 +37,7 @@ _HELP = {
     "service-type": "A number or a name: Login, Framed, Administrative, ...",
 }
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_ENTRY = re.compile(r"(?P<field>[a-z]+): entry (?P<number>[0-9]+): no such (?P<kind>user|group|RADIUS client)")
 _SPAN = re.compile(r"([0-9:]+)-([0-9:]+)")
 
 CommandT = TypeVar("CommandT", bound=Callable[..., object])
@@ -51,6 +53,9 @@ def described(work: CommandT) -> CommandT:
         click.option("--time", help="Such as `mon-fri 22:00-06:00 Europe/Berlin`; UTC unless a zone is given."),
         click.option("--vlan", help="Number or name of the VLAN to answer with."),
         click.option("--reply", "replies", multiple=True, metavar="NAME=VALUE", help="An attribute of the answer."),
+        click.option(
+            "--everyone", is_flag=True, help="Confirm a rule without a scope that lets all in without a second factor."
+        ),
     ]
     for option in reversed(options):
         work = option(work)
@@ -69,8 +74,10 @@ def rule() -> None:
 @click.pass_obj
 def add(line: CommandLine, /, *, name: str, action: str, domain: str, **given: object) -> None:
     """Add a rule and print its ruleId. Every scope that is given must hold, by any of its values."""
-    made = line.run("/ad/AddLoginRule", {"name": name, "action": action, **_fields(given)}, domain=domain)
+    body: Row = {"name": name, "action": action, **_fields(given)}
+    made = _run(line, "/ad/AddLoginRule", body, domain)
     line.print(str(made["ruleId"]))
+    _warn(line, made, body)
 
 
 @rule.command()
@@ -84,8 +91,9 @@ def update(
 ) -> None:
     """Change a rule. Absent options keep their values; an empty value clears one, as in --user ''."""
     body: Row = {"ruleId": rule_id, "name": name, "action": action, **_fields(given)}
-    line.run("/ad/UpdateLoginRule", body, domain=domain)
+    made = _run(line, "/ad/UpdateLoginRule", body, domain)
     line.note(f"rule {rule_id} is changed")
+    _warn(line, made, body)
 
 
 @rule.command("list")
@@ -108,6 +116,33 @@ def remove(line: CommandLine, *, rule_ids: tuple[int, ...], domain: str) -> None
     """Remove rules, all or none."""
     done = line.run("/ad/DeleteLoginRule", {"ruleId": list[JSON](rule_ids)}, domain=domain)
     line.note(str(done["message"]))
+
+
+def _run(line: CommandLine, path: str, body: Row, domain: str) -> Row:
+    """Add or change a rule. A refusal for want of a scope names the options."""
+    try:
+        return line.run(path, body, domain=domain)
+    except Invalid as error:
+        if [each.field for each in error.fields] != ["everyone"]:
+            raise
+        if body.get("everyone"):
+            raise Invalid("--everyone: the rule has a scope; leave out --everyone, or clear the scope") from None
+        raise Invalid(
+            "the rule would let everyone in without a second factor: give a scope such as --user, --group or --client, "
+            "or confirm it with --everyone"
+        ) from None
+
+
+def _warn(line: CommandLine, answer: Row, body: Row) -> None:
+    """Print the warnings of an answer, with the names that the body has."""
+    warnings = answer["warnings"]
+    for warning in warnings if isinstance(warnings, list) else ():
+        line.note(f"warning: {_ENTRY.sub(lambda found: _named(found, body), str(warning))}")
+
+
+def _named(found: re.Match[str], body: Row) -> str:
+    entries = body.get(found["field"])
+    return f"no {found['kind']} {entries[int(found['number']) - 1]!r}" if isinstance(entries, list) else found[0]
 
 
 def _fields(given: dict[str, object]) -> dict[str, JSON]:

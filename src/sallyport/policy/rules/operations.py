@@ -7,15 +7,17 @@ from sallyport.policy.rules.bodies import (
     ListLoginRules,
     RuleAdded,
     RuleList,
+    RuleUpdated,
     UpdateLoginRule,
 )
+from sallyport.policy.rules.names import Names
 from sallyport.policy.rules.rule import Rule
 from sallyport.policy.rules.service import LoginRules
 from sallyport.web.operation import Done, Operations, Plain
 from sallyport.web.scope import ADMINS, READERS, Caller, Gate
 
 
-def operations(service: LoginRules, gate: Gate) -> Operations:
+def operations(service: LoginRules, names: Names, gate: Gate) -> Operations:
     """Return the operations. Rules decide on access, so only an admin changes them."""
     rules = Operations("Login rules", gate)
 
@@ -33,15 +35,22 @@ def operations(service: LoginRules, gate: Gate) -> Operations:
     async def add_login_rule(body: AddLoginRule, caller: Caller) -> RuleAdded:
         """Add a rule that allows logins, blocks them, or requires a second factor. It applies to the next login.
 
-        Each scope that is given must match, by one of its entries. A login that lacks a fact is not exempt.
+        Each scope that is given must match, by one of its entries. A login that lacks a fact is not exempt. A rule that
+        allows and has no scope removes the second factor for all logins of the domain: it needs `everyone`. `warnings`
+        has the users, groups and clients that are not known, which is no error: an import may bring them.
         """
-        return RuleAdded(message="rule added", ruleId=await service.add(body.domainId, body))
+        warnings = await names.unknown(body.domainId, body)
+        return RuleAdded(message="rule added", ruleId=await service.add(body.domainId, body), warnings=warnings)
 
     @rules.post("/ad/UpdateLoginRule", roles=ADMINS)
-    async def update_login_rule(body: UpdateLoginRule, caller: Caller) -> Done:
-        """Change a login rule. An absent field keeps its value, an empty list or text clears it."""
+    async def update_login_rule(body: UpdateLoginRule, caller: Caller) -> RuleUpdated:
+        """Change a login rule. An absent field keeps its value, an empty list or text clears it.
+
+        A change after which the rule allows and has no scope needs `everyone`. `warnings` as in AddLoginRule.
+        """
+        warnings = await names.unknown(body.domainId, body)
         await service.update(body.domainId, body.ruleId, body)
-        return Done(message="rule updated")
+        return RuleUpdated(message="rule updated", warnings=warnings)
 
     @rules.post("/ad/DeleteLoginRule", roles=ADMINS)
     async def delete_login_rule(body: DeleteLoginRule, caller: Caller) -> Done:
@@ -61,5 +70,6 @@ def _entry(service: LoginRules, rule: Rule, position: int) -> dict[str, JSON]:
         "position": position,
         **kept.as_json(),
         "serviceTypes": [service.translation.service_type_name(number) for number in kept.service_types],
+        "exemptsAll": kept.exempts_all,
         "encoded": rule.attributes.hex(),
     }

@@ -2,10 +2,11 @@
 attributes in octets, so that a changed dictionary does not change the replies of a rule."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from sallyport.base.errors import Conflict, NotFound
+from sallyport.base.text import fold
 from sallyport.policy.rules.match import DomainRules
 from sallyport.policy.rules.rule import MAX_CHARACTERS, MAX_RULES, Action, Definition, Rule
 from sallyport.store.model import Tx
@@ -133,3 +134,41 @@ def update(tx: Tx, domain_id: int, rule_id: int, definition: Definition, attribu
 def delete(tx: Tx, rule_id: int) -> None:
     """Remove a rule."""
     tx.execute("delete from login_rules where id = :id", id=rule_id)
+
+
+# --- known names ----------------------------------------------------------------------------------------------------
+
+
+def has_endpoint_user(tx: Tx, domain_id: int, key: str) -> bool:
+    """Whether a domain has an endpoint user. key: the folded name."""
+    return bool(tx.rows("select 1 from endpoint_users where domain_id = :d and name_key = :key", d=domain_id, key=key))
+
+
+def users_like(tx: Tx, domain_id: int, key: str, length: int, limit: int, *, local: bool) -> Iterator[str]:
+    """Yield folded names of imported users, and with `local` of endpoint users, which are about as long as a folded
+    name and begin with its first `length` characters."""
+    for table, extra in (("directory_names", "and is_alias = 0"), ("endpoint_users", "")):
+        if local or extra:
+            sql = (
+                f"select name_key from {table} where domain_id = :d and name_key >= :low and name_key < :high "
+                f"and length(name_key) between :least and :most {extra} limit :limit"
+            )
+            rows = tx.rows(
+                sql,
+                d=domain_id,
+                low=key[:length],
+                high=f"{key[:length]}\U0010ffff",
+                least=len(key) - 2,
+                most=len(key) + 2,
+                limit=limit,
+            )
+            yield from (str(name) for (name,) in rows)
+
+
+def groups(tx: Tx, domain_id: int) -> dict[str, str]:
+    """Return the groups of a domain, of its endpoints and of its directories, by folded name."""
+    sql = (
+        "select name from endpoint_groups where domain_id = :d union select name from directory_groups "
+        "where domain_id = :d"
+    )
+    return {fold(str(name)): str(name) for (name,) in tx.rows(sql, d=domain_id)}

@@ -140,6 +140,28 @@ class Definition:
             "replyAttributes": [{"name": each.name, "value": each.value} for each in self.reply_attributes],
         }
 
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """The names of the scopes that the rule has, as the interface spells them; none: it applies to every login."""
+        given = {
+            "users": self.users,
+            "groups": self.groups,
+            "ous": self.ous,
+            "kinds": self.kinds,
+            "clients": self.clients,
+            "products": self.products,
+            "media": self.media,
+            "stations": self.stations,
+            "serviceTypes": self.service_types,
+            "time": self.time,
+        }
+        return tuple(name for name, value in given.items() if value)
+
+    @property
+    def exempts_all(self) -> bool:
+        """Whether the rule lets every login in without a second factor, once it is enabled."""
+        return self.action is Action.ALLOW and not self.scopes
+
     def changed(self, changes: Mapping[str, object]) -> "Definition":
         """Return the definition with other fields, given by name."""
         return replace(self, **changes)  # type: ignore[arg-type]  # fields of this class
@@ -159,6 +181,10 @@ class Given(Protocol):
     @property
     def clients(self) -> Sequence[str] | None:
         """Names, addresses and networks; None: not given."""
+
+    @property
+    def everyone(self) -> bool:
+        """Whether a rule that allows may be without a scope."""
 
     def given(self) -> dict[str, object]:
         """Return the given fields but serviceTypes and media, as `Definition` names and types them."""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from sallyport.base.clock import Clock, now_us
+from sallyport.base.errors import Invalid
 from sallyport.base.wire import JSON
 from sallyport.policy.rules import repo
 from sallyport.policy.rules.match import DomainRules
@@ -40,6 +41,7 @@ class LoginRules:
         """Add a rule, which needs a name and an action, and return its id. Invalid: names the field. Conflict: too
         many."""
         definition = Definition("", UNMATCHED).changed(self._kept(fields))
+        _check_scope(None, definition, everyone=fields.everyone)
         attributes = self.translation.replies(definition.vlan, definition.reply_attributes)
         at = self._clock()
 
@@ -57,6 +59,7 @@ class LoginRules:
         def work(tx: Tx) -> None:
             before = repo.get(tx, domain_id, rule_id)
             definition = before.changed(changes)
+            _check_scope(before, definition, everyone=fields.everyone)
             attributes = self.translation.replies(definition.vlan, definition.reply_attributes)
             repo.update(tx, domain_id, rule_id, definition, attributes, at)
             if definition != before:
@@ -88,6 +91,24 @@ class LoginRules:
             kept["media"] = tuple(self.translation.media(fields.media))
         check_clients(fields.clients or ())
         return kept
+
+
+def _check_scope(before: Definition | None, now: Definition, *, everyone: bool) -> None:
+    """Refuse a rule that removes the second factor for all without the confirmation. A stored rule stays valid; only
+    enabling it needs the confirmation. Invalid."""
+    if everyone and now.scopes:
+        raise Invalid.about(
+            f"everyone is for a rule without a scope, and this one has: {', '.join(now.scopes)}; leave everyone out, "
+            "or clear these",
+            "everyone",
+        )
+    stays = before is not None and before.exempts_all and before.enabled >= now.enabled
+    if now.exempts_all and not everyone and not stays:
+        raise Invalid.about(
+            "the rule would let everyone in without a second factor: give a scope such as users, groups or clients, or "
+            "confirm it with everyone: true",
+            "everyone",
+        )
 
 
 def _record(

@@ -1,0 +1,128 @@
+"""The users, groups and RADIUS clients that a rule names and that are not known: warnings, since a group may come with
+the next import.
+
+Users and groups are known where the domain has them: endpoint users and their groups, and the people of imported
+directories. A domain whose passwords another server checks, without an import, has no names to compare with. A warning
+names the entry by its number, and the nearest spelling among the names of the same domain or tenant.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from difflib import get_close_matches
+from typing import Final
+
+from sallyport.base.text import fold
+from sallyport.directory.entries import repo as directories
+from sallyport.directory.entries.repo import inhabited
+from sallyport.domains.domain import Domain, FirstFactor
+from sallyport.policy.rules import repo
+from sallyport.policy.rules.match import network_of
+from sallyport.policy.rules.rule import Given
+from sallyport.store.model import Store, Tx
+
+MOST_WARNINGS: Final = 20
+MOST_COMPARED: Final = 200
+LONGEST_COMPARED: Final = 64
+"""To compare two texts takes a time that grows with the square of their length: 200 of 64 characters take 0.2 s."""
+CLOSE: Final = 0.7
+MOST_SUGGESTED: Final = 5
+
+Suggest = Callable[[str], Iterable[str]]
+"""Gives known names that may be near a folded one."""
+
+
+class Names:
+    """The known names of all domains. domain: of an id. clients: the names of a tenant's RADIUS clients."""
+
+    def __init__(self, store: Store, domain: Callable[[int], Domain], clients: Callable[[int], Iterable[str]]) -> None:
+        self._store = store
+        self._domain = domain
+        self._clients = clients
+
+    async def unknown(self, domain_id: int, fields: Given) -> list[str]:
+        """Return a warning for each given user, group and client that is not known. StoreError."""
+        domain, given = self._domain(domain_id), fields.given()
+        users, groups, clients = (_texts(given.get(name)) for name in ("users", "groups", "clients"))
+        if not (users or groups or clients):
+            return []
+        of_tenant = list(self._clients(domain.tenant_id)) if clients else []
+
+        def work(tx: Tx) -> list[str]:
+            warnings: list[str] = []
+            if (users or groups) and (domain.first_factor is FirstFactor.LOCAL or domain_id in inhabited(tx)):
+                warnings += _warnings(
+                    "users", "user", users, lambda key: _has_user(tx, domain, key), _users(tx, domain)
+                )
+                known = repo.groups(tx, domain_id) if groups else {}
+                warnings += _warnings("groups", "group", groups, known.__contains__, _near(known))
+            named = {fold(name): name for name in of_tenant}
+
+            def is_client(key: str) -> bool:
+                return key in named or network_of(key) is not None
+
+            return warnings + _warnings("clients", "RADIUS client", clients, is_client, _near(named))
+
+        return await self._store.search(work)
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return value if isinstance(value, tuple) else ()
+
+
+def _warnings(
+    field: str, kind: str, entries: tuple[str, ...], is_known: Callable[[str], bool], suggest: Suggest
+) -> list[str]:
+    place = "this tenant" if field == "clients" else "this domain"
+    found: list[str] = []
+    unknown = 0
+    for number, entry in enumerate(entries, 1):
+        key = fold(entry.strip())
+        if is_known(key):
+            continue
+        unknown += 1
+        if unknown <= MOST_WARNINGS:
+            near = _nearest(key, suggest) if unknown <= MOST_SUGGESTED else ""
+            found.append(f"{field}: entry {number}: no such {kind} in {place} yet" + (near and f"; nearest: {near}"))
+    if unknown > MOST_WARNINGS:
+        found.append(f"{field}: {unknown - MOST_WARNINGS} more are not known")
+    return found
+
+
+def _nearest(key: str, suggest: Suggest) -> str:
+    if len(key) > LONGEST_COMPARED:
+        return ""
+    known = {fold(name): name for name in suggest(key) if len(name) <= LONGEST_COMPARED}
+    close = get_close_matches(key, known, 1, CLOSE)
+    return known[close[0]] if close else ""
+
+
+def _near(known: dict[str, str]) -> Suggest:
+    """Return what suggests names of about the same length with the same beginning or end. known: by folded name."""
+
+    def suggest(key: str) -> Iterator[str]:
+        left = MOST_COMPARED
+        for each, name in known.items():
+            same_end = each[:1] == key[:1] or each[-2:] == key[-2:]
+            if same_end and abs(len(each) - len(key)) <= 2 and left:
+                left -= 1
+                yield name
+
+    return suggest
+
+
+def _has_user(tx: Tx, domain: Domain, key: str) -> bool:
+    if domain.first_factor is FirstFactor.LOCAL and repo.has_endpoint_user(tx, domain.id, key):
+        return True
+    keys = [key, *(f"{key}@{fold(realm)}" for realm in (domain.name, *domain.realms))]
+    return bool(directories.principals(tx, domain.id, keys))
+
+
+def _users(tx: Tx, domain: Domain) -> Suggest:
+    """Return what suggests the users of a domain that share the longest beginning with a name."""
+
+    def suggest(key: str) -> Iterator[str]:
+        for length in dict.fromkeys((len(key) - 1, len(key) // 2, 1)):
+            if length > 0:
+                local = domain.first_factor is FirstFactor.LOCAL
+                yield from repo.users_like(tx, domain.id, key, length, MOST_COMPARED // 4, local=local)
+
+    return suggest
