@@ -15,9 +15,10 @@ from pydantic import ValidationError
 from sallyport import metrics
 from sallyport.app import App
 from sallyport.base.config import Settings, environment_name
-from sallyport.base.limits import DEFAULTS, LIMITS
-from sallyport.base.setting_values import MASTER_KEY, PREFIX, Address
+from sallyport.base.limits import LIMITS
+from sallyport.base.setting_values import MASTER_KEY, PREFIX
 from sallyport.cli.main import root
+from sallyport.deploy.settings_file import shown, without_default
 from sallyport.did import public as did_pages
 from sallyport.operations import operations as declared_operations
 from sallyport.web.scope import Authenticator, DomainOwners, Gate
@@ -66,28 +67,14 @@ def test_every_variable_is_read() -> None:
     assert set(re.findall(rf"{PREFIX}[A-Z_]+", README)) == known
 
 
-def shown(value: object) -> str:
-    """A default as the README writes it."""
-    if isinstance(value, tuple) and not isinstance(value, Address):
-        return ",".join(map(str, value))
-    if isinstance(value, Path) and not value.is_absolute():
-        return f"./{value}"
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-NO_DEFAULT = (None, "", (), DEFAULTS)
-
-
-@pytest.mark.parametrize("name", [n for n, f in Settings.model_fields.items() if f.default not in NO_DEFAULT])
-def test_a_setting_has_its_default(name: str) -> None:
-    """A default that is a value stands in the table as that value."""
-    assert SETTINGS[name][2].strip("`") == shown(Settings.model_fields[name].default)
-
-
-@pytest.mark.parametrize("name", [n for n, f in Settings.model_fields.items() if f.default in NO_DEFAULT])
-def test_a_setting_without_a_default_says_what_holds_then(name: str) -> None:
-    """Where a setting has no default of its own, the table says in words what is done without it."""
-    assert len(SETTINGS[name][2].split()) > 1
+@pytest.mark.parametrize("name", Settings.model_fields)
+def test_a_setting_has_its_default_and_its_description(name: str) -> None:
+    """The table says what the declaration of the setting says; where there is no default, it says in words what
+    holds."""
+    field = Settings.model_fields[name]
+    words = without_default(name)
+    assert SETTINGS[name][2:] == [words or f"`{shown(field.default)}`", field.description]
+    assert bool(words) == (shown(field.default) == "")
 
 
 def test_every_limit_has_its_line() -> None:

@@ -12,163 +12,201 @@ import socket
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import ErrorDetails
 
 from sallyport.base.errors import ConfigError
-from sallyport.base.limits import DEFAULTS, HIGHEST
-from sallyport.base.setting_values import (
-    EGRESS_DEFAULT,
-    MASTER_KEY,
-    PREFIX,
-    Address,
-    EgressRule,
-    Network,
-    parse_address,
+from sallyport.base.limits import DEFAULTS
+from sallyport.base.setting_types import (
+    Addresses,
+    AddressIfGiven,
+    EgressRules,
+    Hosts,
+    Limits,
+    Networks,
+    NumbersIfGiven,
+    OneAddress,
+    PathIfGiven,
+    Words,
 )
-from sallyport.base.validation import unfit
+from sallyport.base.setting_values import EGRESS_DEFAULT, MASTER_KEY, PREFIX, Address
 
 DEFAULT_FILE = "sallyport.toml"
 
 
-def _parts(value: str) -> list[str]:
-    return [part.strip() for part in value.split(",") if part.strip()]
-
-
-def _addresses(value: object) -> object:
-    if isinstance(value, tuple):
-        return value
-    try:
-        return tuple(map(parse_address, _parts(_text(value))))
-    except ValueError:
-        raise unfit("addresses with ports, separated by commas, such as 0.0.0.0:1812,[::]:1812") from None
-
-
-def _address(value: object) -> object:
-    if isinstance(value, tuple):
-        return value
-    try:
-        return parse_address(_text(value))
-    except ValueError:
-        raise unfit("an IP address and a port, such as 127.0.0.1:8080 or [::1]:8080") from None
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise ValueError("no text")  # noqa: TRY004  told as any other malformed value
-    return value
-
-
-Addresses = Annotated[tuple[Address, ...], BeforeValidator(_addresses)]
-
-
-def _limits(value: object) -> object:
-    """The limits that are given, and the defaults of the others."""
-    given = dict(part.partition("=")[::2] for part in _parts(value)) if isinstance(value, str) else value
-    if not isinstance(given, Mapping):
-        raise unfit("limits by name, such as domains=50, wallets=20000")
-    numbers = {str(name).strip(): str(most).strip() for name, most in given.items()}
-    if unknown := numbers.keys() - DEFAULTS.keys():
-        raise ValueError(f"there is no limit {', '.join(sorted(unknown))}; the limits are {', '.join(DEFAULTS)}")
-    if not all(re.fullmatch("[0-9]{1,12}", most) for most in numbers.values()):
-        raise unfit(f"limits that are integers from 0 to {HIGHEST - 1}")
-    return {**DEFAULTS, **{name: int(most) for name, most in numbers.items()}}
-
-
-Limits = Annotated[Mapping[str, int], BeforeValidator(_limits)]
-
-
-def _egress(value: object) -> object:
-    if not isinstance(value, str):
-        return value
-    try:
-        rules = [part if part == EGRESS_DEFAULT else ipaddress.ip_network(part) for part in _parts(value)]
-    except ValueError:
-        raise unfit("default, or networks, separated by commas, such as default, 10.0.0.0/8, 2001:db8::/32") from None
-    return tuple(rules) or (EGRESS_DEFAULT,)
-
-
-def _networks(value: object) -> object:
-    if not isinstance(value, str):
-        return value
-    try:
-        return tuple(map(ipaddress.ip_network, _parts(value)))
-    except ValueError:
-        raise unfit("networks, separated by commas, such as 10.0.0.0/8,2001:db8::/32") from None
-
-
-def _words(value: object) -> object:
-    return tuple(value.split()) if isinstance(value, str) else value
-
-
-def _numbers(value: object) -> object:
-    if not isinstance(value, str):
-        return value
-    return tuple(_parts(value)) or None
-
-
-Numbers = Annotated[tuple[Annotated[int, Field(ge=1)], ...], BeforeValidator(_numbers)]
-Networks = Annotated[tuple[Network, ...], BeforeValidator(_networks)]
-EgressRules = Annotated[tuple[EgressRule, ...], BeforeValidator(_egress)]
-
-
-def _hosts(value: object) -> object:
-    if not isinstance(value, str):
-        return value
-    return tuple(_parts(value.lower()))
-
-
-Hosts = Annotated[tuple[str, ...], BeforeValidator(_hosts)]
-OneAddress = Annotated[Address, BeforeValidator(_address)]
-AddressIfGiven = Annotated[Address | None, BeforeValidator(lambda value: _address(value) if value else None)]
+def unset(words: str) -> dict[str, JsonValue]:
+    """Say what holds where a setting has no value, for the README and the settings file."""
+    return {"unset": words}
 
 
 class Settings(BaseModel):
-    """All settings of the service; every field has a line in the README."""
+    """All settings of the service. Their descriptions are those of the README and of the file that `server install`
+    writes; a test compares them."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
-    data_dir: Path = Path("./sallyport-data")
-    database: str = ""
-    http_bind: OneAddress = Address("127.0.0.1", 8080)
-    tls_certificate: Path | None = None
-    tls_key: Path | None = None
-    public_url: str = ""
-    did_url: str = ""
-    did_web_hosts: Hosts = ()
-    metrics_bind: AddressIfGiven = None
-    trusted_proxies: Networks = ()
-    egress: EgressRules = (EGRESS_DEFAULT,)
-    limits: Limits = DEFAULTS
-    radius_auth_bind: Addresses = (Address("0.0.0.0", 1812), Address("::", 1812))
-    radius_acct_bind: Addresses = (Address("0.0.0.0", 1813), Address("::", 1813))
-    radsec_bind: Addresses = ()
-    eap_certificate: Path | None = None
-    eap_key: Path | None = None
-    eap_ca: Path | None = None
-    dictionaries: Path | None = None
-    ntlm_auth: Path = Path("/usr/bin/ntlm_auth")
-    winbind_orgs: Numbers | None = None
-    duplicate_window_s: Annotated[int, Field(ge=5, le=30)] = 15
-    reject_delay_s: Annotated[float, Field(ge=0, le=10)] = 1.0
-    drain_s: Annotated[float, Field(ge=0, le=60)] = 5.0
-    max_waiting_requests: Annotated[int, Field(ge=1)] = 16384
-    lockout_failures: Annotated[int, Field(ge=0, le=1000)] = 10
-    lockout_minutes: Annotated[int, Field(ge=1, le=1440)] = 15
-    disk_reserve_mib: Annotated[int, Field(ge=0)] = 32
-    disk_warning_mib: Annotated[int, Field(ge=0)] = 1024
-    event_days: Annotated[int, Field(ge=1, le=36500)] = 90
-    event_limit_mib: Annotated[int, Field(ge=1)] = 10240
-    audit_days: Annotated[int, Field(ge=0, le=36500)] = 730
-    log_level: Literal["debug", "info", "warning", "error"] = "info"
-    log_format: Literal["auto", "json", "text"] = "auto"
-    log_identities: Literal["clear", "hashed"] = "clear"
-    log_logins: bool = True
-    event_outlets: Annotated[tuple[str, ...], BeforeValidator(_words)] = ()
-    audit_outlets: bool = True
+    data_dir: Path = Field(Path("./sallyport-data"), description="where everything is kept")
+    database: str = Field("", description="the database file", json_schema_extra=unset("`sallyport.db` in `data_dir`"))
+    http_bind: OneAddress = Field(Address("127.0.0.1", 8080), description="address and port of the API")
+    tls_certificate: PathIfGiven = Field(
+        None,
+        description="PEM file of the API's certificate, its chain behind it; needs `tls_key`",
+        json_schema_extra=unset("plain HTTP"),
+    )
+    tls_key: PathIfGiven = Field(
+        None,
+        description="PEM file of the certificate's private key; needs `tls_certificate`",
+        json_schema_extra=unset("plain HTTP"),
+    )
+    public_url: str = Field(
+        "",
+        description="what links to this service begin with, such as `https://sallyport.example.org` behind a proxy",
+        json_schema_extra=unset("from `http_bind` and TLS"),
+    )
+    did_url: str = Field(
+        "",
+        description="what the addresses of DIDs, schemas and status lists begin with; it is part of them, so keep it",
+        json_schema_extra=unset("the same as `public_url`"),
+    )
+    did_web_hosts: Hosts = Field(
+        (),
+        description="hosts, separated by commas, whose did:web documents may be fetched",
+        json_schema_extra=unset("no host is asked"),
+    )
+    metrics_bind: AddressIfGiven = Field(
+        None,
+        description="an address of their own for metrics and health, such as `127.0.0.1:9090`",
+        json_schema_extra=unset("with the API"),
+    )
+    trusted_proxies: Networks = Field(
+        (),
+        description="networks of HTTP proxies, separated by commas, whose `X-Forwarded-For` gives the client's address",
+        json_schema_extra=unset("no proxy is trusted"),
+    )
+    egress: EgressRules = Field(
+        (EGRESS_DEFAULT,),
+        description="networks that the service may connect to, separated by commas. `default` allows all but this "
+        "machine, link-local and the clouds' metadata addresses; `default, 127.0.0.1/32` allows servers on the same "
+        "host too",
+    )
+    limits: Limits = Field(
+        DEFAULTS,
+        description="how many rows of each kind a tenant may have",
+        json_schema_extra=unset("the table below"),
+    )
+    radius_auth_bind: Addresses = Field(
+        (Address("0.0.0.0", 1812), Address("::", 1812)),
+        description="RADIUS authentication; empty only where `radsec_bind` is not",
+    )
+    radius_acct_bind: Addresses = Field(
+        (Address("0.0.0.0", 1813), Address("::", 1813)),
+        description="RADIUS accounting; empty: none is taken by UDP",
+    )
+    radsec_bind: Addresses = Field(
+        (),
+        description="RADIUS over TLS, such as `0.0.0.0:2083,[::]:2083`",
+        json_schema_extra=unset("not offered"),
+    )
+    eap_certificate: PathIfGiven = Field(
+        None,
+        description="PEM file of an own certificate, its chain behind it, for EAP and RadSec; needs `eap_key`",
+        json_schema_extra=unset("that of `cert init`"),
+    )
+    eap_key: PathIfGiven = Field(
+        None,
+        description="PEM file of that certificate's private key; needs `eap_certificate`",
+        json_schema_extra=unset("that of `cert init`"),
+    )
+    eap_ca: PathIfGiven = Field(
+        None,
+        description="PEM file of the authorities that sign the peers' certificates; it may hold their revocation lists "
+        "too. Without one an own certificate serves PEAP and TTLS; EAP-TLS and RadSec need it",
+        json_schema_extra=unset("that of `cert init`"),
+    )
+    dictionaries: PathIfGiven = Field(
+        None,
+        description="a directory of `dictionary*` files of your own, read after those of the package",
+        json_schema_extra=unset("none of your own"),
+    )
+    ntlm_auth: Path = Field(
+        Path("/usr/bin/ntlm_auth"), description="Samba's program that asks winbind about MS-CHAP logins"
+    )
+    winbind_orgs: NumbersIfGiven = Field(
+        None,
+        description="organizations, by their numbers and separated by commas, whose domains may use the host's winbind",
+        json_schema_extra=unset("all of them"),
+    )
+    duplicate_window_s: int = Field(
+        15, ge=5, le=30, description="seconds (5 to 30) for which a retransmission gets the same answer for certain"
+    )
+    reject_delay_s: float = Field(
+        1.0,
+        ge=0,
+        le=10,
+        description="seconds (0 to 10) that a reject is held back; a device has to wait longer than this for an answer "
+        "(openvpn-auth-radius: `wait=2`)",
+    )
+    drain_s: float = Field(
+        5.0,
+        ge=0,
+        le=60,
+        description="seconds (0 to 60) that SIGTERM waits for second factors; 60 lets every user answer, and takes as "
+        "long",
+    )
+    max_waiting_requests: int = Field(
+        16384, ge=1, description="requests that may wait at once, shared between RADIUS clients"
+    )
+    lockout_failures: int = Field(
+        10, ge=0, le=1000, description="failures within five minutes that lock a user or a station out; 0: none"
+    )
+    lockout_minutes: int = Field(15, ge=1, le=1440, description="how long (1 to 1440 minutes) a lock-out lasts")
+    disk_reserve_mib: int = Field(32, ge=0, description="MiB kept in reserve beside the database")
+    disk_warning_mib: int = Field(
+        1024,
+        ge=0,
+        description="MiB left beside the database below which the log warns, once until there is room again; 0: never",
+    )
+    event_days: int = Field(
+        90, ge=1, le=36500, description="days (1 to 36500) that events, accounting records and past sessions are kept"
+    )
+    event_limit_mib: int = Field(
+        10240,
+        ge=1,
+        description="MiB that all of these may take; beyond that the tenant that takes the most loses its oldest first",
+    )
+    audit_days: int = Field(
+        730, ge=0, le=36500, description="days (0 to 36500) that the audit trail is kept; 0: for ever"
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="`debug`, `info`, `warning`, `error`"
+    )
+    log_format: Literal["auto", "json", "text"] = Field(
+        "auto", description="`json`, `text`; auto is text on a terminal"
+    )
+    log_identities: Literal["clear", "hashed"] = Field(
+        "clear",
+        description="`hashed`: users and stations stand in the log as keyed hashes, the same for the same name",
+    )
+    log_logins: bool = Field(True, description="a line in the log for each decision, at level info")
+    event_outlets: Words = Field(
+        (),
+        description="where decisions go as well, separated by spaces: `file:///PATH`, `unix:///PATH`, "
+        "`tcp://HOST:PORT` (JSON lines); `syslog+udp://HOST:514`, `syslog+tcp://HOST:601`, "
+        "`syslog+tls://HOST:6514?ca=/PATH` (RFC 5424)",
+        json_schema_extra=unset("events stay in the store"),
+    )
+    audit_outlets: bool = Field(True, description="whether `event_outlets` get the audit trail too")
 
     @model_validator(mode="after")
     def _somebody_can_log_in(self) -> "Settings":

@@ -1,0 +1,109 @@
+"""Types of settings: each reads the text of the environment and the values of `sallyport.toml`."""
+
+import ipaddress
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field
+
+from sallyport.base.limits import DEFAULTS, HIGHEST
+from sallyport.base.setting_values import EGRESS_DEFAULT, Address, EgressRule, Network, parse_address
+from sallyport.base.validation import unfit
+
+
+def _parts(value: str) -> list[str]:
+    return [part.strip() for part in value.split(",") if part.strip()]
+
+
+def _addresses(value: object) -> object:
+    if isinstance(value, tuple):
+        return value
+    try:
+        return tuple(map(parse_address, _parts(_text(value))))
+    except ValueError:
+        raise unfit("addresses with ports, separated by commas, such as 0.0.0.0:1812,[::]:1812") from None
+
+
+def _address(value: object) -> object:
+    if isinstance(value, tuple):
+        return value
+    try:
+        return parse_address(_text(value))
+    except ValueError:
+        raise unfit("an IP address and a port, such as 127.0.0.1:8080 or [::1]:8080") from None
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError("no text")  # noqa: TRY004  told as any other malformed value
+    return value
+
+
+Addresses = Annotated[tuple[Address, ...], BeforeValidator(_addresses)]
+
+
+def _limits(value: object) -> object:
+    """The limits that are given, and the defaults of the others."""
+    given = dict(part.partition("=")[::2] for part in _parts(value)) if isinstance(value, str) else value
+    if not isinstance(given, Mapping):
+        raise unfit("limits by name, such as domains=50, wallets=20000")
+    numbers = {str(name).strip(): str(most).strip() for name, most in given.items()}
+    if unknown := numbers.keys() - DEFAULTS.keys():
+        raise ValueError(f"there is no limit {', '.join(sorted(unknown))}; the limits are {', '.join(DEFAULTS)}")
+    if not all(re.fullmatch("[0-9]{1,12}", most) for most in numbers.values()):
+        raise unfit(f"limits that are integers from 0 to {HIGHEST - 1}")
+    return {**DEFAULTS, **{name: int(most) for name, most in numbers.items()}}
+
+
+Limits = Annotated[Mapping[str, int], BeforeValidator(_limits)]
+
+
+def _egress(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    try:
+        rules = [part if part == EGRESS_DEFAULT else ipaddress.ip_network(part) for part in _parts(value)]
+    except ValueError:
+        raise unfit("default, or networks, separated by commas, such as default, 10.0.0.0/8, 2001:db8::/32") from None
+    return tuple(rules) or (EGRESS_DEFAULT,)
+
+
+def _networks(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    try:
+        return tuple(map(ipaddress.ip_network, _parts(value)))
+    except ValueError:
+        raise unfit("networks, separated by commas, such as 10.0.0.0/8,2001:db8::/32") from None
+
+
+def _words(value: object) -> object:
+    return tuple(value.split()) if isinstance(value, str) else value
+
+
+Words = Annotated[tuple[str, ...], BeforeValidator(_words)]
+
+
+def _numbers(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    return tuple(_parts(value)) or None
+
+
+NumbersIfGiven = Annotated[tuple[Annotated[int, Field(ge=1)], ...] | None, BeforeValidator(_numbers)]
+Networks = Annotated[tuple[Network, ...], BeforeValidator(_networks)]
+EgressRules = Annotated[tuple[EgressRule, ...], BeforeValidator(_egress)]
+
+
+def _hosts(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    return tuple(_parts(value.lower()))
+
+
+Hosts = Annotated[tuple[str, ...], BeforeValidator(_hosts)]
+OneAddress = Annotated[Address, BeforeValidator(_address)]
+PathIfGiven = Annotated[Path | None, BeforeValidator(lambda value: value or None)]
+AddressIfGiven = Annotated[Address | None, BeforeValidator(lambda value: _address(value) if value else None)]

@@ -1,0 +1,70 @@
+"""`/etc/sallyport/sallyport.toml` as `server install` writes it: every setting, generated from its declaration."""
+
+import json
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from sallyport.base.config import Settings
+from sallyport.base.limits import DEFAULTS, LIMITS
+from sallyport.base.setting_values import Address
+from sallyport.base.systemd import CONFIG_FILE, DATA_DIR
+
+_HEAD: Final = f"""\
+# {CONFIG_FILE}: the settings of the service. A setting behind a # has its default, which is shown.
+# After a change: sudo systemctl restart sallyport. After a change of ports or paths, before that:
+# sudo sallyport server install, which gives the unit the rights that they need.
+# An environment variable of the service (SALLYPORT_ and the name in capitals) overrides this file.
+"""
+_LIMITS: Final = """
+# How many rows of each kind a tenant may have.
+# [limits]
+"""
+_WIDTH: Final = 118
+
+
+def shown(value: object) -> str:
+    """Return a setting's value as text: empty if it has none."""
+    if value is None or value is DEFAULTS:
+        return ""
+    if isinstance(value, tuple) and not isinstance(value, Address):
+        return ",".join(map(str, value))
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Path) and not value.is_absolute():
+        return f"./{value}"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def without_default(name: str) -> str:
+    """Return the words that say what holds if a setting without a default is not given; empty if it has one."""
+    extra = Settings.model_fields[name].json_schema_extra
+    return str(extra["unset"]) if isinstance(extra, dict) else ""
+
+
+def settings_file() -> str:
+    """Return the text of the file. `data_dir` is set; every other setting is a comment with its default."""
+    return _HEAD + "".join(_settings()) + _LIMITS + "".join(_limits())
+
+
+def _settings() -> Iterator[str]:
+    for name, field in Settings.model_fields.items():
+        if name == "limits":  # a table, which ends the file
+            continue
+        words = str(field.description) + (f". Empty: {without_default(name)}" if without_default(name) else "")
+        text = words[0].upper() + words[1:].replace("`", "") + "."
+        lines = textwrap.wrap(text.lstrip("`"), _WIDTH, break_on_hyphens=False)
+        yield "\n" + "".join(f"# {line}\n" for line in lines)
+        given = str(DATA_DIR) if name == "data_dir" else field.default
+        yield f"{'' if name == 'data_dir' else '# '}{name} = {_toml(given)}\n"
+
+
+def _limits() -> Iterator[str]:
+    for limit in LIMITS:
+        yield f"# {f'{limit.name} = {limit.most}':<34}# {limit.counts}\n"
+
+
+def _toml(value: object) -> str:
+    is_bare = isinstance(value, bool | int | float)
+    return shown(value) if is_bare else json.dumps(shown(value))

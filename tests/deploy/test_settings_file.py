@@ -1,0 +1,44 @@
+"""The settings file that `server install` writes: complete, valid, and equal to the defaults."""
+
+import re
+from itertools import pairwise
+from pathlib import Path
+
+from sallyport.base.config import Settings, load
+from sallyport.base.limits import LIMITS
+from sallyport.base.systemd import DATA_DIR
+from sallyport.deploy.settings_file import settings_file
+
+SETTING = r"(# )?[a-z_]+ = "
+INSTALLED = Settings(data_dir=DATA_DIR)
+
+
+def loaded(tmp_path: Path, text: str) -> Settings:
+    path = tmp_path / "sallyport.toml"
+    path.write_text(text)
+    return load(path, {})
+
+
+def test_only_the_data_directory_is_set(tmp_path: Path) -> None:
+    """The file as it is written changes no other default."""
+    assert loaded(tmp_path, settings_file()) == INSTALLED
+
+
+def test_its_comments_are_the_defaults(tmp_path: Path) -> None:
+    """A line that is a setting can be uncommented as it is: with all of them, every setting has its default."""
+    text = re.sub(r"(?m)^# (?=\[limits\]$|[a-z_]+ = )", "", settings_file())
+    found = loaded(tmp_path, text)
+    assert found.model_dump() == INSTALLED.model_dump()
+    names = re.findall(r"(?m)^([a-z_]+) = ", text)
+    assert names == [name for name in Settings.model_fields if name != "limits"] + [limit.name for limit in LIMITS]
+
+
+def test_every_setting_is_described() -> None:
+    """A line of description or more stands before each setting."""
+    for name, field in Settings.model_fields.items():
+        assert field.description, name
+    lines = settings_file().partition("# [limits]")[0].splitlines()
+    for before, line in pairwise(lines):
+        if re.match(SETTING, line):
+            assert re.match(r"# \S", before) and not re.match(SETTING, before), line
+    assert max(map(len, settings_file().splitlines())) <= 120
