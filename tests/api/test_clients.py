@@ -181,7 +181,8 @@ def test_an_update_holds_for_the_next_packet(world: World, tenant: Tenant) -> No
         "clientId"
     ]
     answer = tenant.ask(UPDATE, clientId=str(client), name="m", secret="")
-    assert answer == {"code": 200, "status": "Success", "message": "client updated"}
+    now = {"warnings": [], "signatureRequired": False, "proxyStateLimited": False}
+    assert answer == {"code": 200, "status": "Success", "message": "client updated", **now}
     (before,) = listed(tenant)
     assert (before["name"], before["product"], before["domainIds"]) == ("m", "Cisco ISE", [tenant.domain])
     assert logs_in(tenant, old)
@@ -196,7 +197,7 @@ def test_an_update_holds_for_the_next_packet(world: World, tenant: Tenant) -> No
 
 
 def test_a_latch_is_shown_and_kept(world: World, tenant: Tenant) -> None:
-    """A signed login of a single address is seen in the list; a changed address forgets it."""
+    """A signed login of a single address is seen in the list; a changed address keeps it, and the answer says so."""
     address = world.address()
     client = tenant.ask(ADD, name="n", address=address, secret=SECRET, domainId=tenant.domain)["clientId"]
     assert logs_in(tenant, address, signed=False)
@@ -205,9 +206,12 @@ def test_a_latch_is_shown_and_kept(world: World, tenant: Tenant) -> None:
     (shown,) = listed(tenant)
     assert (shown["signatureRequired"], shown["proxyStateLimited"]) == (True, True)
     assert shown["requireMessageAuthenticator"] == "auto"
-    tenant.ask(UPDATE, clientId=client, address=world.address())
+    address = world.address()
+    updated = tenant.ask(UPDATE, clientId=client, address=address)
     (moved,) = listed(tenant)
-    assert (moved["signatureRequired"], moved["proxyStateLimited"]) == (False, False)
+    for each in (updated, moved):
+        assert (each["signatureRequired"], each["proxyStateLimited"]) == (True, True)
+    assert not logs_in(tenant, address, signed=False)
 
 
 def test_a_deleted_client_is_a_stranger(world: World, tenant: Tenant) -> None:

@@ -119,6 +119,93 @@ def test_settings_are_kept(service: Service) -> None:
     assert [row[name] for name in kept] == ["Cisco ISE", "yes", "no", True, "2001:db8::7", 1]
 
 
+def test_set_changes_what_is_given(service: Service) -> None:
+    """Each option changes its field and no other, for the next packet; the secret stays, and is never printed."""
+    add_domain(service, "set-1"), add_domain(service, "set-2")
+    add_client(service, "change", "127.1.2.1", "set-1")
+    before = listed(service, "change")
+    given = {
+        "--address": "127.1.2.2",
+        "--product": "Cisco ISE",
+        "--require-message-authenticator": "yes",
+        "--limit-proxy-state": "no",
+        "--password-verified": "yes",
+        "--coa-port": "1700",
+        "--tls-name": "nas.example.com",
+        "--tls-fingerprint": "ab" * 32,
+        "--domain": "set-2",
+        "--name": "changed",
+    }
+    fields = dict(zip(given, ("address", "product", "requireMessageAuthenticator", "limitProxyState",
+        "passwordVerified", "coaPort", "tlsName", "tlsFingerprint", "domainIds", "name"), strict=True))  # fmt: skip
+    for option, value in given.items():
+        told = service.cli("client", "set", "change", option, value, *TENANT)
+        assert (told.returncode, told.stdout) == (0, ""), told.stderr
+        after = listed(service, "changed" if option == "--name" else "change")
+        learned = {"signatureRequired"} if option == "--require-message-authenticator" else set()
+        assert {name for name in after if after[name] != before[name]} - learned == {fields[option]}
+        before = after
+    assert answers(service, SECRET, "127.1.2.2")
+    assert not answers(service, SECRET, "127.1.2.1", within=0.5)
+    service.ok("client", "set", "changed", "--all-domains", "--password-verified", "no", "--tls-name", "")
+    assert (listed(service, "changed")["domainIds"], listed(service, "changed")["tlsName"]) == ([], "")
+
+
+def test_set_gives_another_secret(service: Service) -> None:
+    """From standard input, in whatever encoding and never printed; or made here, and then alone on standard output."""
+    add_client(service, "rekey", "127.1.2.3")
+    told = service.cli("client", "set", "rekey", "--secret", "-", input=b"gr\xfcn and long enough\xff\n")
+    assert (told.returncode, told.stdout) == (0, "")
+    assert answers(service, b"gr\xfcn and long enough\xff", "127.1.2.3")
+    made = service.ok("client", "set", "rekey", "--new-secret").strip()
+    assert len(made) == 32 and answers(service, made, "127.1.2.3")
+    assert not answers(service, SECRET, "127.1.2.3", within=0.5)
+    weak = service.cli("client", "set", "rekey", "--secret", "-", input=b"secret\n")
+    assert weak.returncode == 0 and "one that everybody knows" in weak.stderr
+
+
+def test_a_new_address_keeps_what_was_learned(service: Service) -> None:
+    """A client that has signed must sign at its new address too; the command says so, with the remedy."""
+    add_client(service, "moved", "127.1.2.4")
+    assert answers(service, SECRET, "127.1.2.4", signed=True)
+    told = service.cli("client", "set", "moved", "--address", "127.1.2.5")
+    assert "sallyport client unlatch moved" in told.stderr
+    assert not answers(service, SECRET, "127.1.2.5", signed=False, within=0.5)
+    service.ok("client", "unlatch", "moved")
+    assert answers(service, SECRET, "127.1.2.5", signed=False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "told"),
+    [
+        (("settled",), 2, "nothing to change"),
+        (("settled", "--secret", "in-the-open"), 2, "--secret takes - only"),
+        (("settled", "--secret", "-", "--new-secret"), 2, "--secret or --new-secret"),
+        (("settled", "--secret", "-"), 2, "the secret is empty"),
+        (("settled", "--domain", "default", "--all-domains"), 2, "--domain or --all-domains"),
+        (("settled", "--org", "1", "--product", "x"), 2, "--org and --tenant go together"),
+        (("settled", "--address", "127.1.2.7"), 1, "address"),
+        (("settled", "--address", "127.1.2.300"), 1, "address"),
+        (("settled", "--name", "Taken"), 1, "name"),
+        (("settled", "--domain", "nowhere"), 1, "domain"),
+        (("settled", "--product", "x" * 100_000), 1, "product"),
+        (("nobody", "--product", "x"), 1, "no RADIUS client nobody"),
+        (("settled", "--product", "x", *OTHER_TENANT), 1, "no RADIUS client settled"),
+    ],
+)
+def test_set_refuses(service: Service, arguments: tuple[str, ...], status: int, told: str) -> None:
+    """What cannot be is told in a line, changes nothing, and leaves standard output empty."""
+    if "settled" not in service.clients():
+        add_client(service, "settled", "127.1.2.6")
+        add_client(service, "taken", "127.1.2.7")
+        add_client(service, "elsewhere", "127.1.2.8", org=9, tenant=4)
+    before = listed(service, "settled")
+    refused = service.cli("client", "set", *arguments)
+    assert (refused.returncode, refused.stdout) == (status, "") and told in refused.stderr
+    assert "in-the-open" not in refused.stderr and "x" * 100 not in refused.stderr
+    assert listed(service, "settled") == before
+
+
 @pytest.mark.parametrize(
     ("arguments", "status"),
     [

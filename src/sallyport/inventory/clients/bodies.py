@@ -12,6 +12,7 @@ from sallyport.base.validation import Between, unfit
 from sallyport.inventory.clients.client import MAX_SECRET, Signatures
 from sallyport.radius.dynamic import PORT
 from sallyport.vendors import PRODUCTS
+from sallyport.web.operation import Done
 from sallyport.web.paging import Paged, TotalCount
 from sallyport.web.scope import AddressOrText, Flag, Id, Many, Name, Octets, Scoped, Text, Whole, plain
 
@@ -136,6 +137,14 @@ class ClientAdded(Model):
     clientId: int = Field(description="Id of the new client.")
     secret: str = Field(description="Shared secret; octets that are no UTF-8 are replaced.")
     warnings: list[str] = Field(description="Weaknesses of the secret, the address and the settings.")
+
+
+class ClientUpdated(Done):
+    """Answer of UpdateClient."""
+
+    warnings: list[str] = Field(description="Weaknesses of the secret, the address and the settings.")
+    signatureRequired: bool = Field(description="Message-Authenticator is required now, set or learned.")
+    proxyStateLimited: bool = Field(description="Unsigned requests with Proxy-State are dropped now, set or learned.")
 
 
 class UpdateClient(_ClientFields):

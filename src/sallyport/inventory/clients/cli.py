@@ -6,14 +6,14 @@ from pathlib import Path
 import click
 
 from sallyport.base.addresses import canonical
-from sallyport.base.command import CommandLine, Form, entries, named
+from sallyport.base.command import CommandLine, Form, entries
 from sallyport.base.command import domains as all_domains
 from sallyport.base.errors import StartError
 from sallyport.base.wire import JSON, Row
 from sallyport.inventory.clients import freeradius
 from sallyport.inventory.clients.freeradius import Entries, Entry
+from sallyport.inventory.clients.set_cli import LIST, NUMBER, SIGNATURES, any_org, any_tenant, find, set_, warn
 
-LIST = "/network_device/ListClients"
 COLUMNS = (
     "clientId",
     "name",
@@ -29,13 +29,9 @@ COLUMNS = (
 SENDERS = ("address", "packets", "verdict", "client", "packet", "nas_identifier", "product", "last")
 STRANGER = "unknown_client"
 PLAN = ("action", "name", "address", "what")
-NUMBER = click.IntRange(min=1)
-SIGNATURES = click.Choice(["yes", "no", "auto"])
 
 org = click.option("--org", type=NUMBER, required=True, help="orgId of the client.")
 tenant = click.option("--tenant", type=NUMBER, required=True, help="tenantId of the client.")
-any_org = click.option("--org", type=NUMBER, help="Its orgId, where several tenants have a client of that name.")
-any_tenant = click.option("--tenant", type=NUMBER, help="Its tenantId.")
 domains = click.option(
     "--domain",
     "domains",
@@ -47,6 +43,9 @@ domains = click.option(
 @click.group()
 def client() -> None:
     """RADIUS clients: addresses that may send requests, and their secrets."""
+
+
+client.add_command(set_)
 
 
 @client.command()
@@ -118,7 +117,7 @@ def add(
     if secret is None:
         line.print(str(made["secret"]))
     line.note(f"RADIUS client {name} is added")
-    _warn(line, made["warnings"])
+    warn(line, made["warnings"])
 
 
 @client.command("list")
@@ -153,7 +152,7 @@ def unknown(line: CommandLine, *, form: Form | None) -> None:
 @click.pass_obj
 def remove(line: CommandLine, *, name: str, org: int | None, tenant: int | None) -> None:
     """Remove a RADIUS client; its next packet is not answered."""
-    found = _find(line, name, org, tenant)
+    found = find(line, name, org, tenant)
     line.run("/network_device/DeleteClient", {field: found[field] for field in ("orgId", "tenantId", "clientId")})
     line.note(f"RADIUS client {name} is removed")
 
@@ -165,7 +164,7 @@ def remove(line: CommandLine, *, name: str, org: int | None, tenant: int | None)
 @click.pass_obj
 def unlatch(line: CommandLine, *, name: str, org: int | None, tenant: int | None) -> None:
     """Accept unsigned packets of a RADIUS client again, until it sends a signed one (settings `auto`)."""
-    line.call("client.unlatch", client=_find(line, name, org, tenant)["clientId"])
+    line.call("client.unlatch", client=find(line, name, org, tenant)["clientId"])
     line.note(f"RADIUS client {name} is unlatched")
 
 
@@ -226,7 +225,7 @@ def _show(line: CommandLine, steps: list[Row], found: Entries, *, applied: JSON,
         line.print_json({"applied": applied, "clients": list[JSON](steps), "warnings": list[JSON](warnings)})
         return
     line.print_rows([{**step, "what": step["reason"] or step["changes"]} for step in steps], PLAN)
-    _warn(line, list[JSON](warnings))
+    warn(line, list[JSON](warnings))
 
 
 def _setting(row: Row, name: str, learned: str, word: str) -> str:
@@ -268,25 +267,9 @@ def _stranger(line: CommandLine, address: str | None) -> Row:
     raise StartError(f"these ask and are no RADIUS client: {names}; say which with --address")
 
 
-def _find(line: CommandLine, name: str, org: int | None, tenant: int | None) -> Row:
-    """Return the client with a name, with its orgId and tenantId. NotFound."""
-    if (org is None) != (tenant is None):
-        raise click.UsageError("--org and --tenant go together")
-    if org is not None:
-        scope: Row = {"orgId": org, "tenantId": tenant}
-        return named(line.listed(LIST, "clients", scope), "name", name, "RADIUS client") | scope
-    found = named(line.listed_everywhere(LIST, "clients"), "name", name, "RADIUS client")
-    return found | {"orgId": found["org"], "tenantId": found["tenant"]}
-
-
 def _octets(line: CommandLine, secret: str) -> bytes:
     """Return the secret in any encoding; - reads it from standard input."""
     octets = line.read_secret("Secret") if secret == "-" else os.fsencode(secret)  # noqa: S105
     if not octets:
         raise click.UsageError("the secret is empty")
     return octets
-
-
-def _warn(line: CommandLine, warnings: JSON) -> None:
-    for warning in warnings if isinstance(warnings, list) else ():
-        line.note(f"warning: {warning}")

@@ -87,10 +87,10 @@ class Client:
         self.learns_limit = limit is Signatures.AUTO and not limited and single
 
     def latch(self, what: str) -> None:
-        """Require what the client has shown, SIGNED or LIMITED, from now on, if it learns that."""
-        if what == SIGNED and self.learns_signature:
+        """Require what the client has shown, SIGNED or LIMITED, from now on."""
+        if what == SIGNED:
             self.learns_signature, self.signature_required = False, True
-        elif what == LIMITED and self.learns_limit:
+        else:
             self.learns_limit, self.proxy_state_limited = False, True
 
     def over_tls(self) -> "Client":

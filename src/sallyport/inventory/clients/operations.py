@@ -8,6 +8,7 @@ from sallyport.inventory.clients.bodies import (
     AddClient,
     ClientAdded,
     ClientList,
+    ClientUpdated,
     DeleteClient,
     ListClients,
     UpdateClient,
@@ -64,13 +65,14 @@ def operations(service: Clients, gate: Gate) -> Operations:
         return Plain({"clients": entries, "totalCount": len(found)})
 
     @clients.post("/network_device/UpdateClient", roles=OPERATORS)
-    async def update_client(body: UpdateClient, caller: Caller) -> Done:
-        """Change a RADIUS client. The change applies to the next request.
+    async def update_client(body: UpdateClient, caller: Caller) -> ClientUpdated:
+        """Change a RADIUS client. The change applies to the next request. A new address keeps what the client has
+        learned (`auto`); a new setting does not.
 
         A change of secret, domainIds, tlsName, tlsFingerprint, passwordVerified, requireMessageAuthenticator or
         limitProxyState requires the role admin. Addresses and certificates are refused as AddClient refuses them.
         """
-        await service.update(
+        client = await service.update(
             caller.tenant_id,
             body.clientId,
             _changes(body),
@@ -78,7 +80,12 @@ def operations(service: Clients, gate: Gate) -> Operations:
             domain_ids=body.domainIds,
             by=None if caller.is_installation else caller.role,
         )
-        return Done(message="client updated")
+        return ClientUpdated(
+            message="client updated",
+            warnings=weakness.of_client(client),
+            signatureRequired=client.signature_required,
+            proxyStateLimited=client.proxy_state_limited,
+        )
 
     @clients.post("/network_device/DeleteClient", roles=OPERATORS)
     async def delete_client(body: DeleteClient, caller: Caller) -> Done:

@@ -266,14 +266,15 @@ def update_all(tx: Tx, vault: Vault, tenant_id: int, changes: Sequence[Change]) 
 def _update(tx: Tx, tenant_id: int, row: _Row, columns: dict[str, Value]) -> dict[str, JSON]:
     """Set columns of a client; return the fields of `Changed`.
 
-    A new address or a new setting of signatures resets the learned settings.
+    A new setting of signatures resets what was learned. A new address does not: an operator may give it, and only an
+    admin may loosen what is trusted.
     """
     if taken := _taken(tx, row.id, tenant_id, columns):
         raise Conflict(taken)
     other = {column for column, value in columns.items() if value != getattr(row, column)}
-    if other & {"network", "require_message_authenticator"}:
+    if "require_message_authenticator" in other:
         columns["signed_since"] = None
-    if other & {"network", "limit_proxy_state"}:
+    if "limit_proxy_state" in other:
         columns["proxy_state_limited_since"] = None
     assignments = "".join(f"{column} = :{column}, " for column in columns)
     key = fold(str(columns.get("name", row.name)))
@@ -310,9 +311,8 @@ def delete(tx: Tx, tenant_id: int, client_id: int) -> None:
 
 def learn(tx: Tx, client: Client, what: str, at: int | None) -> bool:
     """Store since when a client signs (SIGNED), or needs no unsigned Proxy-State (LIMITED); None resets it. False: the
-    client is gone, or has another address."""
-    sql = f"update radius_clients set {what} = :at where id = :id and network = :network"
-    return tx.execute(sql, at=at, id=client.id, network=str(client.network)) > 0
+    client is gone."""
+    return tx.execute(f"update radius_clients set {what} = :at where id = :id", at=at, id=client.id) > 0
 
 
 def remember(tx: Tx, client: Client, event: str, at: int) -> None:

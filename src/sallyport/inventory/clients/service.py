@@ -12,7 +12,7 @@ import trio
 
 from sallyport.base.addresses import Network
 from sallyport.base.clock import Clock, now_us
-from sallyport.base.errors import Conflict, Forbidden, StoreError
+from sallyport.base.errors import Conflict, Forbidden, NotFound, StoreError
 from sallyport.base.periodic import every
 from sallyport.base.secret import new_shared_secret
 from sallyport.base.text import fold
@@ -171,8 +171,9 @@ class Clients:
         secret: bytes | None = None,
         domain_ids: Sequence[int] | None = None,
         by: Role | None = None,
-    ) -> None:
-        """Change a client; fields that are not given keep their value. by: see `add`. NotFound, Conflict, Forbidden."""
+    ) -> Client:
+        """Change a client, and return it; fields that are not given keep their value. by: see `add`. NotFound,
+        Conflict, Forbidden."""
         self._check_domains(tenant_id, domain_ids or ())
 
         def work(tx: Tx) -> None:
@@ -192,6 +193,10 @@ class Clients:
             self._update(tx, tenant_id, [Change(client_id, changes, secret, domain_ids)])
 
         await self._configuration.change(work)
+        client = self.table.by_id.get(client_id)
+        if client is None:  # deleted meanwhile
+            raise NotFound("client not found")
+        return client
 
     def _update(self, tx: Tx, tenant_id: int, changes: Sequence[Change]) -> None:
         entries = []
@@ -238,7 +243,7 @@ class Clients:
                 log.info("radius_client_latched", client=client.name, what=what)
 
     def _carry_over(self, table: ClientTable) -> None:
-        """Apply learned settings to a reloaded table, except those that a new address or setting has reset."""
+        """Apply learned settings to a reloaded table, except those that a new setting has reset."""
         self._kept = [each for each in self._kept if _learns_still(*each, table)]
         self._learned = [each for each in self._learned if _learns_still(*each, table)]
         for client, what in (*self._kept, *self._learned):
@@ -284,7 +289,7 @@ def _keep(tx: Tx, part: Sequence[tuple[Client, str]], at: int) -> None:
 
 def _learns_still(client: Client, what: str, table: ClientTable) -> bool:
     now = table.by_id.get(client.id)
-    if now is None or now.network != client.network:
+    if now is None:
         return False
     return (now.require_message_authenticator if what == SIGNED else now.limit_proxy_state) is Signatures.AUTO
 

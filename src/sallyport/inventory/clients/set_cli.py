@@ -1,0 +1,112 @@
+"""`sallyport client set`: change a RADIUS client."""
+
+import click
+
+from sallyport.base.command import CommandLine, named
+from sallyport.base.secret import new_shared_secret
+from sallyport.base.wire import JSON, Row
+
+LIST = "/network_device/ListClients"
+NUMBER = click.IntRange(min=1)
+SIGNATURES = click.Choice(["yes", "no", "auto"])
+_YES_NO = click.Choice(["yes", "no"])
+_FIELDS = {
+    "new_name": "name",
+    "address": "address",
+    "product": "product",
+    "require_message_authenticator": "requireMessageAuthenticator",
+    "limit_proxy_state": "limitProxyState",
+    "coa_port": "coaPort",
+    "tls_name": "tlsName",
+    "tls_fingerprint": "tlsFingerprint",
+}
+
+any_org = click.option("--org", type=NUMBER, help="Its orgId, where several tenants have a client of that name.")
+any_tenant = click.option("--tenant", type=NUMBER, help="Its tenantId.")
+
+
+@click.command("set")
+@click.argument("name")
+@any_org
+@any_tenant
+@click.option("--name", "new_name", metavar="NAME", help="New name.")
+@click.option("--address", help="New IP address, or network such as 192.0.2.0/24.")
+@click.option("--secret", metavar="-", help="- reads a new shared secret from standard input.")
+@click.option("--new-secret", is_flag=True, help="Make a new shared secret and print it.")
+@click.option(
+    "--domain", "domains", multiple=True, help="Name or domainId, in place of the present ones; the first is default."
+)
+@click.option("--all-domains", is_flag=True, help="All domains of the tenant.")
+@click.option("--product", help="What it is, such as `Cisco ISE`; empty: detected from its packets.")
+@click.option("--require-message-authenticator", type=SIGNATURES, help="A new setting forgets what was learned.")
+@click.option("--limit-proxy-state", type=SIGNATURES, help="A new setting forgets what was learned.")
+@click.option("--password-verified", type=_YES_NO, help="Whether it checks passwords itself (first factor `none`).")
+@click.option(
+    "--coa-port", type=click.IntRange(0, 65535), help="Where it takes Disconnect and CoA requests; 0: nowhere."
+)
+@click.option("--tls-name", help="RadSec: the name in its certificate; empty: none.")
+@click.option("--tls-fingerprint", help="RadSec: the SHA-256 of its certificate; empty: none.")
+@click.pass_obj
+def set_(
+    line: CommandLine,
+    /,
+    *,
+    name: str,
+    org: int | None,
+    tenant: int | None,
+    secret: str | None,
+    new_secret: bool,
+    domains: tuple[str, ...],
+    all_domains: bool,
+    password_verified: str | None,
+    **settings: str | int | None,
+) -> None:
+    """Change a RADIUS client; its next packet meets the change. What is not given keeps its value."""
+    if secret is not None and new_secret:
+        raise click.UsageError("--secret or --new-secret")
+    if domains and all_domains:
+        raise click.UsageError("--domain or --all-domains")
+    if secret not in (None, "-"):
+        raise click.UsageError("--secret takes - only: all users of a machine see its command lines")
+    made = new_shared_secret() if new_secret else None
+    given: Row = {_FIELDS[option]: value for option, value in settings.items() if value is not None}
+    if password_verified is not None:
+        given["passwordVerified"] = password_verified == "yes"  # noqa: S105
+    if made is not None:
+        given["secret"] = made
+    elif secret is not None:
+        octets = line.read_secret("Secret")
+        if not octets:
+            raise click.UsageError("the secret is empty")
+        given["secret"] = {"hex": octets.hex()}
+    if not given and not domains and not all_domains:
+        raise click.UsageError("nothing to change: give an option, such as --address")
+    found = find(line, name, org, tenant)
+    body: Row = {field: found[field] for field in ("orgId", "tenantId", "clientId")}
+    changed = line.run(
+        "/network_device/UpdateClient", {**body, **given}, domains=domains if domains or all_domains else None
+    )
+    if made is not None:
+        line.print(made)
+    called = given.get("name") or found["name"]
+    line.note(f"RADIUS client {called} is changed")
+    if "address" in given and changed["signatureRequired"] and given.get("requireMessageAuthenticator") != "yes":
+        line.note(f"unsigned packets are still dropped; if it does not sign: sallyport client unlatch {called}")
+    warn(line, changed["warnings"])
+
+
+def find(line: CommandLine, name: str, org: int | None, tenant: int | None) -> Row:
+    """Return the client with a name, with its orgId and tenantId. NotFound."""
+    if (org is None) != (tenant is None):
+        raise click.UsageError("--org and --tenant go together")
+    if org is not None:
+        scope: Row = {"orgId": org, "tenantId": tenant}
+        return named(line.listed(LIST, "clients", scope), "name", name, "RADIUS client") | scope
+    found = named(line.listed_everywhere(LIST, "clients"), "name", name, "RADIUS client")
+    return found | {"orgId": found["org"], "tenantId": found["tenant"]}
+
+
+def warn(line: CommandLine, warnings: JSON) -> None:
+    """Print the weaknesses of a client on standard error."""
+    for warning in warnings if isinstance(warnings, list) else ():
+        line.note(f"warning: {warning}")
