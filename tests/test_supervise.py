@@ -124,12 +124,12 @@ def test_hanging_up_reads_the_settings_anew(tmp_path: Path) -> None:
     with running_service(tmp_path, fresh=True) as service:
         file.write_text('log_level = "debug"\nevent_days = 7\n')
         os.kill(service.process_id, signal.SIGHUP)
-        (line,) = logged(service, "settings are read anew")
+        (line,) = logged(service, "settings_reloaded")
         assert (line["log_level"], line["need_a_restart"]) == ("debug", ["event_days"])
         assert service.ok("log", "level") == "debug"
         file.write_text('log_level = "shout"\n')
         os.kill(service.process_id, signal.SIGHUP)
-        (line,) = logged(service, "settings were not read anew; what was before goes on")
+        (line,) = logged(service, "settings_not_reloaded")
         assert "shout" not in str(line)
         assert service.call("log.level") == "debug"
 

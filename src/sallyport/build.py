@@ -39,7 +39,7 @@ async def build(settings: Settings, environ: Mapping[str, str]) -> AsyncIterator
             held.callback(os.close, take_lock(settings.database_path.with_name(settings.database_path.name + ".lock")))
         dictionary = load_dictionary(*([settings.dictionaries] if settings.dictionaries else []))
         for note in dictionary.notes:
-            log.warning("dictionary", note=note)
+            log.warning("dictionary_entry_skipped", note=note)
         registry = CollectorRegistry()
         metrics = StoreMetrics(registry)
         path = settings.database_path
@@ -58,6 +58,6 @@ async def build(settings: Settings, environ: Mapping[str, str]) -> AsyncIterator
 async def _first_start(app: App) -> None:
     path = app.settings.data_dir / TOKEN_FILE
     if await app.tenancy.first_start(lambda token: disk.write(path, f"{token}\n".encode())):
-        log.info("first start: the access token of organization 1, tenant 1 is in this file", file=str(path))
+        log.info("first_token_written", organization=1, tenant=1, file=str(path))
     if not app.domains.table.by_id:
         await app.domains.add(await app.tenancy.ensure_tenant(1, 1), FIRST_DOMAIN)

@@ -137,7 +137,7 @@ def _bind(settings: Settings, sockets: ExitStack) -> list[_Listener]:
         if udp.has_family(address):
             listeners.append((kind, sockets.enter_context(closing(udp.bind(address)))))
         else:
-            log.warning("this machine has no IPv6; not listening there", address=str(address))
+            log.warning("ipv6_not_available", address=str(address))
     if not listeners:
         raise StartError("no RADIUS address to listen on")
     return listeners
@@ -194,9 +194,7 @@ async def _answer_requests(
                 await stop.wait()
                 app.agents.states.close()
                 notifier.stopping(app.settings.drain_s + GRACE_S)
-                log.info(
-                    "stopping: what is waiting is answered first", waiting=sum(each.in_flight for each in exchanges)
-                )
+                log.info("stopping", waiting=sum(each.in_flight for each in exchanges))
                 listening.cancel_scope.cancel()
                 over_tls.stop()
             await _drain(app, waiting, exchanges)

@@ -37,7 +37,7 @@ async def feed_watchdog(store: Store, notifier: Notifier) -> None:
         try:
             await store.write(lambda tx: None)
         except StoreError as error:
-            log.warning("the store refuses writes", error=str(error))
+            log.warning("watchdog_write_failed", error=str(error))
         notifier.alive()
         await trio.sleep(notifier.watchdog_s / 3)
 
@@ -60,9 +60,9 @@ async def watch_room(directory: Path, least: int, free: Callable[[Path], int | N
             is_short = left < least * (MORE if was_short else 1)
             figures = {"directory": str(directory), "left_mib": left >> 20, "disk_warning_mib": least >> 20}
             if is_short and not was_short:
-                log.warning("the disk fills; when it is full nobody is answered", **figures)
+                log.warning("disk_space_low", **figures)
             elif was_short and not is_short:
-                log.info("there is room on the disk again", **figures)
+                log.info("disk_space_recovered", **figures)
         await trio.sleep(LOOK_S)
 
 
@@ -88,7 +88,7 @@ async def reload_and_tell(app: App, notifier: Notifier, read: Callable[[], Setti
     notifier.reloading()
     try:
         waiting = await reload(app, read)
-        log.info("settings are read anew", log_level=logs.level(), need_a_restart=waiting)
+        log.info("settings_reloaded", log_level=logs.level(), need_a_restart=waiting)
     except SallyportError as error:
-        log.error("settings were not read anew; what was before goes on", error=str(error))  # noqa: TRY400
+        log.error("settings_not_reloaded", error=str(error))  # noqa: TRY400
     notifier.ready(status)

@@ -32,7 +32,7 @@ def serve(line: Line) -> None:
     json = {"json": True, "text": False}.get(settings.log_format)
     log.configure(level=settings.log_level, json=json)
     for name in unknown_environment(os.environ):
-        log.logger().warning("an environment variable that names no setting is ignored", variable=name)
+        log.logger().warning("unknown_environment_variable", variable=name)
     _take_descriptors()
     trio.run(serve_until_signal, settings, os.environ, line.connection.read)
 
