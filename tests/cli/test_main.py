@@ -6,11 +6,15 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib import import_module
+from itertools import pairwise
 
+import click
 import pytest
 
-from sallyport.cli.main import COMMANDS
+from sallyport.base.options import Group
+from sallyport.cli.main import AGENT_SECTIONS, SECTIONS, Sections, root
 from tests.cli import TENANT, Service, add_domain
 from tests.service import PROGRAM, RunningService
 
@@ -18,13 +22,72 @@ LISTS = (("token",), ("client",), ("domain",), ("device",), ("user", "--domain",
 HEAVY = ("trio", "starlette", "sqlite_utils", "httpx", "cryptography", "pyrad", "sqlite3")
 
 
-@pytest.mark.parametrize("name", sorted(COMMANDS))
+HEADINGS = ("RADIUS", "Sign-in policy", "People and directories", "Endpoints", "Credentials", "Operate")
+COMMANDS = {name: entry for listed in SECTIONS.values() for name, entry in listed.items()}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_is_there_and_explains_itself(service: Service, name: str) -> None:
     """The list imports nothing, so each entry must name a command that exists; each has a line in the help."""
     module, _, attribute = COMMANDS[name][0].partition(":")
     assert getattr(import_module(module), attribute).name == name
     assert f"  {name} " in service.ok("--help")
     assert service.ok(name, "--help").startswith("Usage: sallyport")
+
+
+@pytest.mark.parametrize("sections", [SECTIONS, AGENT_SECTIONS], ids=["root", "agent"])
+def test_every_command_is_under_one_heading(sections: Sections) -> None:
+    """A command is declared under its heading, and under no other one."""
+    names = [name for listed in sections.values() for name in listed]
+    assert len(names) == len(set(names))
+
+
+def test_the_help_has_the_headings_in_order(service: Service) -> None:
+    """The help starts with the work of the first day; each heading has its most used command first."""
+    told = service.ok("--help").splitlines()
+    assert [each[:-1] for each in told if each.endswith(":") and each[:1].strip() and each != "Options:"] == [*HEADINGS]
+    firsts = {each[:-1]: after.split()[0] for each, after in pairwise(told) if each[:-1] in HEADINGS}
+    assert firsts == {heading: next(iter(listed)) for heading, listed in SECTIONS.items()}
+
+
+def groups(group: click.Command = root) -> Iterator[click.Group]:
+    """Every group of the tree."""
+    if isinstance(group, click.Group):
+        yield group
+        context = click.Context(group)
+        for name in group.list_commands(context):
+            command = group.get_command(context, name)
+            assert command is not None
+            yield from groups(command)
+
+
+@pytest.mark.parametrize("group", list(groups()), ids=lambda group: group.name)
+def test_a_group_lists_its_commands_in_the_order_of_their_use(group: click.Group) -> None:
+    """Every group keeps its order and has no name twice, and what it puts first exists."""
+    assert isinstance(group, Group)
+    assert set(group.first) <= group.commands.keys()
+    names = group.list_commands(click.Context(group))
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("name", ["client", "domain", "directory", "token", "user", "rule"])
+def test_the_help_of_a_group_starts_with_what_is_done_first(service: Service, name: str) -> None:
+    """The help does not sort by name: what makes a thing comes first, then the list."""
+    told = service.ok(name, "--help").partition("Commands:\n")[2]
+    assert told.split()[0] in ("add", "create", "list")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("tokn",), 'There is no command "tokn". Did you mean "token"?'),
+        (("token", "creat"), 'There is no command "creat". Did you mean "create"?'),
+        (("token", "x"), 'There is no command "x". Commands: create, list, revoke.'),
+    ],
+)
+def test_an_unknown_command_names_the_nearest(service: Service, words: tuple[str, ...], told: str) -> None:
+    """The message has the command that was meant, or all of the group."""
+    assert told in service.cli(*words).stderr
 
 
 @pytest.mark.parametrize("words", LISTS)

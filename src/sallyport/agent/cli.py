@@ -14,6 +14,7 @@ from sallyport.base import systemd
 from sallyport.base.clock import now_us
 from sallyport.base.command import CommandLine, Form, expiry, named
 from sallyport.base.errors import ConfigError
+from sallyport.base.options import Group
 from sallyport.base.wire import Row
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def uninstall(*, which: str, lock_accounts: bool, purge: bool, prefix: Path) -> 
     return 1 if failures else 0
 
 
-@click.group()
+@click.group(cls=Group)
 def key() -> None:
     """API keys of agents."""
 

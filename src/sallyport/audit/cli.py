@@ -7,6 +7,7 @@ from itertools import islice
 import click
 
 from sallyport.base.command import CommandLine, Form, entries
+from sallyport.base.options import Group
 from sallyport.base.wire import JSON, Row
 
 COLUMNS = ("time", "actor", "action", "target", "changes")
@@ -26,7 +27,7 @@ ALL_COLUMNS = (
 _LONGEST_CELL = 60
 
 
-@click.group()
+@click.group(cls=Group)
 def audit() -> None:
     """The audit trail: changes with actor and time."""
 

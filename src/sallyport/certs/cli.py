@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from sallyport.base.command import CommandLine, Form
+from sallyport.base.options import Group
 from sallyport.base.wire import Row
 from sallyport.certs.authority import fingerprint
 from sallyport.certs.directory import Directory, Issued, present
@@ -19,7 +20,7 @@ org = click.option("--org", type=NUMBER, help="orgId of the certificate's tenant
 tenant = click.option("--tenant", type=NUMBER, help="tenantId; needed if there are several tenants.")
 
 
-@click.group()
+@click.group(cls=Group)
 def cert() -> None:
     """Certificates for EAP and RadSec: an authority of our own, in the data directory."""
 

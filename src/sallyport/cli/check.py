@@ -7,6 +7,7 @@ import click
 
 from sallyport.base.clock import iso, now_us
 from sallyport.base.errors import SallyportError
+from sallyport.base.options import Group
 from sallyport.cli.line import Line
 from sallyport.cli.radius import Answer, NoAnswerError, RadiusClient, Why
 from sallyport.radius.attributes import (
@@ -46,7 +47,7 @@ DROPPED = {
 }
 
 
-@click.group()
+@click.group(cls=Group)
 def check() -> None:
     """Send a request as a device would, and diagnose its failure."""
 

@@ -6,96 +6,124 @@ import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
 from sallyport.base.errors import SallyportError
+from sallyport.base.options import Group
 from sallyport.cli.line import Line
 from sallyport.cli.output import safe
 
 if TYPE_CHECKING:
     from sallyport.cli.connection import Connection
 
-# name: (module:object, its line in the help), so that the help imports no command.
-COMMANDS = {
-    "agent": ("sallyport.cli.main:agent", "Agents: beside a directory or on a machine that is not reached."),
-    "audit": ("sallyport.audit.cli:audit", "The audit trail: who changed what, and when."),
-    "cert": ("sallyport.certs.cli:cert", "Certificates for EAP and RadSec."),
-    "check": ("sallyport.cli.check:check", "Ask a server as a device would, and tell what is wrong."),
-    "client": ("sallyport.inventory.clients.cli:client", "RADIUS clients: who may speak to the listeners."),
-    "credential": ("sallyport.did.cli:credential", "Credentials of holders: issue, show, revoke."),
-    "db": ("sallyport.store.cli:db", "The database as a whole: schema, backup, restore."),
-    "demo": ("sallyport.cli.demo:demo", "Run the service with simulated devices, and show what it sees."),
-    "device": ("sallyport.inventory.devices.cli:device", "The inventory of network devices."),
-    "did": ("sallyport.did.cli:did", "DIDs of issuers and holders, and their keys."),
-    "directory": ("sallyport.directory.cli:directory", "Directories: people and groups that other systems keep."),
-    "doctor": ("sallyport.cli.doctor:doctor", "Look for what is wrong or weak in this installation."),
-    "domain": ("sallyport.domains.cli:domain", "Directory domains and their enforcement mode."),
-    "event": ("sallyport.events.cli:event", "The log of logins: what was decided, and its export."),
-    "log": ("sallyport.cli.serve:log_group", "What the running service logs."),
-    "lockout": ("sallyport.policy.lockouts.cli:lockout", "Users and stations that have failed too often."),
-    "policy": ("sallyport.passwords.cli:policy", "Password policies of endpoint machines."),
-    "group": ("sallyport.endpoints.groups.cli:group", "Endpoint groups: users together, and their instances."),
-    "instance": ("sallyport.endpoints.instances.cli:instance", "Instances: the machines that users are assigned to."),
-    "bypass": ("sallyport.policy.bypass.cli:bypass", "MAC authentication bypass: stations let in by address."),
-    "rule": ("sallyport.policy.rules.cli:rule", "Login rules: allow, block, or ask for a second factor."),
-    "schema": ("sallyport.did.cli:schema", "Schemas of credentials."),
-    "serve": ("sallyport.cli.serve:serve", "Run the service."),
-    "session": ("sallyport.inventory.sessions.cli:session", "Sessions: who is connected where, live and past."),
-    "token": ("sallyport.tenancy.cli:token", "Access tokens of the API."),
-    "wallet": ("sallyport.did.holder.cli:wallet", "A wallet: hold credentials, and answer login prompts."),
-    "user": ("sallyport.endpoints.users.cli:user", "Endpoint users: people whose password the service checks."),
+Sections: TypeAlias = Mapping[str, Mapping[str, tuple[str, str]]]
+
+# Under each heading, the most used command first. name: (module:object, its line in the help), so that the help
+# imports no command.
+SECTIONS: Sections = {
+    "RADIUS": {
+        "client": ("sallyport.inventory.clients.cli:client", "RADIUS clients: who may speak to the listeners."),
+        "device": ("sallyport.inventory.devices.cli:device", "The inventory of network devices."),
+        "check": ("sallyport.cli.check:check", "Ask a server as a device would, and tell what is wrong."),
+        "session": ("sallyport.inventory.sessions.cli:session", "Sessions: who is connected where, live and past."),
+        "cert": ("sallyport.certs.cli:cert", "Certificates for EAP and RadSec."),
+    },
+    "Sign-in policy": {
+        "domain": ("sallyport.domains.cli:domain", "Directory domains and their enforcement mode."),
+        "event": ("sallyport.events.cli:event", "The log of logins: what was decided, and its export."),
+        "rule": ("sallyport.policy.rules.cli:rule", "Login rules: allow, block, or ask for a second factor."),
+        "bypass": ("sallyport.policy.bypass.cli:bypass", "MAC authentication bypass: stations let in by address."),
+        "lockout": ("sallyport.policy.lockouts.cli:lockout", "Users and stations that have failed too often."),
+    },
+    "People and directories": {
+        "user": ("sallyport.endpoints.users.cli:user", "Endpoint users: people whose password the service checks."),
+        "directory": ("sallyport.directory.cli:directory", "Directories: people and groups that other systems keep."),
+    },
+    "Endpoints": {
+        "instance": (
+            "sallyport.endpoints.instances.cli:instance",
+            "Instances: machines that users are assigned to.",
+        ),
+        "group": ("sallyport.endpoints.groups.cli:group", "Endpoint groups: users together, and their instances."),
+        "policy": ("sallyport.passwords.cli:policy", "Password policies of endpoint machines."),
+        "agent": ("sallyport.cli.main:agent", "Agents: beside a directory or on a machine that is not reached."),
+    },
+    "Credentials": {
+        "did": ("sallyport.did.cli:did", "DIDs of issuers and holders, and their keys."),
+        "schema": ("sallyport.did.cli:schema", "Schemas of credentials."),
+        "credential": ("sallyport.did.cli:credential", "Credentials of holders: issue, show, revoke."),
+        "wallet": ("sallyport.did.holder.cli:wallet", "A wallet: hold credentials, and answer login prompts."),
+    },
+    "Operate": {
+        "serve": ("sallyport.cli.serve:serve", "Run the service."),
+        "doctor": ("sallyport.cli.doctor:doctor", "Look for what is wrong or weak in this installation."),
+        "token": ("sallyport.tenancy.cli:token", "Access tokens of the API."),
+        "db": ("sallyport.store.cli:db", "The database as a whole: schema, backup, restore."),
+        "audit": ("sallyport.audit.cli:audit", "The audit trail: who changed what, and when."),
+        "log": ("sallyport.cli.serve:log_group", "What the running service logs."),
+        "demo": ("sallyport.cli.demo:demo", "Run the service with simulated devices, and show what it sees."),
+    },
 }
-AGENT_COMMANDS = {
-    "directory": ("sallyport.agent.directory.cli:directory", "Run the agent of a directory."),
-    "authorized-keys": ("sallyport.agent.endpoint.cli:authorized_keys", "A user's keys, for sshd."),
-    "drift": ("sallyport.endpoints.agents.cli:drift", "What someone else has changed on machines."),
-    "endpoint": ("sallyport.agent.endpoint.cli:endpoint", "Run the endpoint agent of this host."),
-    "found": ("sallyport.endpoints.agents.cli:found", "The local accounts and groups of a machine."),
-    "install": ("sallyport.agent.cli:install", "Write an agent's file and its systemd unit."),
-    "key": ("sallyport.agent.cli:key", "API keys of agents."),
-    "list": ("sallyport.endpoints.agents.cli:list_", "The endpoint agents of a domain."),
-    "order": ("sallyport.endpoints.agents.cli:order", "Tell an agent to act now: sync, discover, rotate."),
-    "password": ("sallyport.endpoints.agents.cli:password", "The passwords that may be in force for an account."),
-    "rotate-state-key": (
-        "sallyport.endpoints.agents.cli:rotate_state_key",
-        "Sign what agents are told by a new key.",
-    ),
-    "settings": ("sallyport.endpoints.agents.cli:settings", "How the agents of a domain behave."),
-    "show": ("sallyport.endpoints.agents.cli:show", "How it stands with a machine."),
-    "status": ("sallyport.agent.endpoint.cli:status", "How the endpoint agent of this host stands."),
-    "take-over": ("sallyport.endpoints.agents.cli:take_over", "Let an agent manage accounts that it has found."),
-    "uninstall": ("sallyport.agent.cli:uninstall", "Stop an agent and remove its unit."),
+AGENT_SECTIONS: Sections = {
+    "Set up": {
+        "key": ("sallyport.agent.cli:key", "API keys of agents."),
+        "install": ("sallyport.agent.cli:install", "Write an agent's file and its systemd unit."),
+        "uninstall": ("sallyport.agent.cli:uninstall", "Stop an agent and remove its unit."),
+    },
+    "Watch and manage machines": {
+        "list": ("sallyport.endpoints.agents.cli:list_", "The endpoint agents of a domain."),
+        "show": ("sallyport.endpoints.agents.cli:show", "How it stands with a machine."),
+        "order": ("sallyport.endpoints.agents.cli:order", "Tell an agent to act now: sync, discover, rotate."),
+        "found": ("sallyport.endpoints.agents.cli:found", "The local accounts and groups of a machine."),
+        "take-over": ("sallyport.endpoints.agents.cli:take_over", "Let an agent manage accounts that it has found."),
+        "drift": ("sallyport.endpoints.agents.cli:drift", "What someone else has changed on machines."),
+        "password": ("sallyport.endpoints.agents.cli:password", "The passwords that may be in force for an account."),
+        "settings": ("sallyport.endpoints.agents.cli:settings", "How the agents of a domain behave."),
+        "rotate-state-key": (
+            "sallyport.endpoints.agents.cli:rotate_state_key",
+            "Sign what agents are told by a new key.",
+        ),
+    },
+    "On the host of an agent": {
+        "status": ("sallyport.agent.endpoint.cli:status", "How the endpoint agent of this host stands."),
+        "endpoint": ("sallyport.agent.endpoint.cli:endpoint", "Run the endpoint agent of this host."),
+        "directory": ("sallyport.agent.directory.cli:directory", "Run the agent of a directory."),
+        "authorized-keys": ("sallyport.agent.endpoint.cli:authorized_keys", "A user's keys, for sshd."),
+    },
 }
 
 
-class LazyGroup(click.Group):
-    """A group that imports a command when it is used. listed: `module:object` and a line of help by name."""
+class LazyGroup(Group):
+    """A group that imports a command when it is used. sections: by heading, its commands in the order of the help."""
 
-    def __init__(self, *args: object, listed: Mapping[str, tuple[str, str]], **options: object) -> None:
+    def __init__(self, *args: object, sections: Sections, **options: object) -> None:
         super().__init__(*args, **options)  # type: ignore[arg-type]
-        self._listed = listed
+        self.sections = sections
+        self._listed = {name: place for listed in sections.values() for name, (place, _) in listed.items()}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the commands' names."""
-        return sorted(self._listed)
+        return list(self._listed)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command; None if there is none of that name."""
         if cmd_name not in self._listed:
             return None
-        module, _, name = self._listed[cmd_name][0].partition(":")
+        module, _, name = self._listed[cmd_name].partition(":")
         command: click.Command = getattr(import_module(module), name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands in the help."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in sorted(self._listed.items())])
+        """Write the commands under their headings."""
+        width = max(map(len, self._listed))
+        for heading, listed in self.sections.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name.ljust(width), text) for name, (_, text) in listed.items()])
 
 
-@click.group(cls=LazyGroup, listed=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, sections=SECTIONS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--config", type=click.Path(dir_okay=False, path_type=Path), help="sallyport.toml to use.")
 @click.version_option(package_name="sallyport", prog_name="sallyport")
 @click.pass_context
@@ -112,7 +140,7 @@ def root(ctx: click.Context, config: Path | None) -> None:
     ctx.obj = Line(connect)
 
 
-@click.group(cls=LazyGroup, listed=AGENT_COMMANDS)
+@click.group(cls=LazyGroup, sections=AGENT_SECTIONS)
 def agent() -> None:
     """Agents: beside a directory or on a machine that the service does not reach."""
 

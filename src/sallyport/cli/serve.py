@@ -10,6 +10,7 @@ import click
 
 from sallyport.base import log
 from sallyport.base.config import unknown_environment
+from sallyport.base.options import Group
 from sallyport.cli.line import Line
 
 DESCRIPTORS = 65_536
@@ -45,7 +46,7 @@ def _take_descriptors() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-@click.group("log")
+@click.group("log", cls=Group)
 def log_group() -> None:
     """The log of the running service."""
 

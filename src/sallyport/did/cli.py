@@ -7,6 +7,7 @@ import click
 
 from sallyport.base.command import CommandLine, Form
 from sallyport.base.errors import StartError
+from sallyport.base.options import Group
 from sallyport.base.wire import JSON, Row
 
 DIDS = ("id", "DIDType", "name", "did", "credentialIssued", "lastYpdatedAt")
@@ -18,7 +19,7 @@ _domain = click.option("--domain", required=True, help="The domain's name or dom
 _json_form = click.option("--json", "form", flag_value="json", help="As JSON.")
 
 
-@click.group()
+@click.group(cls=Group)
 def did() -> None:
     """DIDs of issuers and holders, and their keys."""
 
@@ -67,7 +68,7 @@ def delete(line: CommandLine, *, identifier: str, domain: str, holder: bool) -> 
     line.note(f"{identifier} is deleted from {domain}")
 
 
-@click.group()
+@click.group(cls=Group)
 def schema() -> None:
     """Schemas of credentials: what a subject must have."""
 
@@ -100,7 +101,7 @@ def list_schemas(line: CommandLine, *, domain: str, form: Form | None) -> None:
     line.print_rows(line.listed("/api/v1/credential/credentialSchemaList", None, domain=domain), SCHEMAS, form)
 
 
-@click.group()
+@click.group(cls=Group)
 def credential() -> None:
     """Credentials of holders."""
 

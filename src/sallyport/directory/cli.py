@@ -8,6 +8,7 @@ import click
 
 from sallyport.base.command import CommandLine, Form, entries, named
 from sallyport.base.errors import StartError
+from sallyport.base.options import Group
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON, Row
 
@@ -33,7 +34,7 @@ json_form = click.option("--json", "form", flag_value="json", help="As JSON.")
 wait = click.option("--wait", is_flag=True, help="Wait until the import has ended; exit status 1 if it failed.")
 
 
-@click.group()
+@click.group(cls=Group, first=("list", "show", "sync", "schedule", "jobs", "import-ldif", "mapping"))
 def directory() -> None:
     """Directories: people and groups that other systems keep."""
 

@@ -3,6 +3,7 @@
 import click
 
 from sallyport.base.command import CommandLine, Form, domains, entries, note_new
+from sallyport.base.options import Group
 from sallyport.base.wire import JSON, Row
 from sallyport.domains.first_factor_cli import check, first_factor
 from sallyport.domains.settings_cli import rename, set_
@@ -26,7 +27,7 @@ DEVICES = ("device_id", "device_name", "outcome", "reason")
 NUMBER = click.IntRange(min=1)
 
 
-@click.group()
+@click.group(cls=Group, first=("add", "list", "first-factor", "check", "preview", "mode", "confirm"))
 def domain() -> None:
     """Directory domains of users, and the enforcement of their second factor."""
 

@@ -12,6 +12,7 @@ import click
 from sallyport.base import disk
 from sallyport.base.command import CommandLine, Form, entries
 from sallyport.base.errors import StartError
+from sallyport.base.options import Group
 from sallyport.base.wire import Row
 
 COLUMNS = ("time", "user", "device_name", "station", "appliedDecision", "wouldHaveBeen", "reason", "latencyMs")
@@ -35,7 +36,7 @@ ALL_COLUMNS = (
 PAGE = 200
 
 
-@click.group()
+@click.group(cls=Group)
 def event() -> None:
     """Events: every login with its decision, the applied one, and the one of enforce mode."""
 

@@ -8,6 +8,7 @@ import click
 
 from sallyport.base.command import CommandLine, Form
 from sallyport.base.errors import Invalid
+from sallyport.base.options import Group
 from sallyport.base.wire import JSON, Row
 
 COLUMNS = ("policyId", "policyName", "templateName", "rules", "instanceIds")
@@ -58,7 +59,7 @@ def _described(work: CommandT) -> CommandT:
     return work
 
 
-@click.group()
+@click.group(cls=Group, first=("add", "list", "assign", "validate"))
 def policy() -> None:
     """Password policies of endpoint machines."""
 

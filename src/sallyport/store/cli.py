@@ -7,6 +7,7 @@ import click
 
 from sallyport.base.command import CommandLine
 from sallyport.base.errors import StartError
+from sallyport.base.options import Group
 from sallyport.base.setting_values import MASTER_KEY
 from sallyport.store.vault import FILE
 
@@ -14,7 +15,7 @@ CONFIRM = "Everything in the present database is replaced. Go on?"
 CONFIRM_TOKENS = "Tokens that were revoked since the backup would count again. Revoke all tokens that are in it?"
 
 
-@click.group()
+@click.group(cls=Group)
 def db() -> None:
     """The database as a whole: schema, backup, restore, and the key of its secrets."""
 

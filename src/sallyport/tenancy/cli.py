@@ -4,12 +4,13 @@ import click
 
 from sallyport.base.clock import now_us
 from sallyport.base.command import CommandLine, Form, expiry, note_new
+from sallyport.base.options import Group
 
 COLUMNS = ("id", "org", "tenant", "role", "name", "status", "created", "expires")
 NUMBER = click.IntRange(min=1)
 
 
-@click.group()
+@click.group(cls=Group)
 def token() -> None:
     """Access tokens of the API."""
 

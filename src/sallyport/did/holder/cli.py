@@ -7,6 +7,7 @@ import click
 
 from sallyport.base.command import CommandLine, Form
 from sallyport.base.errors import NotFound, SallyportError, StartError
+from sallyport.base.options import Group
 from sallyport.did.crypto.keys import CURVES
 from sallyport.did.holder.wallet import (
     DEFAULT,
@@ -27,7 +28,7 @@ in_file = click.option(
 )
 
 
-@click.group()
+@click.group(cls=Group)
 def wallet() -> None:
     """A wallet: it knows the service by HTTP alone, and keeps its key in a file of its own."""
 

@@ -3,13 +3,14 @@
 import click
 
 from sallyport.base.command import CommandLine, Form
+from sallyport.base.options import Group
 from sallyport.base.wire import JSON
 from sallyport.endpoints import files
 
 COLUMNS = ("groupId", "groupName", "status", "usersCount", "authFlow")
 
 
-@click.group()
+@click.group(cls=Group, first=("add", "list", "assign"))
 def group() -> None:
     """Endpoint groups: users together, and the instances they are assigned to."""
 

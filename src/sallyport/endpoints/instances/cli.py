@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from sallyport.base.command import CommandLine, Form
+from sallyport.base.options import Group
 from sallyport.base.wire import JSON, Row
 from sallyport.endpoints import files
 from sallyport.endpoints.instances.bodies import FILE_COLUMNS
@@ -23,7 +24,7 @@ COLUMNS = (
 )
 
 
-@click.group()
+@click.group(cls=Group, first=("add", "list", "assign", "import", "export"))
 def instance() -> None:
     """Instances: the machines that users and groups are assigned to."""
 

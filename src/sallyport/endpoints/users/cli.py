@@ -9,6 +9,7 @@ import click
 
 from sallyport.base.command import CommandLine, Form
 from sallyport.base.errors import Invalid
+from sallyport.base.options import Group
 from sallyport.base.wire import JSON, Row
 from sallyport.endpoints import files
 from sallyport.endpoints.users.bodies import EXPORTED, FILE_COLUMNS, in_a_cell
@@ -18,7 +19,7 @@ TRIES = 5
 """Wrong codes that end an enrolment."""
 
 
-@click.group()
+@click.group(cls=Group, first=("add", "list", "totp", "password", "import", "export"))
 def user() -> None:
     """Endpoint users: the people whose password the service checks itself."""
 

@@ -9,6 +9,7 @@ from sallyport.base.addresses import canonical
 from sallyport.base.command import CommandLine, Form, entries
 from sallyport.base.command import domains as all_domains
 from sallyport.base.errors import StartError
+from sallyport.base.options import Group
 from sallyport.base.wire import JSON, Row
 from sallyport.inventory.clients import freeradius
 from sallyport.inventory.clients.freeradius import Entries, Entry
@@ -40,7 +41,7 @@ domains = click.option(
 )
 
 
-@click.group()
+@click.group(cls=Group, first=("add", "list", "unknown", "import", "set", "unlatch"))
 def client() -> None:
     """RADIUS clients: addresses that may send requests, and their secrets."""
 

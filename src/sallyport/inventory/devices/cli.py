@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import click
 
 from sallyport.base.command import CommandLine, Form, domains, entries
+from sallyport.base.options import Group
 from sallyport.base.wire import JSON, Row
 
 LIST = "/network_device/ListDevices"
@@ -40,7 +41,7 @@ ALL_COLUMNS = (
 )
 
 
-@click.group()
+@click.group(cls=Group)
 def device() -> None:
     """Network devices, which register when they forward a login."""
 

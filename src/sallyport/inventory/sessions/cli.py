@@ -6,6 +6,7 @@ import click
 
 from sallyport.base.command import CommandLine, Form, domains, entries
 from sallyport.base.errors import StartError
+from sallyport.base.options import Group
 from sallyport.base.wire import JSON, Row
 
 COLUMNS = (
@@ -54,7 +55,7 @@ RESULTS = ("sessionId", "userName", "outcome", "errorCause", "errorText", "laten
 NUMBER = click.IntRange(min=1)
 
 
-@click.group()
+@click.group(cls=Group)
 def session() -> None:
     """Live and past sessions by the accounting of the devices."""
 

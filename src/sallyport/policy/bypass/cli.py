@@ -6,6 +6,7 @@ from typing import Final, TextIO
 import click
 
 from sallyport.base.command import CommandLine, Form
+from sallyport.base.options import Group
 from sallyport.base.wire import JSON, Row
 
 COLUMNS: Final = ("station", "name", "addedAt")
@@ -15,7 +16,7 @@ BATCH: Final = 1000
 _domain = click.option("--domain", required=True, help="The domain's name or domainId.")
 
 
-@click.group()
+@click.group(cls=Group, first=("add", "list"))
 def bypass() -> None:
     """MAC authentication bypass: stations that are admitted by their address."""
 

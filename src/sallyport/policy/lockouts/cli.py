@@ -5,12 +5,13 @@ from collections.abc import Iterator
 import click
 
 from sallyport.base.command import CommandLine, Form, domains
+from sallyport.base.options import Group
 from sallyport.base.wire import Row
 
 COLUMNS = ("domain", "kind", "name", "since", "until", "failures")
 
 
-@click.group()
+@click.group(cls=Group)
 def lockout() -> None:
     """Lock-outs: users and stations that have failed too often."""
 

@@ -8,6 +8,7 @@ import click
 
 from sallyport.base.command import CommandLine, Form
 from sallyport.base.errors import Invalid
+from sallyport.base.options import Group
 from sallyport.base.wire import JSON, Row
 
 COLUMNS = ("ruleId", "name", "action", "priority", "enabled", "scope", "reply")
@@ -62,7 +63,7 @@ def described(work: CommandT) -> CommandT:
     return work
 
 
-@click.group()
+@click.group(cls=Group, first=("add", "list"))
 def rule() -> None:
     """Login rules of a domain: allow, block, or ask for a second factor."""
 

@@ -1,0 +1,45 @@
+"""What the commands of all areas share: groups, and types of options."""
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+
+import click
+
+_SENTENCE = 1000
+"""Characters of a command's first sentence that the help shows."""
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return ` Did you mean "NAME"?` for the known name that is most like a word; empty if none is."""
+    found = get_close_matches(word.casefold(), list(known), n=1)
+    return f' Did you mean "{found[0]}"?' if found else ""
+
+
+class Group(click.Group):
+    """A group of commands. The help has those of `first` first, then the others in the order of their declaration."""
+
+    def __init__(self, *args: object, first: Sequence[str] = (), **options: object) -> None:
+        super().__init__(*args, **options)  # type: ignore[arg-type]
+        self.first = first
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the commands in the order of the help."""
+        return [*self.first, *(name for name in self.commands if name not in self.first)]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands, each with its whole first sentence."""
+        commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+        texts = [(name, each.get_short_help_str(_SENTENCE)) for name, each in commands.items() if each is not None]
+        with formatter.section("Commands"):
+            formatter.write_dl(texts)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the called command. UsageError: no such command; names the one that is most like it."""
+        name = args[0]
+        if not name.startswith("-") and self.get_command(ctx, name) is None:
+            known = self.list_commands(ctx)
+            wanted = nearest(name, known) or f" Commands: {', '.join(known)}."
+            raise click.UsageError(f'There is no command "{name}".{wanted}', ctx)
+        return super().resolve_command(ctx, args)
