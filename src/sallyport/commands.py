@@ -176,7 +176,7 @@ def _single_commands(app: App) -> dict[str, Command]:
         return await token_commands.add_tenant(app.tenancy, wanted.orgId, wanted.tenantId)
 
     async def unanswered(_: Arguments) -> JSON:
-        return list[JSON](senders.listed(app.senders, lambda host: app.clients.table.find(host) is not None))
+        return list[JSON](senders.listed(app.senders, app.clients.table.find))
 
     async def level(wanted: Level) -> JSON:
         if wanted.level is not None:

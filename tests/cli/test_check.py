@@ -70,7 +70,10 @@ def test_a_wrong_secret_is_named(service: Service, server: str) -> None:
     done = service.cli("check", "radius", server, "--secret", "not-the-Secret", *LOGIN, *QUICK)
     assert (done.returncode, done.stdout) == (1, "")
     assert "no answer" in done.stderr
-    assert "the secret is wrong" in done.stderr.splitlines()[-1]
+    assert done.stderr.splitlines()[-2:] == [
+        f"The service of {service.data_dir} dropped a packet of 127.0.0.1: wrong secret",
+        "What to do: enter the secret of RADIUS client here at the device again",
+    ]
     assert "not-the-Secret" not in done.stderr
 
 
@@ -80,7 +83,55 @@ def test_an_unknown_client_is_named(stopped: RunningService) -> None:
     server = f"127.0.0.1:{stopped.ports.auth}"
     done = stopped.cli("check", "radius", server, "--secret", SECRET, *LOGIN, *QUICK)
     assert done.returncode == 1
-    assert "no RADIUS client of that address" in done.stderr
+    assert "no RADIUS client has this address" in done.stderr
+    assert "sallyport client add NAME --from-unknown --address 127.0.0.1" in done.stderr
+
+
+def test_a_service_that_is_not_here(stopped: RunningService) -> None:
+    """Nothing answers and no service runs: the source address and where the service was looked for are named."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+        silent.bind(("127.0.0.1", 0))
+        server = f"127.0.0.1:{silent.getsockname()[1]}"
+        done = stopped.cli("check", "radius", server, "--secret", SECRET, *LOGIN, *QUICK)
+    assert "The packets came from 127.0.0.1." in done.stderr
+    assert f"On this machine: no service runs in {stopped.data_dir}" in done.stderr
+
+
+def test_another_server_has_the_port(service: Service, server: str) -> None:
+    """The service of this machine runs and saw nothing of the check."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+        silent.bind(("127.0.0.1", 0))
+        other = f"127.0.0.1:{silent.getsockname()[1]}"
+        done = service.cli("check", "radius", other, "--secret", SECRET, *LOGIN, *QUICK)
+    assert "has dropped no packet of 127.0.0.1: another server has this port" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("login", "reason", "remedy"),
+    [
+        (("--user", "ann", "--password", "wrong"), "wrong password", ""),
+        (("--user", "zed zed", "--password", "x"), "unknown user", "sallyport user add 'zed zed' --domain default"),
+        (("--user", "ann@nowhere", "--password", "hello"), "unknown realm", "sallyport domain list"),
+    ],
+)
+def test_a_reject_has_its_reason(
+    service: Service, server: str, login: tuple[str, ...], reason: str, remedy: str
+) -> None:
+    """The service that runs here has the reason in its log, and most reasons have a remedy."""
+    done = service.cli("check", "radius", server, "--secret", SECRET, *login)
+    assert done.returncode == 1
+    told = done.stderr.splitlines()
+    assert told[0] == f"Refused in domain default: {reason}"
+    assert told[1:] == [] if not remedy else told[1].startswith("What to do: ") and remedy in told[1]
+
+
+def test_a_check_latches_nothing(service: Service, server: str) -> None:
+    """The client may go on without signatures after a check, and `doctor` does not call its packets unsigned."""
+    service.ok("check", "radius", server, "--secret", SECRET, *LOGIN)
+    (here,) = [each for each in json.loads(service.ok("client", "list", "--json")) if each["name"] == "here"]
+    assert (here["signatureRequired"], here["proxyStateLimited"]) == (False, False)
+    findings = [each["finding"] for each in json.loads(service.cli("doctor", "--json").stdout)]
+    assert not [each for each in findings if each.startswith("here ") and "Proxy-State" in each]
 
 
 def test_nobody_listens(service: Service) -> None:

@@ -5,9 +5,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sallyport.base.wire import Row
-from sallyport.listen.senders import Sender, Senders, Verdict, listed, sent_by
-from sallyport.radius.attributes import NAS_IDENTIFIER, push_attribute, push_vendor_attribute
+from sallyport.inventory.clients.client import SIGNED as LATCHED
+from sallyport.inventory.clients.client import Client
+from sallyport.listen import causes
+from sallyport.listen.senders import Sender, Senders, cause, listed, sent_by
+from sallyport.radius.attributes import EAP_MESSAGE, NAS_IDENTIFIER, push_attribute, push_vendor_attribute
 from sallyport.radius.packet import ACCESS_REQUEST, SharedSecret, encode_request
+
+
+def client(name: str = "vpn", *, tenant_id: int = 1, signatures: str = "auto", limit: str = "auto") -> Client:
+    """A RADIUS client that has shown nothing yet."""
+    return Client(
+        id=tenant_id, tenant_id=tenant_id, name=name, network="192.0.2.1/32", secret=b"s", all_domains=1, domain_ids=(),
+        product="", require_message_authenticator=signatures, limit_proxy_state=limit, password_verified=0,
+        signed_since=None, proxy_state_limited_since=None,
+    )  # fmt: skip
 
 
 def test_a_sender_is_counted() -> None:
@@ -29,10 +41,22 @@ def test_who_sent_last_comes_first() -> None:
     assert [sender.host for sender in senders.all()] == ["a", "c", "b"]
 
 
-def test_what_is_new_is_said_once() -> None:
-    """A new address is news, and so is another reason; the same one again is not."""
+def test_what_is_new_is_told_once() -> None:
+    """The log has a line about a new address and about another reason, and none about the same again. Failed logins are
+    in the log of logins."""
+    senders, reasons = Senders(), ("x", "x", "y", "y", "unverified", "x")
+    told = [senders.note("a", reason, at * 1_000_000) for at, reason in enumerate(reasons)]
+    assert [each is not None for each in told] == [True, False, True, False, False, True]
+
+
+def test_the_log_has_a_line_a_second_for_each_tenant() -> None:
+    """A flood from invented addresses hides no client of a tenant; what had no line gets one with a later datagram."""
     senders = Senders()
-    assert [senders.note("a", reason, 0) for reason in ("x", "x", "y", "y", "x")] == [True, False, True, False, True]
+    lines = [senders.note(f"stranger {number}", "unknown_client", number) for number in range(1000)]
+    assert [each is not None for each in lines].count(True) == 1
+    assert senders.note("192.0.2.1", "unsigned", 1000, client=client()) is not None
+    assert senders.note("192.0.2.2", "unsigned", 1001, client=client()) is None
+    assert senders.note("192.0.2.2", "unsigned", 1_001_000, client=client()) is not None
 
 
 def test_the_table_is_bounded() -> None:
@@ -50,10 +74,10 @@ def test_the_table_is_bounded() -> None:
 def test_each_tenant_has_a_share_of_the_table() -> None:
     """Neither strangers nor another tenant's clients push a tenant's address out."""
     senders = Senders(max_senders=10)
-    senders.note("192.0.2.1", "bad_authenticator", 0, client="vpn", tenant_id=1)
+    senders.note("192.0.2.1", "bad_authenticator", 0, client=client())
     for number in range(100):
         senders.note(f"stranger {number}", "unknown_client", number)
-        senders.note(f"other {number}", "malformed", number, client="other", tenant_id=2)
+        senders.note(f"other {number}", "malformed", number, client=client("other", tenant_id=2))
     assert "192.0.2.1" in [sender.host for sender in senders.all()]
     assert len(senders.all()) == 10
 
@@ -65,14 +89,15 @@ async def test_the_command_line_sees_the_table() -> None:
     time = "2026-01-01T00:00:00.000000Z"
     (row,) = known(senders)
     assert row == {
-        "address": "192.0.2.1", "packets": 1, "reason": "unknown_client", "verdict": Verdict.NOISE, "client": "",
+        "address": "192.0.2.1", "packets": 1, "reason": "unknown_client", "verdict": causes.NOISE, "remedy": "",
+        "client": "",
         "packet": "", "nas_identifier": "", "product": "", "signed": False, "first": time, "last": time,
     }  # fmt: skip
 
 
 def known(senders: Senders, *clients: str) -> list[Row]:
     """What the command line sees. clients: the addresses that RADIUS clients have by now."""
-    return listed(senders, lambda host: host in clients)
+    return listed(senders, lambda host: client() if host in clients else None)
 
 
 SIGNED = push_attribute(NAS_IDENTIFIER, b"lobby") + push_vendor_attribute(14988, 10, b"identity")
@@ -86,33 +111,75 @@ async def test_what_a_stranger_sent_is_looked_into() -> None:
     )
     (row,) = known(senders)
     assert (row["verdict"], row["packet"], row["nas_identifier"], row["product"], row["signed"]) == (
-        Verdict.STRANGER, "Access-Request", "lobby", "MikroTik RouterOS", True,
+        causes.STRANGER, "Access-Request", "lobby", "MikroTik RouterOS", True,
     )  # fmt: skip
 
 
+LOGIN, EAP = b"", push_attribute(EAP_MESSAGE, b"\2\1\0\5\1")
+
+
 @pytest.mark.parametrize(
-    ("reason", "client", "verdict"),
+    ("reason", "settings", "body", "verdict", "remedy"),
     [
-        ("bad_message_authenticator", "vpn", Verdict.WRONG_SECRET),
-        ("bad_authenticator", "vpn", Verdict.WRONG_SECRET),
-        ("garbled_password", "vpn", Verdict.WRONG_SECRET),
-        ("unverified", "vpn", Verdict.UNPROVEN),
-        ("malformed", "vpn", Verdict.NOISE),
-        ("malformed", "", Verdict.NOISE),
+        ("bad_message_authenticator", {}, LOGIN, causes.WRONG_SECRET, "enter the secret of RADIUS client 'my vpn' at"),
+        ("bad_authenticator", {}, LOGIN, causes.WRONG_SECRET, "enter the secret"),
+        ("garbled_password", {}, LOGIN, causes.WRONG_SECRET, "enter the secret"),
+        ("unsigned", {}, LOGIN, causes.UNSIGNED, "if it cannot sign, sallyport client unlatch 'my vpn'"),
+        (
+            "unsigned", {"signatures": "yes"}, LOGIN, causes.UNSIGNED,
+            "sallyport client set 'my vpn' --require-message-authenticator auto",
+        ),
+        ("unsigned", {"signatures": "no"}, LOGIN, causes.UNSIGNED, "nothing to do"),
+        ("unsigned", {}, EAP, causes.NEVER_UNSIGNED, "these need it always"),
+        ("proxy_state", {}, LOGIN, causes.PROXY_STATE, "or sallyport client unlatch 'my vpn'"),
+        ("proxy_state", {"limit": "yes"}, LOGIN, causes.PROXY_STATE, "set 'my vpn' --limit-proxy-state auto"),
+        ("unverified", {}, LOGIN, causes.FAILED, "sallyport event list"),
+        ("unknown_type", {}, LOGIN, causes.OTHER_PORT, "1813 for accounting"),
+        ("no_domain", {}, LOGIN, causes.NO_DOMAIN, "sallyport domain add"),
+        ("overload", {}, LOGIN, causes.OVERLOAD, "max_waiting_requests"),
+        ("internal_error", {}, LOGIN, causes.INTERNAL, "radius_request_failed in the log"),
     ],
-)
-def test_wrong_secrets_are_told_from_noise(reason: str, client: str, verdict: Verdict) -> None:
-    """A known client whose packets do not hold has a wrong secret; what is no RADIUS at all is noise."""
-    senders = Senders()
-    senders.note("192.0.2.1", reason, 0, client=client, datagram=b"GET / HTTP/1.1")
-    assert [each.verdict() for each in senders.all()] == [verdict]
+)  # fmt: skip
+def test_each_cause_has_its_remedy(
+    reason: str, settings: dict[str, str], body: bytes, verdict: str, remedy: str
+) -> None:
+    """A client whose packets are refused: the verdict tells the causes apart, and the remedy is what to do."""
+    senders, vpn = Senders(), client("my vpn", **settings)
+    if vpn.learns_signature:
+        vpn.latch(LATCHED)
+    datagram = encode_request(ACCESS_REQUEST, 1, SharedSecret(b"x"), body)
+    senders.note("192.0.2.1", reason, 0, client=vpn, datagram=datagram)
+    (row,) = listed(senders, lambda _: vpn)
+    assert (row["verdict"], row["client"]) == (verdict, "my vpn")
+    assert remedy in str(row["remedy"])
 
 
-def test_a_known_client_that_is_refused_is_no_stranger() -> None:
-    """Unsigned where it must sign: a request, and from a client."""
+@pytest.mark.parametrize("own", [client(), None])
+def test_what_is_no_request_is_noise(own: Client | None) -> None:
+    """There is nothing to do about it."""
     senders = Senders()
-    senders.note("a", "unsigned", 0, client="vpn", datagram=encode_request(ACCESS_REQUEST, 1, SharedSecret(b"x"), b""))
-    assert [each.verdict() for each in senders.all()] == [Verdict.REFUSED]
+    senders.note("192.0.2.1", "malformed", 0, client=own, datagram=b"GET / HTTP/1.1")
+    assert [cause(each, own) for each in senders.all()] == [causes.Cause(causes.NOISE)]
+
+
+def test_the_setting_of_a_product_is_named() -> None:
+    """The remedy says where the registered product switches signatures on."""
+    senders, nps = Senders(), client()
+    nps.product = "Microsoft NPS"
+    nps.latch(LATCHED)
+    datagram = encode_request(ACCESS_REQUEST, 1, SharedSecret(b"x"), LOGIN)
+    senders.note("192.0.2.1", "unsigned", 0, client=nps, datagram=datagram)
+    (row,) = listed(senders, lambda _: nps)
+    assert "Remote RADIUS Server Group" in str(row["remedy"])
+
+
+def test_a_client_over_tls_is_no_stranger() -> None:
+    """Its address is no client's; the client of its certificate is named."""
+    senders = Senders()
+    senders.note(
+        "203.0.113.9", "no_domain", 0, client=client(), datagram=encode_request(1, 1, SharedSecret(b"x"), LOGIN)
+    )
+    assert [(row["client"], row["verdict"]) for row in known(senders)] == [("vpn", causes.NO_DOMAIN)]
 
 
 async def test_who_has_become_a_client_is_no_stranger_any_more() -> None:
@@ -127,5 +194,6 @@ async def test_who_has_become_a_client_is_no_stranger_any_more() -> None:
 def test_no_datagram_breaks_the_list(datagram: bytes) -> None:
     """What strangers send is octets from the network: it is looked into without raising, and without being believed."""
     sender = Sender("192.0.2.1", 1, 0, 0, "unknown_client", datagram=datagram)
-    assert sender.verdict() in {Verdict.NOISE, Verdict.STRANGER}
-    assert (sent_by(sender).packet == "") is (sender.verdict() is Verdict.NOISE)
+    verdict = cause(sender, None).verdict
+    assert verdict in {causes.NOISE, causes.STRANGER}
+    assert (sent_by(sender).packet == "") is (verdict == causes.NOISE)

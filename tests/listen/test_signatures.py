@@ -2,7 +2,7 @@
 
 import pytest
 
-from sallyport.inventory.clients.client import Client
+from sallyport.inventory.clients.client import CHECK, Client
 from sallyport.radius.attributes import push_attribute
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
 from tests.areas import Areas
@@ -167,6 +167,24 @@ async def test_what_a_single_address_shows(wire: Wire, datagram: bytes, signatur
     assert (before.signature_required, before.proxy_state_limited) == (signature, limit)
     wanted = [("signed_since", signature), ("proxy_state_limited_since", limit)]
     assert [what for _, what in wire.learned] == [what for what, latched in wanted if latched]
+
+
+@pytest.mark.parametrize("signed", [True, False])
+async def test_a_check_shows_nothing_about_the_client(wire: Wire, signed: bool) -> None:
+    """A right login under the NAS-Identifier of `sallyport check` latches neither signatures nor Proxy-State, so that
+    the device may go on as before. The client that has latched already refuses it as any other request."""
+    source = await client(wire, "192.0.2.2/32")
+    check = attributes(NAS_IDENTIFIER=CHECK)
+    assert await wire.ask(pap("ann", "hello", check, signed=signed), source=source) == ACCESS_ACCEPT
+    assert await wire.ask(pap("ann", "wrong", check, identifier=1, signed=signed), source=source) == ACCESS_REJECT
+    assert wire.learned == []
+    datagram = pap("ann", "hello", PROXIED, identifier=2, signed=False)
+    assert await wire.ask(datagram, source=source) == ACCESS_ACCEPT
+    await wire.ask(pap("ann", "hello", identifier=3), source=source)
+    for number, body in ((4, check), (5, check + PROXIED)):
+        wire.put(pap("ann", "hello", body, identifier=number, signed=False), source=source)
+    await wire.silence()
+    assert wire.dropped("unsigned") == 2
 
 
 @pytest.mark.parametrize("network", ["192.0.2.4/31", "10.0.0.0/8"])

@@ -9,7 +9,7 @@ main        the groups of commands, exit codes
 line        satisfies CommandLine: connection and output together
 connection  the running service, or `local`: the same requests in this process
 output      tables, JSON, CSV
-check       a login with a diagnosis, over `radius`, a small blocking client
+check       a login over `radius`, a small blocking client, and its `diagnosis`
 doctor      the findings of `checks`
 demo        the service with simulated devices (`demo_devices`), and its steps (`demo_story`)
 serve       the service itself, and what it logs

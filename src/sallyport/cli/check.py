@@ -6,10 +6,11 @@ from secrets import token_hex
 import click
 
 from sallyport.base.clock import iso, now_us
-from sallyport.base.errors import SallyportError
 from sallyport.base.options import Group
+from sallyport.cli.diagnosis import explain_reject, explain_silence
 from sallyport.cli.line import Line
-from sallyport.cli.radius import Answer, NoAnswerError, RadiusClient, Why
+from sallyport.cli.radius import Answer, NoAnswerError, RadiusClient
+from sallyport.inventory.clients.client import CHECK
 from sallyport.radius.attributes import (
     ACCT_SESSION_ID,
     ACCT_STATUS_TYPE,
@@ -22,6 +23,7 @@ from sallyport.radius.attributes import (
 from sallyport.radius.packet import (
     ACCESS_ACCEPT,
     ACCESS_CHALLENGE,
+    ACCESS_REJECT,
     ACCOUNTING_REQUEST,
     ACCOUNTING_RESPONSE,
     CODE_NAMES,
@@ -34,17 +36,6 @@ UNSIGNED = (
     "warning: the answer has no Message-Authenticator: the server is open to BlastRADIUS (CVE-2024-3596), and devices "
     "that demand one will not accept it"
 )
-SILENCE = (
-    "A RADIUS server is silent where it does not know {source} as a client, where the secret is wrong, and where "
-    "something on the way drops packets."
-)
-DROPPED = {
-    "unknown_client": "it knows no RADIUS client of that address: sallyport client add",
-    "bad_message_authenticator": "the secret is wrong",
-    "bad_authenticator": "the secret is wrong",
-    "garbled_password": "the secret is wrong, as it seems: the password cannot be read with it",
-    "unknown_type": "it is the other port: authentication and accounting have one each",
-}
 
 
 @click.group(cls=Group)
@@ -63,7 +54,12 @@ def check() -> None:
 @click.option("--status", is_flag=True, help="Send Status-Server instead: is it alive?")
 @click.option("--timeout", type=click.FloatRange(min=0.1), default=5.0, show_default=True, help="Seconds for each try.")
 @click.option("--retries", type=click.IntRange(min=0), default=2, show_default=True, help="Tries after the first.")
-@click.option("--nas-identifier", default="sallyport-check", show_default=True, help="What the device calls itself.")
+@click.option(
+    "--nas-identifier",
+    default=CHECK.decode(),
+    show_default=True,
+    help="What the device calls itself. Under another name the client must sign from then on, as the check does.",
+)
 @click.pass_obj
 def radius(
     line: Line,
@@ -100,10 +96,17 @@ def radius(
             else:
                 answer = _log_in(line, client, os.fsencode(user or ""), clear, code, nas, chap=chap)
         except NoAnswerError as error:
-            return _diagnose(line, client, error, began)
+            line.note(f"{client.server}: {error}")
+            explain_silence(line, client, error.why, began)
+            return 1
         except ValueError as error:
             raise click.UsageError(str(error)) from error
-    return _tell(line, client, answer)
+        done = _tell(line, client, answer)
+        if answer.code == ACCESS_REJECT:
+            explain_reject(line, client, nas_identifier, began)
+        if answer.code == ACCESS_CHALLENGE:
+            line.note("The server asks for more: give the answer with --code")
+    return done
 
 
 def _log_in(
@@ -138,28 +141,6 @@ def _tell(line: Line, client: RadiusClient, answer: Answer) -> int:
     if not answer.signed and answer.code != ACCOUNTING_RESPONSE:
         line.note(UNSIGNED)
     return 0 if answer.code in (ACCESS_ACCEPT, ACCOUNTING_RESPONSE) else 1
-
-
-def _diagnose(line: Line, client: RadiusClient, error: NoAnswerError, began: str) -> int:
-    line.note(f"{client.server}: {error}")
-    if error.why is Why.SILENT:
-        line.note(SILENCE.format(source=client.source))
-        reason = _said_of(line, client.source, began)
-        if reason:
-            line.note(f"The service of {line.settings().data_dir} dropped a packet of {client.source}: {reason}")
-    return 1
-
-
-def _said_of(line: Line, source: str, began: str) -> str:
-    """Return the reason why the local service dropped a packet of an address since a time; empty if it did not."""
-    try:
-        senders = line.rows("listen.senders")
-    except SallyportError:
-        return ""
-    for sender in senders:
-        if sender["address"] == source and str(sender["last"]) >= began:
-            return DROPPED.get(str(sender["reason"]), str(sender["reason"]))
-    return ""
 
 
 def _octets(line: Line, value: str, prompt: str) -> bytes:

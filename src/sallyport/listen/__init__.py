@@ -8,5 +8,6 @@ pacing     logins that have to wait become a task each, in turns; rejects are he
 waiting    the limit of waiting requests, shared between clients and tenants
 counts     the metrics of an exchange
 senders    a bounded count of senders that are unknown or not proven
+causes     why a sender gets no answer, and what to do about it
 control    the socket of the command line
 """

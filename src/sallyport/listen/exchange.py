@@ -15,11 +15,12 @@ import trio
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import PacketError
 from sallyport.domains.service import Domains
-from sallyport.inventory.clients.client import LIMITED, SIGNED, Client
+from sallyport.inventory.clients.client import CHECK, LIMITED, SIGNED, Client
 from sallyport.inventory.devices.sightings import Sightings
+from sallyport.listen.causes import GARBLED, UNKNOWN, UNPROVEN
 from sallyport.listen.counts import Counts, Kind
 from sallyport.listen.pacing import Delayed, RoundBudget, Undecided
-from sallyport.listen.senders import GARBLED, STRANGERS, UNKNOWN, Senders
+from sallyport.listen.senders import Senders
 from sallyport.listen.udp import Datagram
 from sallyport.listen.waiting import Waiting
 from sallyport.login.decision import ROUND, refusal
@@ -28,7 +29,7 @@ from sallyport.login.journal import Journal, KeptAnswer
 from sallyport.login.login import AccountingRecord, Answered, Decision, Login, Verdict
 from sallyport.login.pipeline import Pipeline, show_unproven
 from sallyport.metrics import LoginMetrics, RadiusMetrics
-from sallyport.radius.attributes import EAP_MESSAGE, PROXY_STATE
+from sallyport.radius.attributes import EAP_MESSAGE, NAS_IDENTIFIER, PROXY_STATE
 from sallyport.radius.duplicates import Duplicates, Entry, Source
 from sallyport.radius.packet import (
     ACCESS_ACCEPT,
@@ -164,9 +165,8 @@ class Exchange:
     def _discard(
         self, reason: str, source: Source, at: int, client: Client | None = None, datagram: bytes = b""
     ) -> None:
-        name, tenant_id = ("", STRANGERS) if client is None else (client.name, client.tenant_id)
-        self._counts.discarded(reason, name)
-        self._services.senders.note(source[0], reason, at, client=name, tenant_id=tenant_id, datagram=datagram)
+        self._counts.discarded(reason, "" if client is None else client.name)
+        self._services.senders.refused(source[0], reason, at, client, datagram)
 
     def _admit(self, request: Request, client: Client, source: Source, at: int, now: float) -> None:
         code = request.code
@@ -333,14 +333,14 @@ class Exchange:
                 garbled = login.method == Method.PAP and is_garbled(
                     sent_password(login.request, login.client.secret)
                 )  # under another secret
-                reason = GARBLED if garbled else "unverified"
-                source, client = login.source[0], login.client
-                self._services.senders.note(
-                    source, reason, login.at, client=client.name, tenant_id=client.tenant_id, datagram=request.data
-                )
+                reason = GARBLED if garbled else UNPROVEN
+                self._services.senders.refused(login.source[0], reason, login.at, login.client, request.data)
 
     def _learn(self, request: Request, client: Client) -> None:
-        """Note what an authentic request of a single address shows about its client: whether it signs."""
+        """Note what an authentic request of a single address shows about its client: whether it signs. A request of
+        `sallyport check` shows nothing about the device, which may never have signed."""
+        if request.first.get(NAS_IDENTIFIER) == CHECK:
+            return
         if client.learns_signature and request.signed and EAP_MESSAGE not in request.first:
             self._services.learn(client, SIGNED)
         if client.learns_limit and (request.signed or PROXY_STATE not in request.first):

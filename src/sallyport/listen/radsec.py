@@ -11,7 +11,6 @@ signature of a millisecond or more.
 """
 
 import ipaddress
-import math
 import socket
 import ssl
 import time
@@ -47,7 +46,6 @@ BACKLOG = 256
 CHUNK = 8192
 AT_ONCE = 64  # packets of one connection before the next one has its turn
 WATCH_S = 2.0
-TOLD_S = 1.0
 
 log = structlog.get_logger()
 
@@ -116,7 +114,6 @@ class RadSec:
         self._limits = limits or Limits()
         self._clock = clock
         self._serial = count(1)
-        self._told_at = -math.inf
         self._accepting = trio.CancelScope()
         self._strangers = BoundedMap[Source, _Connection](self._limits.strangers)  # by network
         self._known: dict[Source, _Connection] = {}
@@ -338,16 +335,14 @@ class RadSec:
         connection.scope.cancel()
 
     def _refuse(self, connection: _Connection, reason: str, why: str = "") -> None:
-        """Close a connection for what its peer did. The log has a line a second at most, and one only for a peer that
-        does the same again and again."""
+        """Close a connection for what its peer did."""
         if connection.scope.cancel_called:
             return
-        host, now = connection.source[0], trio.current_time()
+        host = connection.source[0]
         self._metrics.discards.cell(LABEL, reason).count += 1
-        is_new = self._senders.note(host, reason, self._clock())
+        is_news = self._senders.note(host, reason, self._clock())
         connection.scope.cancel()
-        if is_new and now >= self._told_at + TOLD_S:
-            self._told_at = now
+        if is_news:
             log.warning("radsec_refused", peer=host, reason=reason, why=why)
 
 

@@ -6,49 +6,43 @@ table. Its attributes are not authentic: they help an admin to recognise a devic
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
+import structlog
+
 from sallyport.base.bounded import BoundedMap
-from sallyport.base.clock import iso
+from sallyport.base.clock import SECOND, iso
 from sallyport.base.errors import PacketError
 from sallyport.base.wire import Row
+from sallyport.inventory.clients.client import Client
+from sallyport.listen.causes import UNKNOWN, UNPROVEN, Cause, cause_of
 from sallyport.radius.attributes import NAS_IDENTIFIER
 from sallyport.radius.packet import CODE_NAMES, Request, peek
 from sallyport.vendors import identify
 
+log = structlog.get_logger()
+
 MAX_SENDERS = 1024
 STRANGERS: Final = 0
 """The owner of the addresses that no RADIUS client has."""
-GARBLED: Final = "garbled_password"
-"""The reason of an unsigned login whose password was hidden under another secret, as it seems."""
-UNKNOWN: Final = "unknown_client"
-_WRONG_SECRET: Final = frozenset({"bad_authenticator", "bad_message_authenticator", GARBLED})
-_UNPROVEN: Final = "unverified"
-
-
-class Verdict(StrEnum):
-    """What an admin should make of a sender."""
-
-    STRANGER = "no RADIUS client has this address"
-    WRONG_SECRET = "wrong secret"  # noqa: S105  a verdict
-    REFUSED = "a known client whose packets are refused"
-    UNPROVEN = "unsigned logins that failed"
-    NOISE = "noise: no RADIUS request"
+TOLD_US: Final = SECOND
+"""Between two log lines about the senders of one tenant."""
 
 
 @dataclass(slots=True)
 class Sender:
     """An address that sent. Times in microseconds. reason: why its last datagram was of no use. client: the RADIUS
-    client that has the address; empty for none. datagram: the last one, as it came."""
+    client that sent it; None for none. datagram: the last one, as it came. told: the reason that the log has.
+    """
 
     host: str
     packets: int
     first_at: int
     last_at: int
     reason: str
-    client: str = ""
+    client: Client | None = None
     datagram: bytes = b""
+    told: str = ""
 
     def request(self) -> Request | None:
         """The last datagram as a request; None where it is none."""
@@ -56,16 +50,6 @@ class Sender:
             return peek(self.datagram)
         except PacketError:
             return None
-
-    def verdict(self) -> Verdict:
-        """What to make of it."""
-        if self.reason in _WRONG_SECRET:
-            return Verdict.WRONG_SECRET
-        if self.reason == _UNPROVEN:
-            return Verdict.UNPROVEN
-        if self.request() is None:
-            return Verdict.NOISE
-        return Verdict.REFUSED if self.client else Verdict.STRANGER
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,21 +78,34 @@ class Senders:
 
     def __init__(self, *, max_senders: int = MAX_SENDERS) -> None:
         self._senders = BoundedMap[str, Sender](max_senders)
+        self._told_at: dict[int, int] = {}  # by tenant
 
     def note(
-        self, host: str, reason: str, at: int, *, client: str = "", tenant_id: int = STRANGERS, datagram: bytes = b""
-    ) -> bool:
-        """Count a datagram. tenant_id: of the client. True: the address is new, or its last one was of no use for
-        another reason."""
-        sender = self._senders.get(host)
-        is_new = sender is None or sender.reason != reason
+        self, host: str, reason: str, at: int, *, client: Client | None = None, datagram: bytes = b""
+    ) -> Sender | None:
+        """Count a datagram. client: the RADIUS client that sent it. Return the sender if the log should have a line
+        about it: its address or its reason is new there, it is no failed login, and the last line about its tenant is a
+        second old."""
+        sender, tenant_id = self._senders.get(host), STRANGERS if client is None else client.tenant_id
         if sender is None:
             sender = Sender(host, 0, at, at, reason)
         sender.packets += 1
         sender.last_at = at
         sender.reason, sender.client, sender.datagram = reason, client, datagram
         self._senders.put(host, sender, tenant_id)
-        return is_new
+        if reason in (sender.told, UNPROVEN) or abs(at - self._told_at.get(tenant_id, -TOLD_US)) < TOLD_US:
+            return None
+        sender.told, self._told_at[tenant_id] = reason, at
+        return sender
+
+    def refused(self, host: str, reason: str, at: int, client: Client | None, datagram: bytes) -> None:
+        """Count a datagram that had no use, and write the cause and its remedy into the log if it is news."""
+        sender = self.note(host, reason, at, client=client, datagram=datagram)
+        if sender is not None:
+            why = cause(sender, client)
+            words = {"reason": reason, "verdict": why.verdict, "remedy": why.remedy}
+            name = "" if client is None else client.name
+            log.warning("radius_sender_refused", source=host, client=name, **words)
 
     def forget(self, host: str) -> None:
         """An address that has become a RADIUS client's is no longer among them."""
@@ -119,23 +116,33 @@ class Senders:
         return self._senders.values()[::-1]
 
 
-def listed(senders: Senders, is_client: Callable[[str], bool]) -> list[Row]:
-    """Return the senders for the command line. is_client: whether a RADIUS client has an address by now; its packets
+def listed(senders: Senders, find_client: Callable[[str], Client | None]) -> list[Row]:
+    """Return the senders for the command line. find_client: the RADIUS client that has an address by now; its packets
     as a stranger are forgotten."""
     for each in senders.all():
-        if each.reason == UNKNOWN and is_client(each.host):
+        if each.reason == UNKNOWN and find_client(each.host) is not None:
             senders.forget(each.host)
-    return [_row(each) for each in senders.all()]
+    return [_row(each, find_client(each.host)) for each in senders.all()]
 
 
-def _row(sender: Sender) -> Row:
-    sent = sent_by(sender)
+def cause(sender: Sender, client: Client | None) -> Cause:
+    """Return why a sender got no answer to its last datagram. client: the RADIUS client that sent it."""
+    return cause_of(sender.reason, sender.host, client, sender.request(), sent_by(sender).product)
+
+
+def _row(sender: Sender, present: Client | None) -> Row:
+    """Return a sender for the command line. present: the RADIUS client that has its address, as it is now."""
+    client = sender.client  # over RadSec it has the address of no client
+    if present is not None and (client is None or present.id == client.id):
+        client = present
+    sent, why = sent_by(sender), cause(sender, client)
     return {
         "address": sender.host,
         "packets": sender.packets,
         "reason": sender.reason,
-        "verdict": sender.verdict().value,
-        "client": sender.client,
+        "verdict": why.verdict,
+        "remedy": why.remedy,
+        "client": "" if sender.client is None else sender.client.name,
         "packet": sent.packet,
         "nas_identifier": sent.nas_identifier,
         "product": sent.product,

@@ -14,6 +14,7 @@ from sallyport.certs.authority import common_name
 from sallyport.certs.directory import present
 from sallyport.cli.checks.certificates import of_time
 from sallyport.cli.checks.model import Examination, Finding, ok, problem, warning
+from sallyport.inventory.clients.client import CHECK
 
 LISTED = 5
 LOOKED_AT = 100
@@ -57,12 +58,14 @@ def check_proxy_state(examination: Examination) -> Iterator[Finding]:
 
 
 def _heard(examination: Examination, client: Row) -> bool:
-    """Whether a device was registered through a client: one of its requests was authentic."""
+    """Whether a device was registered through a client: one of its requests was authentic, and latched nothing. A check
+    never does."""
     for domain in examination.domains:
         body: Row = {"search": client["address"], "pageSize": 100}
         page = examination.line.run("/network_device/ListDevices", body, domain=str(domain["domainId"]))
-        if any(device["ip_address"] == client["address"] for device in entries(page["network_devices"])):
-            return True
+        for device in entries(page["network_devices"]):
+            if device["ip_address"] == client["address"] and device["nas_identifier"] != CHECK.decode():
+                return True
     return False
 
 
@@ -132,9 +135,9 @@ def check_senders(examination: Examination) -> Iterator[Finding]:
         yield ok("none since the start")
     for each in senders[:LISTED]:
         name = f" of {each['client']}" if each["client"] else ""
-        yield warning(
-            f"{each['address']}: {each['packets']} packet(s), the last at {each['last']}: {each['verdict']}{name}"
-        )
+        remedy = f"; {each['remedy']}" if each["remedy"] else ""
+        packets = f"{each['packets']} packet(s), the last at {each['last']}"
+        yield warning(f"{each['address']}{name}: {packets}: {each['verdict']}{remedy}")
     if len(senders) > LISTED:
         yield warning(f"and {len(senders) - LISTED} more: sallyport client unknown")
 

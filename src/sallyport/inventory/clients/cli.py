@@ -29,6 +29,7 @@ COLUMNS = (
 )
 SENDERS = ("address", "packets", "verdict", "client", "packet", "nas_identifier", "product", "last")
 STRANGER = "unknown_client"
+MOST_REMEDIES = 20
 PLAN = ("action", "name", "address", "what")
 
 org = click.option("--org", type=NUMBER, required=True, help="orgId of the client.")
@@ -142,8 +143,13 @@ def list_(line: CommandLine, *, form: Form | None) -> None:
 @click.option("--json", "form", flag_value="json", help="As JSON.")
 @click.pass_obj
 def unknown(line: CommandLine, *, form: Form | None) -> None:
-    """List senders whose packets were dropped since the start: strangers, wrong secrets, noise."""
-    line.print_rows(line.rows("listen.senders"), SENDERS, form)
+    """List senders whose packets were dropped since the start, with the cause and the remedy of each."""
+    senders = line.rows("listen.senders")
+    line.print_rows(senders, SENDERS, form)
+    if form != "json":
+        for each in senders[:MOST_REMEDIES]:
+            if each["remedy"]:
+                line.note(f"{each['address']}: {each['verdict']}: {each['remedy']}")
 
 
 @client.command()

@@ -17,6 +17,8 @@ MAX_SECRET: Final = 128
 # The settings that a client learns, as the columns with the time since when.
 SIGNED: Final = "signed_since"
 LIMITED: Final = "proxy_state_limited_since"
+CHECK: Final = b"sallyport-check"
+"""The NAS-Identifier of `sallyport check`."""
 RADSEC: Final = SharedSecret(b"radsec")
 """The shared secret of every client over TLS, where its certificate proves its identity (RFC 6614 section 2.3)."""
 _MEMO: Final = 65_536

@@ -1,0 +1,94 @@
+"""What to do after `sallyport check radius` got no answer or a reject.
+
+A server says nothing about either. The service of this machine, where it runs, knows the cause: it is asked which
+packets of the check's own address it dropped, and for the log entry of the refused login.
+"""
+
+from itertools import islice
+from shlex import quote
+from typing import Final
+
+from sallyport.base.command import domains, entries
+from sallyport.base.errors import SallyportError
+from sallyport.base.wire import Row
+from sallyport.cli.line import Line
+from sallyport.cli.radius import RadiusClient, Why
+
+MOST_DOMAINS: Final = 100
+
+_NO_ANSWER: Final = {
+    Why.REFUSED: "Is the service running (sallyport serve, systemctl status sallyport), and on this port?",
+    Why.UNREACHABLE: "Check the address, and the route and the firewall between here and there.",
+    Why.SILENT: "A RADIUS server is silent to a sender that is not its client, and where the secret is wrong. A "
+    "firewall may drop packets, too.",
+    Why.UNPROVEN: "The secret here is not the server's: enter the one that `sallyport client add` has printed.",
+    Why.MALFORMED: "What answers there is no RADIUS server: check the port.",
+}
+
+_REJECTS: Final = {
+    "unknown user": "sallyport user add {user} --domain {domain} --password -",
+    "unknown realm": "no domain of the client has this realm: sallyport domain list",
+    "the RADIUS client has no domain": "sallyport domain add NAME --org N --tenant N",
+    "no provider": "the domain has no MFA provider: sallyport provider set, or sallyport domain mode {domain} monitor",
+    "not enrolled": "the user has no second factor yet: enrol at the provider, or sallyport user totp {user}",
+    "blocked by rule": "sallyport rule test --domain {domain} --user {user} shows the rule",
+    "locked out after failures": "sallyport lockout remove --domain {domain} --user {user}",
+    "the RADIUS client may not vouch for passwords": "sallyport client set NAME --password-verified, if it checks them",
+    "this kind of login cannot ask for a code": "try without --chap, or type the code behind the password",
+    "the domain's first factor is not configured": "sallyport domain first-factor {domain}",
+}
+_CHECK: Final = "sallyport domain check {domain} --user {user} shows each step"
+
+
+def explain_silence(line: Line, client: RadiusClient, why: Why, began: str) -> None:
+    """Say why there was no authentic answer, as far as it can be known. began: when the check began, ISO 8601."""
+    line.note(_NO_ANSWER[why])
+    if why is not Why.SILENT:
+        return
+    line.note(f"The packets came from {client.source}.")
+    try:
+        senders = line.rows("listen.senders")
+    except SallyportError as error:
+        line.note(f"On this machine: {error}")
+        return
+    place = line.settings().data_dir
+    for sender in senders:
+        if sender["address"] == client.source and str(sender["last"]) >= began:
+            line.note(f"The service of {place} dropped a packet of {client.source}: {sender['verdict']}")
+            if sender["remedy"]:
+                line.note(f"What to do: {sender['remedy']}")
+            return
+    line.note(
+        f"The service of {place} runs and has dropped no packet of {client.source}: another server has this port, or "
+        "the first factor does not answer (sallyport doctor, and the log)"
+    )
+
+
+def explain_reject(line: Line, client: RadiusClient, nas: str, began: str) -> None:
+    """Say why a login was refused, if the service of this machine has decided it."""
+    event = _event(line, client, nas, began)
+    if event is None:
+        line.note("The reason is in the log of the server: there, sallyport event list --domain D")
+        return
+    reason, names = str(event["reason"]), {name: quote(str(event[name])) for name in ("domain", "user")}
+    line.note(f"Refused in domain {event['domain']}: {reason}")
+    remedy = _REJECTS.get(reason, _CHECK if event["factor"] != "local" and reason != "wrong password" else "")
+    if remedy:
+        line.note(f"What to do: {remedy.format(**names)}")
+
+
+def _event(line: Line, client: RadiusClient, nas: str, began: str) -> Row | None:
+    """Return the newest login of this check in the log of the local service; None if it has none."""
+    try:
+        if line.connection.process_id() is None:
+            return None
+        body: Row = {"from": began, "search": nas, "pageSize": 20}
+        for domain in islice(domains(line, None), MOST_DOMAINS):
+            answer = line.run("/ad/GetAuthLog", body, domain=str(domain["domainId"]))
+            for event in entries(answer["events"]):
+                own = event["ip_address"] == client.source and event["device_name"] == nas
+                if own and event["appliedDecision"] == "reject":
+                    return event
+    except SallyportError:
+        return None
+    return None
