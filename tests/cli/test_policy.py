@@ -10,11 +10,11 @@ from tests.cli import OTHER_TENANT, TENANT, Service, add_domain
 from tests.service import RunningService
 
 RULES = {
-    "template": "templateName", "min-len": "minLen", "max-len": "maxLen", "first-char": "firstChar",
+    "template": "templateName", "min-length": "minLen", "max-length": "maxLen", "first-char": "firstChar",
     "allow-upper-lower": "allowUpperLower", "allow-special": "allowSpecial", "allow-numeric": "allowNumeric",
-    "minlen": "minlen", "dcredit": "dcredit", "ucredit": "ucredit", "lcredit": "lcredit", "ocredit": "ocredit",
-    "minclass": "minclass", "maxrepeat": "maxrepeat", "maxclassrepeat": "maxclassrepeat",
-    "maxsequence": "maxsequence", "usercheck": "usercheck",
+    "pwq-minlen": "minlen", "pwq-dcredit": "dcredit", "pwq-ucredit": "ucredit", "pwq-lcredit": "lcredit",
+    "pwq-ocredit": "ocredit", "pwq-minclass": "minclass", "pwq-maxrepeat": "maxrepeat",
+    "pwq-maxclassrepeat": "maxclassrepeat", "pwq-maxsequence": "maxsequence", "pwq-usercheck": "usercheck",
 }  # fmt: skip
 VALUES = ("server", "8", "16", "digit", "yes", "no", "yes", "9", "-1", "-2", "1", "0", "3", "2", "4", "5", "1")
 
@@ -58,13 +58,30 @@ def test_every_option_is_kept_and_cleared(service: Service) -> None:
     policy = add(service, "all", *options)
     kept = {"policyName": "all", **dict(zip(RULES.values(), VALUES, strict=True))}
     assert policies(service)["all"] == {"policyId": int(policy), **kept, "instanceIds": []}
-    assert "minLen=8 maxLen=16 firstChar=digit" in service.ok("policy", "list", *TENANT)
-    service.ok("policy", "update", policy, *TENANT, "--name", "few", "--min-len", "9", "--max-len", "")
+    assert "min-length=8 max-length=16 first-char=digit" in (shown := service.ok("policy", "list", *TENANT))
+    assert "pwq-minlen=9 pwq-dcredit=-1" in shown
+    service.ok("policy", "update", policy, *TENANT, "--name", "few", "--min-length", "9", "--max-length", "")
     changed = {**kept, "policyName": "few", "minLen": "9", "maxLen": ""}
     assert policies(service)["few"] == {"policyId": int(policy), **changed, "instanceIds": []}
     service.ok("policy", "update", policy, *TENANT, *[each for name in RULES for each in (f"--{name}", "")])
     empty = {"policyName": "few", **dict.fromkeys(RULES.values(), "")}
     assert policies(service)["few"] == {"policyId": int(policy), **empty, "instanceIds": []}
+
+
+@pytest.mark.parametrize("old", ["--min-len", "--minlen", "--dcredit"])
+def test_a_spelling_that_could_be_both_is_refused(service: Service, old: str) -> None:
+    """A length is the interface's or libpwquality's; the message names the nearest options."""
+    refused = service.cli("policy", "add", "old", *TENANT, old, "8")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "'--min-length'" in refused.stderr or "'--pwq-" in refused.stderr
+
+
+def test_the_help_tells_both_lengths_apart(service: Service) -> None:
+    """Each option has a text of its own, and the command says how both kinds act together."""
+    for command in ("add", "update"):
+        told = " ".join(service.ok("policy", command, "--help").split())
+        assert "Fewest characters, in any script." in told and "Shortest length after credits" in told
+    assert "Both lengths hold" in " ".join(service.ok("policy", "add", "--help").split())
 
 
 def test_policies_are_assigned(service: Service, machine: str) -> None:
@@ -93,11 +110,11 @@ def test_a_password_is_validated(service: Service, machine: str) -> None:
     validate = ("policy", "validate", machine, *TENANT, "--password", "-")
     met = service.cli(*validate, input="Abcdef1x\n")
     assert (met.returncode, met.stdout, met.stderr) == (0, "", "the password meets the policy\n")
-    policy = add(service, "named", "--usercheck", "1", "--min-len", "12")
+    policy = add(service, "named", "--pwq-usercheck", "1", "--min-length", "12")
     service.ok("policy", "assign", policy, machine, *TENANT)
     wrong = service.cli(*validate, "--user", "hunt", input="hunter2\n")
     assert wrong.returncode == 1
-    assert "minLen" in wrong.stdout and "usercheck" in wrong.stdout
+    assert "min-length" in wrong.stdout and "pwq-usercheck" in wrong.stdout
     assert "hunter2" not in wrong.stdout + wrong.stderr
     listed = service.cli(*validate, "--json", input=b"\xff\n")
     assert [each["rule"] for each in json.loads(listed.stdout)] == ["minLen", "palindrome"]
@@ -109,10 +126,10 @@ def test_a_password_is_validated(service: Service, machine: str) -> None:
     ("arguments", "status", "says"),
     [
         (("add", "x"), 2, "--org"),
-        (("add", "x", *TENANT, "--min-len", "many"), 1, "invalid minLen"),
-        (("add", "x", *TENANT, "--min-len", "9", "--max-len", "8"), 1, "invalid maxLen"),
+        (("add", "x", *TENANT, "--min-length", "many"), 1, "invalid minLen"),
+        (("add", "x", *TENANT, "--min-length", "9", "--max-length", "8"), 1, "invalid maxLen"),
         (("add", "", *TENANT), 1, "invalid policyName"),
-        (("update", "999999", *TENANT, "--minlen", "8"), 1, "policy not found"),
+        (("update", "999999", *TENANT, "--pwq-minlen", "8"), 1, "policy not found"),
         (("remove", *TENANT), 2, "POLICY_IDS"),
         (("assign", "999999", "1", *TENANT), 1, "not found"),
         (("assign", "1", *TENANT), 2, "INSTANCE_IDS"),
@@ -138,6 +155,6 @@ def test_a_name_is_one_policys(service: Service) -> None:
 
 def test_without_a_service(stopped: RunningService) -> None:
     """Policies can be made where the service is down, too."""
-    policy = add(stopped, "early", "--minclass", "3")
+    policy = add(stopped, "early", "--pwq-minclass", "3")
     kept = policies(stopped)["early"]
     assert (kept["policyId"], kept["minclass"]) == (int(policy), "3")

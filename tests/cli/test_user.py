@@ -58,7 +58,7 @@ def test_another_password_holds_at_once(service: Service, gate: RadiusClient) ->
     """The one before does no more; one that the policies of the user's machines refuse is not kept, nor one that RADIUS
     cannot carry, nor an empty one."""
     organization = ("--org", "1", "--tenant", "1")
-    policy = service.ok("policy", "add", "long", *organization, "--min-len", "9")
+    policy = service.ok("policy", "add", "long", *organization, "--min-length", "9")
     machine = service.ok("instance", "add", "desk", "--domain", "people")
     service.ok("policy", "assign", policy, machine, *organization)
     service.ok("group", "add", "desks", "--domain", "people")

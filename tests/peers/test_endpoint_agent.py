@@ -146,7 +146,7 @@ def site(service: RunningService, tmp_path: Path) -> Iterator[Site]:
 def test_a_user_logs_in_by_ssh_and_loses_access(site: Site) -> None:
     """A user that the API assigns logs in with the key; taken away, the session ends and no other begins."""
     user_id = site.add_user("ann", sshKey=site.key())
-    planned = site.agent("--plan").stdout
+    planned = site.agent("--dry-run").stdout
     assert "+ create     ann" in planned
     assert site.host.run("id", "ann", check=False).returncode != 0  # a plan changes nothing
     site.agent("--once")

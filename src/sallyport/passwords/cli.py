@@ -13,34 +13,43 @@ from sallyport.base.wire import JSON, Row
 
 COLUMNS = ("policyId", "policyName", "templateName", "rules", "instanceIds")
 NUMBER = click.IntRange(min=1)
-# Fields by their options: those of the interface, then libpwquality's under its own names.
+# Fields by their options: those of the interface, then libpwquality's, whose names start with PWQ.
+PWQ = "pwq-"
 FIELDS = {
     "template": "templateName",
-    "min-len": "minLen",
-    "max-len": "maxLen",
+    "min-length": "minLen",
+    "max-length": "maxLen",
     "first-char": "firstChar",
     "allow-upper-lower": "allowUpperLower",
     "allow-special": "allowSpecial",
     "allow-numeric": "allowNumeric",
-    "minlen": "minlen",
-    "dcredit": "dcredit",
-    "ucredit": "ucredit",
-    "lcredit": "lcredit",
-    "ocredit": "ocredit",
-    "minclass": "minclass",
-    "maxrepeat": "maxrepeat",
-    "maxclassrepeat": "maxclassrepeat",
-    "maxsequence": "maxsequence",
-    "usercheck": "usercheck",
-}
+    **{
+        PWQ + name: name
+        for name in (
+            "minlen", "dcredit", "ucredit", "lcredit", "ocredit", "minclass", "maxrepeat", "maxclassrepeat",
+            "maxsequence", "usercheck",
+        )
+    },
+}  # fmt: skip
+OPTIONS = {field: name for name, field in FIELDS.items()}
 _HELP = {
     "template": "Name of the template that the policy was made from.",
-    "min-len": "Fewest characters.",
-    "max-len": "Most characters.",
+    "min-length": "Fewest characters, in any script.",
+    "max-length": "Most characters, in any script.",
     "first-char": "First character: uppercase, lowercase or digit.",
     "allow-upper-lower": "Whether one password may have letters of both cases: yes or no.",
     "allow-special": "Whether special characters are allowed: yes or no.",
     "allow-numeric": "Whether digits are allowed: yes or no.",
+    "pwq-minlen": "Shortest length after credits, from 6 on.",
+    "pwq-dcredit": "Digits: -N demands N; N shortens pwq-minlen by up to N.",
+    "pwq-ucredit": "Upper-case letters, as pwq-dcredit.",
+    "pwq-lcredit": "Lower-case letters, as pwq-dcredit.",
+    "pwq-ocredit": "Other characters, as pwq-dcredit.",
+    "pwq-minclass": "How many of the four classes a password must have: 0 to 4.",
+    "pwq-maxrepeat": "Most equal characters in a row; 0: any number.",
+    "pwq-maxclassrepeat": "Most characters of one class in a row; 0: any number.",
+    "pwq-maxsequence": "Longest sequence such as abcd or 4321; 0: any.",
+    "pwq-usercheck": "Whether the user's name is refused in it: 1 or 0.",
 }
 
 CommandT = TypeVar("CommandT", bound=Callable[..., object])
@@ -55,7 +64,7 @@ def _of_tenant(work: CommandT) -> CommandT:
 def _described(work: CommandT) -> CommandT:
     """Add the options that add and update share."""
     for name, field in reversed(FIELDS.items()):
-        work = click.option(f"--{name}", field, help=_HELP.get(name, "As in pwquality.conf(5)."))(work)
+        work = click.option(f"--{name}", field, help=_HELP[name])(work)
     return work
 
 
@@ -70,7 +79,11 @@ def policy() -> None:
 @_described
 @click.pass_obj
 def add(line: CommandLine, /, *, name: str, org: int, tenant: int, **given: str | None) -> None:
-    """Add a policy and print its policyId. An absent option demands nothing."""
+    """Add a policy and print its policyId. An absent option demands nothing.
+
+    A password must meet all options that are given: those of the interface and those of libpwquality (--pwq-...,
+    pwquality.conf(5)). Both lengths hold: --min-length counts characters, --pwq-minlen counts octets after credits.
+    """
     body = {"policyName": name, **_fields(given)}
     line.print(str(line.run("/api/v1/instances/addPasswordPolicy", {**_scope(org, tenant), **body})["policyId"]))
 
@@ -84,7 +97,7 @@ def add(line: CommandLine, /, *, name: str, org: int, tenant: int, **given: str 
 def update(
     line: CommandLine, /, *, policy_id: int, name: str | None, org: int, tenant: int, **given: str | None
 ) -> None:
-    """Change a policy. An absent option keeps its value, an empty one clears it, as in --minlen ''."""
+    """Change a policy. An absent option keeps its value, an empty one clears it, as in --min-length ''."""
     body = {"policyId": policy_id, **_fields({"policyName": name, **given})}
     line.run("/api/v1/instances/updatePasswordPolicy", [{**_scope(org, tenant), **body}])
     line.note(f"policy {policy_id} is changed")
@@ -150,7 +163,10 @@ def validate(
     password: str | None,
     form: Form | None,
 ) -> None:
-    """Show the rules of a machine's policies that a password does not meet; exit code 1 if there are any."""
+    """Show the rules of a machine's policies that a password does not meet; exit code 1 if there are any.
+
+    A table names a rule by its option of `policy add`: pwq-... are libpwquality's. JSON has the field of the API.
+    """
     if password not in (None, "-"):
         raise click.UsageError("--password takes - only: all users of a machine see its command lines")
     if password is None and not sys.stdin.isatty():
@@ -164,6 +180,8 @@ def validate(
         failed = [{"rule": each.field, "message": each.message} for each in error.fields]
         if not failed:
             raise
+    if not form:
+        failed = [{**each, "rule": OPTIONS.get(str(each["rule"]), each["rule"])} for each in failed]
     if failed or form:
         line.print_rows(failed, ("rule", "message"), form)
     if failed:
@@ -186,5 +204,5 @@ def _fields(given: Mapping[str, str | None]) -> dict[str, JSON]:
 
 def _shown(row: Row) -> Row:
     """Return a policy as a row of a table: only the rules that have a value."""
-    rules = [f"{field}={row[field]}" for field in FIELDS.values() if row[field] and field != "templateName"]
+    rules = [f"{name}={row[field]}" for name, field in FIELDS.items() if row[field] and field != "templateName"]
     return {**row, "rules": " ".join(rules) or "none"}

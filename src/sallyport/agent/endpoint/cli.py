@@ -30,12 +30,11 @@ prefix_option = click.option(
 @prefix_option
 @click.option("--once", is_flag=True, help="Make the host what the service says, report, and end.")
 @click.option(
-    "--plan",
-    "planned",
+    "--dry-run",
     is_flag=True,
     help="Show what would be done, and change no account; a host that the service does not know is enrolled first.",
 )
-def endpoint(*, config: Path, prefix: Path, once: bool, planned: bool) -> int:
+def endpoint(*, config: Path, prefix: Path, once: bool, dry_run: bool) -> int:
     """Keep accounts, groups, SSH keys and passwords of this host as the service says."""
     from contextlib import nullcontext
 
@@ -46,11 +45,11 @@ def endpoint(*, config: Path, prefix: Path, once: bool, planned: bool) -> int:
         raise ConfigError("only root can manage accounts")
     agent_file = file.read(config, AGENT)
     host = parts(agent_file, prefix)
-    with nullcontext() if planned else file.alone(agent_file.state_dir):
-        return _run(agent_file, host, once=once, planned=planned)
+    with nullcontext() if dry_run else file.alone(agent_file.state_dir):
+        return _run(agent_file, host, once=once, dry_run=dry_run)
 
 
-def _run(agent_file: "AgentFile", host: "Parts", *, once: bool, planned: bool) -> int:
+def _run(agent_file: "AgentFile", host: "Parts", *, once: bool, dry_run: bool) -> int:
     from sallyport.agent.endpoint.daemon import Daemon, Environment, Stop, enrolled
     from sallyport.agent.endpoint.identity import enrol
     from sallyport.agent.endpoint.service import HttpService
@@ -63,14 +62,14 @@ def _run(agent_file: "AgentFile", host: "Parts", *, once: bool, planned: bool) -
     )
     ring = KeyRing(agent_file.path, "endpoint", posts)
     environment = Environment(Notifier(os.environ), Stop())
-    if not (once or planned):
+    if not (once or dry_run):
         environment.stop.listen()
-    known = enrolled(lambda: enrol(agent_file.state_dir, posts, ring), environment, patient=not (once or planned))
+    known = enrolled(lambda: enrol(agent_file.state_dir, posts, ring), environment, patient=not (once or dry_run))
     if known is None:
         return 0
     service = HttpService(posts, ring)
     agent = host.endpoint(service, known, environment.systemd)
-    if planned:
+    if dry_run:
         return _show(agent.preview())
     daemon = Daemon(agent, service, ring, environment)
     if once:
@@ -128,17 +127,17 @@ def authorized_keys(*, user: str, keys_dir: Path) -> int:
     return 0
 
 
-def _show(planned: "Plan | None") -> int:
+def _show(dry_run: "Plan | None") -> int:
     """A plan as a diff."""
-    if planned is None:
+    if dry_run is None:
         click.echo("the service has no state for this host yet")
         return 1
-    for step in planned.steps:
+    for step in dry_run.steps:
         click.echo(f"{step.sign} {step.kind:<10} {step.name:<32} {step.detail}".rstrip())
-    for action in planned.refused:
+    for action in dry_run.refused:
         click.echo(f"! {action.kind:<10} {action.name:<32} {action.detail} {action.error}".rstrip())
-    for drift in planned.drift:
+    for drift in dry_run.drift:
         click.echo(f"? {drift.kind:<10} {drift.name:<32} {drift.detail}".rstrip())
-    if not planned.steps:
+    if not dry_run.steps:
         click.echo("nothing to do", err=True)
     return 0

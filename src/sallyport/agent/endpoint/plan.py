@@ -1,4 +1,4 @@
-"""The steps from the accounts of the host to the accounts of the state: done by a pass, or only shown (`--plan`).
+"""The steps from the accounts of the host to the accounts of the state: done by a pass, or only shown (`--dry-run`).
 
 Steps that take access away come first: the sudoers file, then the lock of every account that leaves, then its sessions,
 keys and deletion. Steps that give access follow. No step relies on the one before: each checks what it needs. Each pass
