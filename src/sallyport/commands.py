@@ -158,7 +158,7 @@ def commands(app: App) -> Commands:
             client_commands.commands(
                 app.clients, app.tenancy, lambda tenant_id, name: app.domains.named(tenant_id, name).id
             ),
-            device_commands.commands(app.devices, find_domain, app.dictionary.name, now_us),
+            device_commands.commands(app.devices),
             endpoint_commands.commands(app.store, app.instances, app.accounts, app.seeds, find_domain),
             directory_commands.commands(app.directory.directories, find_domain),
             event_commands.commands(app.events, app.domains.anywhere),

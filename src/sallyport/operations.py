@@ -38,7 +38,7 @@ from sallyport.web.scope import Gate
 def operations(app: App, gate: Gate) -> list[Operations]:
     """Every operation of the interface document and its additions."""
     return [
-        devices_api.operations(app.devices, gate, now_us),
+        devices_api.operations(app.devices, app.dictionary.name, gate, now_us),
         sessions_api.operations(app.sessions, app.value_name, gate),
         dynamic_api.operations(app.dynamic, gate),
         clients_api.operations(app.clients, gate),

@@ -79,7 +79,7 @@ class Caller:
         """What has to happen outside of the API before an operation has something to act on."""
         if path == "/network_device/ListClients":  # the story's own client is not of this machine
             self.service.add_client("here", "127.0.0.1", SECRET, coaPort=0)
-        elif path == "/network_device/DeleteDevice":
+        elif path == "/network_device/GetDevice":
             self.log_in("ann", PASSWORD)
             self.account()
         elif path == "/ad/Unlock":

@@ -42,6 +42,20 @@ def test_the_fields_of_an_event(tenant: Tenant) -> None:
     assert {name: value for name, value in answer.items() if name != "events"} == {"totalCount": 1, "cursor": ""}
 
 
+def test_the_logins_of_a_device(tenant: Tenant) -> None:
+    """`deviceId` leaves the logins of other devices out, counts the others, and goes with pages and a search."""
+    with tenant.nas() as nas:
+        for name, user in ((b"a", "ann"), (b"b", "ann"), (b"a", "bob"), (b"a", "ann")):
+            nas.login(user, PASSWORD, NAS_IDENTIFIER=name)
+    known = {each["device_name"]: each["device_id"] for each in tenant.devices()}
+    answer = tenant.ask(LOG, domainId=tenant.domain, deviceId=known["a"], pageSize=2)
+    assert ([each["user"] for each in answer["events"]], answer["totalCount"]) == (["ann", "bob"], 3)
+    following = tenant.ask(LOG, domainId=tenant.domain, deviceId=known["a"], cursor=answer["cursor"])
+    assert [each["device_name"] for each in following["events"]] == ["a"]
+    assert len(log(tenant, deviceId=known["a"], search="BOB")) == len(log(tenant, deviceId=known["b"])) == 1
+    assert log(tenant, deviceId=10**9) == []
+
+
 def test_why_a_login_was_refused(tenant: Tenant) -> None:
     """Newest first, each with its reason and method; one of an unproven sender names no device that is kept."""
     with tenant.nas() as nas:

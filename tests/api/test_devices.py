@@ -1,4 +1,4 @@
-"""/network_device/DeleteDevice, ListStations and DeviceHistory."""
+"""/network_device/GetDevice, DeleteDevice, ListStations and DeviceHistory."""
 
 import re
 from ipaddress import ip_address
@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from sallyport.radius.attributes import push_vendor_attribute
 from tests.api.world import PASSWORD, Tenant, World
 
 DELETE = "/network_device/DeleteDevice"
+GET = "/network_device/GetDevice"
 STATIONS = "/network_device/ListStations"
 HISTORY = "/network_device/DeviceHistory"
 NOT_FOUND = (404, "device not found")
@@ -113,6 +115,25 @@ def test_a_body_that_names_nothing(tenant: Tenant, fields: dict[str, Any], text:
     assert tenant.refused(DELETE, domainId=tenant.domain, **fields) == (400, text)
 
 
+# --- GetDevice ----------------------------------------------------------------------------------------------------
+
+
+def test_one_device(world: World, tenant: Tenant) -> None:
+    """A device is read as the list has it, with its stations' number and the evidence for its product, whose
+    attributes have names. Another domain's device is not found."""
+    with tenant.nas() as nas:
+        fortinet = push_vendor_attribute(12356, 3, b"root")
+        nas.login("ann", PASSWORD, NAS_IDENTIFIER=b"fw", CALLING_STATION_ID=b"02-01", extra=fortinet)
+    (listed,) = tenant.devices()
+    found = tenant.ask(GET, domainId=tenant.domain, deviceId=listed["device_id"])
+    evidence, behind = found.pop("evidence"), found.pop("station_count")
+    assert (found, behind) == (listed, 1)
+    assert "12356/3 (Fortinet-Vdom-Name)" in evidence["nas"]["evidence"][0]
+    assert tenant.refused(GET, domainId=tenant.domain, deviceId=10**9) == NOT_FOUND
+    stranger = world.tenant()
+    assert stranger.refused(GET, domainId=stranger.domain, deviceId=listed["device_id"]) == NOT_FOUND
+
+
 # --- ListStations -------------------------------------------------------------------------------------------------
 
 
@@ -131,7 +152,8 @@ def test_the_stations_behind_a_device(tenant: Tenant) -> None:
     assert answer["totalCount"] == 3
     first = answer["stations"][0]
     assert all(TIME.fullmatch(first.pop(name)) for name in ("first_seen", "last_seen"))
-    assert first == {"station": "02-00-00-00-00-01", "device_id": known["a"], "user": "Zoë", "request_count": 2}
+    device = {"device_id": known["a"], "device_name": "a", "device_type": "Unknown"}
+    assert first == {"station": "02-00-00-00-00-01", **device, "user": "Zoë", "request_count": 2}
 
     def found(**fields: Any) -> list[tuple[int, str]]:
         stations = tenant.ask(STATIONS, domainId=tenant.domain, **fields)["stations"]

@@ -81,17 +81,77 @@ def test_csv_is_read_by_a_spreadsheet_as_text(service: Service, domain: str) -> 
 
 
 def test_show_has_stations_history_and_evidence(service: Service, domain: str) -> None:
-    """What tells the product, who stands behind the device, and when it was registered."""
+    """Evidence, posture, stations, logins and history of a device, by its id alone or by its name."""
     device = next(row for row in devices(service) if row["device_name"] == "fw1")
     arguments = ("device", "show", str(device["device_id"]), "--domain", "floor")
     found = json.loads(service.ok(*arguments, "--json"))
     assert found["stations"] == [{**found["stations"][0], "station": "00-00-5E-00-53-01", "user": "ann"}]
     assert [each["event"] for each in found["history"]] == ["registered"]
-    text = service.ok(*arguments)
-    for part in ("00-00-5E-00-53-01", "registered", "Fortinet FortiGate", "12356/3"):
-        assert part in text
+    assert [(each["user"], each["appliedDecision"]) for each in found["logins"]] == [("ann", "accept")]
+    assert (found["sessions"], found["signed_share"]) == ([], 1.0)
+    for named in (arguments, arguments[:3], ("device", "show", "FW1")):
+        text = service.ok(*named)
+        for part in ("00-00-5E-00-53-01", "registered", "Fortinet FortiGate", "12356/3", "safe to require", "logins:"):
+            assert part.replace(" ", "_") in text or part in text
     assert service.cli("device", "show", "999999", "--domain", "floor").returncode == 1
-    assert service.cli("device", "show", "one", "--domain", "floor").returncode == 2
+    for name in ("one", "999999", "9" * 40, "=cmd", "\x1b[31m"):
+        missing = service.cli("device", "show", name)
+        assert missing.returncode == 1 and "\x1b" not in missing.stderr
+    assert service.cli("device", "show", str(device["device_id"]), "--domain", "default").returncode == 1
+
+
+def test_a_name_of_two_devices(service: Service, domain: str) -> None:
+    """`show` never guesses: it names the ids. A domain tells two devices of a name apart."""
+    add_domain(service, "attic")
+    add_client(service, "attic", "127.8.0.2", "attic")
+    add_user(service, "attic", "ann")
+    with RadiusClient(service.ports.auth, SECRET, source="127.8.0.2") as client:
+        assert client.login("ann", "hello", NAS_IDENTIFIER=b"fw1") == ACCESS_ACCEPT
+    refused = service.cli("device", "show", "fw1")
+    ids = [row["device_id"] for row in devices(service) if row["device_name"] == "fw1"]
+    assert refused.returncode == 1 and all(f"{each} in " in refused.stderr for each in ids) and len(ids) == 2
+    assert "attic" not in service.ok("device", "show", "fw1", "--domain", "floor")
+
+
+def stations(service: RunningService, *options: str) -> list[dict[str, object]]:
+    """The stations of a list."""
+    rows: list[dict[str, object]] = json.loads(service.ok("station", "list", "--json", *options))
+    return rows
+
+
+def test_stations(service: Service, domain: str) -> None:
+    """Each station has its device, product, last user and times, in every domain or in one; a search, a device and a
+    limit narrow the list, and a note tells that there are more."""
+    of_floor = stations(service, "--domain", "floor")
+    assert {row["station"] for row in of_floor} == {"00-00-5E-00-53-01"} and len(of_floor) == 3
+    row = next(each for each in of_floor if each["device_name"] == "fw1")
+    kept = ("user", "domain", "domain_id", "device_type", "request_count")
+    assert [row[name] for name in kept] == ["ann", "floor", int(domain), "Fortinet FortiGate", 1]
+    assert row["first_seen"] == row["last_seen"]
+    assert stations(service, "--device", "fw1", "--domain", "floor") == [row]
+    assert stations(service, "--device", str(row["device_id"])) == [row]
+    assert stations(service, "--search", "ANN", "--domain", "floor") == of_floor
+    assert stations(service, "--search", "nobody") == []
+    limited = service.cli("station", "list", "--domain", "floor", "--limit", "2", "--csv")
+    assert len(limited.stdout.splitlines()) == 3 and "more than 2 stations" in limited.stderr
+    assert "more than" not in service.cli("station", "list", "--domain", "floor", "--limit", "3").stderr
+    for wrong in (("--domain", "nowhere"), ("--device", "nobody"), ("--search", "x" * 100_000)):
+        assert service.cli("station", "list", *wrong).returncode == 1
+
+
+def test_a_hostile_station(service: Service) -> None:
+    """No escape sequence of a station or a user reaches standard output, in any form."""
+    add_domain(service, "roof")
+    add_client(service, "roof", "127.8.0.3", "roof")
+    add_user(service, "roof", "ann")
+    with RadiusClient(service.ports.auth, SECRET, source="127.8.0.3") as client:
+        assert client.login("ann", "hello", CALLING_STATION_ID=HOSTILE.encode()) == ACCESS_ACCEPT
+    (row,) = stations(service, "--domain", "roof")
+    assert row["station"] == HOSTILE
+    forms = [("station", "list", "--domain", "roof", *form) for form in ((), ("--json",), ("--csv",))]
+    for words in (*forms, ("device", "show", str(row["device_id"]))):
+        printed = service.ok(*words).encode()
+        assert not any(sign in printed for sign in RED)
 
 
 def test_more_devices_than_a_page(stopped: RunningService) -> None:

@@ -27,6 +27,7 @@ SECTIONS: Sections = {
         "client": ("sallyport.inventory.clients.cli:client", "RADIUS clients: who may speak to the listeners."),
         "device": ("sallyport.inventory.devices.cli:device", "The inventory of network devices."),
         "check": ("sallyport.cli.check:check", "Ask a server as a device would, and tell what is wrong."),
+        "station": ("sallyport.inventory.devices.cli:station", "Stations: the hosts behind network devices."),
         "session": ("sallyport.inventory.sessions.cli:session", "Sessions: who is connected where, live and past."),
         "cert": ("sallyport.certs.cli:cert", "Certificates for EAP and RadSec."),
     },

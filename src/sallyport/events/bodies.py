@@ -6,7 +6,7 @@ from pydantic import Field
 
 from sallyport.base.model import Model
 from sallyport.web.paging import Paged, TotalCount
-from sallyport.web.scope import AddressOrText, InDomain, Text
+from sallyport.web.scope import AddressOrText, Id, InDomain, Text
 
 Verdict = Literal["accept", "reject", "challenge"]
 
@@ -18,6 +18,7 @@ class GetAuthLog(InDomain, Paged):
         default="",
         description="Text that user, device name, station or an address contains, in upper or lower case. Empty: all.",
     )
+    deviceId: Id = Field(default=0, description="Id of a device, as ListDevices gives it; 0: all devices.")
     since: Text = Field(default="", validation_alias="from", description="Start time, ISO 8601. Empty: no limit.")
     until: Text = Field(default="", validation_alias="to", description="End time (exclusive), ISO 8601. Empty: none.")
     cursor: Text = Field(default="", description="Cursor of the answer before, for the next page, instead of pageId.")

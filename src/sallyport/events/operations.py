@@ -26,6 +26,7 @@ def operations(service: Events, domains: Domains, gate: Gate) -> Operations:
         query = EventQuery(
             domain_id=body.domainId,
             search=body.search,
+            device_id=body.deviceId,
             since=moment("from", body.since, 0),
             until=moment("to", body.until, FOREVER),
             before=before,

@@ -40,11 +40,12 @@ class EventRow:
 class EventQuery:
     """Which events of a domain: from `since` up to `until`, with `search` in user, device, station or address.
 
-    before: (at, id) of the last event of the page before.
+    device_id: of a device; 0: of any. before: (at, id) of the last event of the page before.
     """
 
     domain_id: int
     search: str = ""
+    device_id: int = 0
     since: int = 0
     until: int = FOREVER
     before: tuple[int, int] | None = None
@@ -83,7 +84,7 @@ def newest(tx: Tx, query: EventQuery) -> list[EventRow]:
 
 def matching(tx: Tx, query: EventQuery) -> int:
     """How many events match on all pages: counted, or the kept total where a domain's all are asked for."""
-    if not query.search and not query.since and query.until == FOREVER:
+    if not query.search and not query.device_id and not query.since and query.until == FOREVER:
         return counters.total(tx, query.domain_id, COUNTER)
     where, parameters = _filter(query)
     return tx.value(int, f"select count(*) from events where {where}", **parameters) or 0
@@ -92,6 +93,9 @@ def matching(tx: Tx, query: EventQuery) -> int:
 def _filter(query: EventQuery) -> tuple[str, dict[str, Value]]:
     where = "domain_id = :d and at >= :since and at < :until"
     parameters: dict[str, Value] = {"d": query.domain_id, "since": query.since, "until": query.until}
+    if query.device_id:
+        where += " and device_id = :device"
+        parameters["device"] = query.device_id
     if query.search:
         text, parameters["search"] = without_case("{}", query.search)
         where += " and (" + " or ".join(f"instr({text.format(column)}, :search) > 0" for column in _SEARCHED) + ")"

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Final
 
-from pydantic import AliasChoices, Field, model_validator
+from pydantic import AliasChoices, Field, JsonValue, model_validator
 
 from sallyport.base.model import Model
 from sallyport.base.validation import unfit
@@ -83,6 +83,21 @@ class DeviceList(Model):
     totalIsMinimum: IsMinimum = False
 
 
+class GetDevice(InDomain):
+    """Body of GetDevice."""
+
+    deviceId: Id = Field(description="Id of the device, as ListDevices gives it.")
+
+
+class DeviceDetail(DeviceEntry):
+    """Answer of GetDevice."""
+
+    evidence: dict[str, JsonValue] = Field(
+        description="Evidence for the product: `nas`, `forwarder`, and `registered`, the product of its RADIUS client."
+    )
+    station_count: int = Field(description="Stations behind the device.")
+
+
 class DeleteDevice(InDomain):
     """Body of DeleteDevice: ids, or ip_address with client_ip."""
 
@@ -114,6 +129,8 @@ class DeviceStation(Model):
 
     station: str = Field(description="Calling-Station-Id.")
     device_id: DeviceId
+    device_name: str = Field(description="Name of the device, as ListDevices gives it.")
+    device_type: str = Field(description="Product of the device; Unknown if no request shows it.")
     user: str = Field(description="User of its last login.")
     first_seen: FirstSeen
     last_seen: LastSeen

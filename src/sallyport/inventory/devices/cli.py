@@ -1,14 +1,17 @@
-"""`sallyport device`: the inventory."""
+"""`sallyport device` and `sallyport station`: the inventory."""
 
 from collections.abc import Iterator
+from itertools import islice
 
 import click
 
 from sallyport.base.command import CommandLine, Form, domains, entries
+from sallyport.base.errors import NotFound
 from sallyport.base.options import Group
 from sallyport.base.wire import JSON, Row
 
 LIST = "/network_device/ListDevices"
+STATIONS = "/network_device/ListStations"
 COLUMNS = (
     "device_id",
     "domain",
@@ -39,6 +42,31 @@ ALL_COLUMNS = (
     "request_count",
     "registrations",
 )
+STATION_COLUMNS = (
+    "station",
+    "user",
+    "domain",
+    "device_id",
+    "device_name",
+    "device_type",
+    "first_seen",
+    "last_seen",
+    "request_count",
+)
+SHOWN = (
+    (
+        "sessions",
+        "/network_device/ListSessions",
+        ("sessionId", "userName", "station", "framedIp", "state", "startedAt"),
+    ),
+    ("events", "/ad/GetAuthLog", ("time", "user", "station", "appliedDecision", "wouldHaveBeen", "reason")),
+    ("stations", STATIONS, ("station", "user", "first_seen", "last_seen", "request_count")),
+    ("history", "/network_device/DeviceHistory", ("time", "event", "actor")),
+)
+"""The lists of `device show`: field of the answer, operation, columns of the table."""
+_LISTS = {"events": "logins"}
+_LIMIT = click.IntRange(1, 1000)
+_NO_DEVICE = "no device has that name or id: sallyport device list"
 
 
 @click.group(cls=Group)
@@ -54,33 +82,78 @@ def device() -> None:
 @click.pass_obj
 def list_(line: CommandLine, *, domain: str | None, search: str, form: Form | None) -> None:
     """List the inventory."""
-    devices = (each for one in domains(line, domain) for each in _devices(line, one, search))
+    body: Row = {"search": search}
+    devices = (each for one in domains(line, domain) for each in _listed(line, one, LIST, "network_devices", body))
     line.print_rows(devices, ALL_COLUMNS if form == "csv" else COLUMNS, form)
 
 
 @device.command()
-@click.argument("device_id", metavar="ID", type=int)
-@click.option("--domain", required=True, help="The domain's name or domainId.")
+@click.argument("name", metavar="NAME|ID")
+@click.option("--domain", help="The domain's name or domainId; needed where several domains have a device of the name.")
+@click.option("--limit", type=_LIMIT, default=10, show_default=True, help="Entries of each list.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.pass_obj
-def show(line: CommandLine, *, device_id: int, domain: str, as_json: bool) -> None:
-    """Show a device: the evidence for its product, its stations, and its history."""
-    found = line.row("device.show", domain=domain, device_id=device_id)
+def show(line: CommandLine, *, name: str, domain: str | None, limit: int, as_json: bool) -> None:
+    """Show a device: evidence for its product, posture, sessions, last logins, stations, and history."""
+    body, place = _find(line, name, domain)
+    found = line.run("/network_device/GetDevice", body, domain=place)
+    for field, path, _ in SHOWN:
+        found[_LISTS.get(field, field)] = line.run(path, {**body, "pageSize": limit}, domain=place)[field]
     if as_json:
         line.print_json(found)
         return
-    facts = {**found, "evidence": _evidence(found["evidence"])}
-    lists = {"stations": ("station", "user", "last_seen"), "history": ("time", "event", "actor")}
-    line.print_rows([{"device": name, "": value} for name, value in facts.items() if name not in lists], ("device", ""))
-    for name, columns in lists.items():
-        line.print(f"\n{name}:")
-        line.print_rows(entries(found[name]), columns)
+    lists = {_LISTS.get(field, field): columns for field, _, columns in SHOWN}
+    facts = {name: value for name, value in found.items() if name not in lists}
+    facts["evidence"] = _evidence(found["evidence"])
+    line.print_rows([{"device": name, "": value} for name, value in facts.items()], ("device", ""))
+    for field, columns in lists.items():
+        line.print(f"\n{field}:")
+        line.print_rows(entries(found[field]), columns)
 
 
-def _devices(line: CommandLine, domain: Row, search: str) -> Iterator[Row]:
-    owner = {"domain_id": domain["domainId"], "domain": domain["domainName"]}
+@click.group(cls=Group)
+def station() -> None:
+    """Stations: the hosts behind network devices, by Calling-Station-Id."""
+
+
+@station.command("list")
+@click.option("--domain", help="Only of this domain (name or domainId).")
+@click.option("--search", default="", help="A part of a station or of a user.")
+@click.option("--device", metavar="NAME|ID", help="Only behind this device.")
+@click.option("--limit", type=click.IntRange(min=1), default=1000, show_default=True, help="At most so many.")
+@click.option("--json", "form", flag_value="json", help="As JSON.")
+@click.option("--csv", "form", flag_value="csv", help="As CSV.")
+@click.pass_obj
+def list_stations(
+    line: CommandLine, *, domain: str | None, search: str, device: str | None, limit: int, form: Form | None
+) -> None:
+    """List the stations that have logged in, with the last user of each, in the order of their first login."""
     body: Row = {"search": search}
-    for each in line.listed(LIST, "network_devices", body, domain=str(domain["domainId"]), size=100):
+    if device is not None:
+        of, domain = _find(line, device, domain)
+        body |= of
+    found = (each for one in domains(line, domain) for each in _listed(line, one, STATIONS, "stations", body))
+    line.print_rows(islice(found, limit), STATION_COLUMNS, form)
+    if next(found, None) is not None:
+        line.note(f"there are more than {limit} stations: see --limit and --search")
+
+
+def _find(line: CommandLine, name: str, domain: str | None) -> tuple[Row, str]:
+    """Return the deviceId of a device as a body has it, and its domain. NotFound."""
+    if name.isdecimal() and len(name) < 19:
+        return {"deviceId": int(name)}, domain or str(line.call("device.domain", device=int(name)))
+    body: Row = {"filter": {"filterBy": "DEVICE_NAME", "value": name}}
+    listed = [each for one in domains(line, domain) for each in _listed(line, one, LIST, "network_devices", body)]
+    if len(listed) != 1:
+        ids = ", ".join(f"{each['device_id']} in {each['domain']}" for each in listed[:10])
+        raise NotFound(f"{len(listed)} devices have that name: name one by its id, {ids}" if ids else _NO_DEVICE)
+    return {"deviceId": listed[0]["device_id"]}, str(listed[0]["domain_id"])
+
+
+def _listed(line: CommandLine, domain: Row, path: str, field: str, body: Row) -> Iterator[Row]:
+    """Yield the entries of a list of a domain, with the domain's id and name."""
+    owner = {"domain_id": domain["domainId"], "domain": domain["domainName"]}
+    for each in line.listed(path, field, body, domain=str(domain["domainId"]), size=100):
         yield {**owner, **each}
 
 

@@ -193,6 +193,8 @@ class StationRow:
 
     station: str
     device_id: int
+    device_name: str
+    device_type: str
     user_name: str
     first_seen: int
     last_seen: int

@@ -1,5 +1,9 @@
 """The HTTP operations of the inventory: /network_device/...Device(s), ListStations."""
 
+import json
+import re
+from collections.abc import Callable
+
 from sallyport.base.addresses import canonical
 from sallyport.base.clock import Clock, iso
 from sallyport.base.errors import FieldError, Invalid
@@ -7,9 +11,11 @@ from sallyport.base.wire import Row
 from sallyport.inventory.devices.bodies import (
     FILTERS,
     DeleteDevice,
+    DeviceDetail,
     DeviceHistory,
     DeviceList,
     DeviceStationList,
+    GetDevice,
     HistoryList,
     ListDevices,
     ListStations,
@@ -22,9 +28,12 @@ from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
 
 RADIUS = "radius"
 ADDRESSES = ("ip_address", "client_ip")
+AttributeName = Callable[[int, int], str]
+"""(vendor, type) to the attribute's name."""
+_VENDOR_ATTRIBUTE = re.compile(r"Vendor-Specific (\d+)/(\d+)")
 
 
-def operations(service: Devices, gate: Gate, clock: Clock) -> Operations:
+def operations(service: Devices, attribute_name: AttributeName, gate: Gate, clock: Clock) -> Operations:
     """Declare the operations of the inventory."""
     devices = Operations("Network devices", gate)
 
@@ -38,6 +47,14 @@ def operations(service: Devices, gate: Gate, clock: Clock) -> Operations:
         now = clock()
         is_minimum = {"totalIsMinimum": True} if isinstance(total, Minimum) else {}
         return Plain({"network_devices": [entry(row, now) for row in rows], "totalCount": total, **is_minimum})
+
+    @devices.post("/network_device/GetDevice", roles=READERS)
+    async def get_device(body: GetDevice, caller: Caller) -> Plain[DeviceDetail]:
+        """Read a network device as ListDevices lists it, with the evidence for its product."""
+        row = await service.one(body.domainId, body.deviceId)
+        _, behind = await service.stations(body.domainId, row.id, "", offset=0, limit=1)
+        evidence = json.loads(_named(row.evidence, attribute_name))
+        return Plain({**entry(row, clock()), "evidence": evidence, "station_count": behind})
 
     @devices.post("/network_device/DeleteDevice", roles=OPERATORS)
     async def delete_device(body: DeleteDevice, caller: Caller) -> Done:
@@ -120,11 +137,18 @@ def entry(row: DeviceRow, now: int) -> Row:
     }
 
 
+def _named(evidence: str, attribute_name: AttributeName) -> str:
+    """Add the names of vendors' attributes to the evidence."""
+    return _VENDOR_ATTRIBUTE.sub(lambda found: f"{found[0]} ({attribute_name(int(found[1]), int(found[2]))})", evidence)
+
+
 def _station(row: StationRow) -> Row:
     """Return a station as `DeviceStation` describes it."""
     return {
         "station": row.station,
         "device_id": row.device_id,
+        "device_name": row.device_name,
+        "device_type": row.device_type,
         "user": row.user_name,
         "first_seen": iso(row.first_seen),
         "last_seen": iso(row.last_seen),

@@ -269,6 +269,11 @@ def find(tx: Tx, domain_id: int, device_id: int) -> DeviceRow | None:
     return tx.one(DeviceRow, f"{_SELECT} where domain_id = :d and id = :id", d=domain_id, id=device_id)
 
 
+def domain_of(tx: Tx, device_id: int) -> int | None:
+    """Return the domain of a device; None if there is no such device."""
+    return tx.value(int, "select domain_id from devices where id = :id", id=device_id)
+
+
 def find_again(tx: Tx, domain_id: int, ip_address: str, client_ip: str, name: str) -> DeviceRow | None:
     """Return the device with these addresses and this name that registered last: a deleted device has a new id."""
     where = "domain_id = :d and ip_address = :ip and client_ip = :client and device_name = :name"
@@ -309,6 +314,13 @@ def _remember(tx: Tx, device: Device | DeviceRow, device_id: int, event: str, at
     )
 
 
+_OF_DEVICE = "(select {0} from devices where devices.id = stations.device_id) as {0}"
+_STATION_COLUMNS = ", ".join(
+    _OF_DEVICE.format(name) if name in {"device_name", "device_type"} else name
+    for name in StationRow.__dataclass_fields__
+)
+
+
 def stations(
     tx: Tx, domain_id: int, device_id: int, search: str, *, offset: int, limit: int
 ) -> tuple[list[StationRow], int]:
@@ -320,10 +332,9 @@ def stations(
         where += (
             f" and (instr({text.format('station')}, :search) > 0 or instr({text.format('user_name')}, :search) > 0)"
         )
-    columns = ", ".join(StationRow.__dataclass_fields__)
     rows = tx.all(
         StationRow,
-        f"select {columns} from stations where {where} order by id limit :limit offset :offset",
+        f"select {_STATION_COLUMNS} from stations where {where} order by id limit :limit offset :offset",
         limit=limit,
         offset=offset,
         **parameters,

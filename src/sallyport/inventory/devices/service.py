@@ -68,6 +68,13 @@ class Devices:
         self._add_unwritten([row])
         return row
 
+    async def domain_of(self, device_id: int) -> int:
+        """Return the domain of a device. NotFound."""
+        domain_id = await self._store.read(lambda tx: repo.domain_of(tx, device_id))
+        if domain_id is None:
+            raise NotFound("device not found")
+        return domain_id
+
     def _is_writing(self, rows: Sequence[DeviceRow]) -> bool:
         """Return whether some of the rows are being written, so that they may be old or new."""
         ids = {device.id for device, _, _ in self._writing.devices}
