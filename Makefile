@@ -6,7 +6,7 @@ READY := .venv/.ready-$(shell $(PYTHON) -c 'import sys; print("%d.%d.%d" % sys.v
 # Compiled files are kept, whatever the environment says: the tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-system bench lint lock peers peers-system clean
+.PHONY: demo test test-system bench lint docs lock peers peers-system clean
 
 demo: $(READY)
 	$(BIN)/sallyport demo $(if $(ONCE),--once)
@@ -23,10 +23,13 @@ test-system: $(READY) peers-system
 	$(BIN)/pytest -n 3 -m system $(ARGS)
 
 lint: $(READY)
-	$(BIN)/ruff check src tests grafana
-	$(BIN)/ruff format --check src tests grafana
+	$(BIN)/ruff check src tests grafana docs
+	$(BIN)/ruff format --check src tests grafana docs
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+
+docs: $(READY)
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
 
 bench: $(READY) peers
 	$(BIN)/python -m tests.bench $(ARGS)

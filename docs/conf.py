@@ -1,0 +1,23 @@
+"""How Sphinx builds the documentation. `make docs` writes it to build/docs."""
+
+import sys
+from importlib.metadata import version as installed
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]  # for `reference`, and for what it reads in tests and grafana
+
+project = "Sallyport"
+copyright = "the authors of Sallyport"
+release = version = installed("sallyport")
+
+extensions = ["myst_parser", "reference"]
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3
+nitpicky = True
+exclude_patterns = ["README.md"]
+
+html_theme = "furo"
+html_title = f"Sallyport {version}"
+html_show_sphinx = False
+html_show_copyright = False

@@ -1,0 +1,331 @@
+"""A Sphinx extension that writes the pages of docs/reference from the code, before each build.
+
+The pages are not committed. A name, default, field or option therefore has one place: its declaration.
+"""
+
+import ast
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, cast
+
+import click
+import yaml
+from prometheus_client.metrics_core import Metric
+from sphinx.application import Sphinx
+from tests.metrics.everything import collected
+
+from sallyport.app import App
+from sallyport.base.config import Settings, environment_name
+from sallyport.base.limits import DEFAULTS, LIMITS
+from sallyport.cli.main import root
+from sallyport.operations import operations as declared_operations
+from sallyport.radius.dictionary import load as load_dictionary
+from sallyport.web.description import document
+from sallyport.web.scope import Authenticator, DomainOwners, Gate
+
+Json = Mapping[str, Any]
+Row = Sequence[str]
+
+ALERTS: Final = Path(__file__).parents[1] / "grafana" / "prometheus" / "rules" / "alerts.yml"
+EVENTS: Final = Path(__file__).parent / "log_events.yml"
+SOURCES: Final = Path(__file__).parents[1] / "src"
+_EVENT: Final = re.compile("[a-z0-9]+(_[a-z0-9]+)*")
+_LEVELS: Final = {"debug": "debug", "info": "info", "warning": "warning", "error": "error", "exception": "error"}
+_DEPTH: Final = 4  # of fields inside fields
+
+
+def setup(app: Sphinx) -> dict[str, object]:
+    """Register the generator with Sphinx."""
+    app.connect("builder-inited", lambda sphinx: write(Path(sphinx.srcdir) / "reference"))
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def write(folder: Path) -> None:
+    """Write every page whose text has changed, and delete pages that are no longer made."""
+    pages = dict(_pages())
+    for old in set(folder.rglob("*.md")) - {folder / name for name in pages}:
+        old.unlink()
+    for name, text in pages.items():
+        page = folder / name
+        page.parent.mkdir(parents=True, exist_ok=True)
+        if not page.exists() or page.read_text(encoding="utf-8") != text:
+            page.write_text(text, encoding="utf-8")
+
+
+def _pages() -> Iterator[tuple[str, str]]:
+    single: dict[str, Callable[[], str]] = {
+        "commands": commands,
+        "settings": settings,
+        "limits": limits,
+        "metrics": metrics,
+        "log-events": log_events,
+        "alerts": alerts,
+        "attributes": attributes,
+    }
+    for name, make in single.items():
+        yield f"{name}.md", make()
+    described = api()
+    tags = sorted({str(each["tags"][0]) for _, _, each in _operations(described)})
+    for tag in tags:
+        yield f"operations/{_file(tag)}.md", operations(described, tag)
+    yield "operations/index.md", _index("Operations", "Every operation of the API, by subject.", map(_file, tags))
+    yield (
+        "index.md",
+        _index("Reference", "These pages are generated from the code.", [*single, "operations/index"]),
+    )
+
+
+def commands() -> str:
+    """Return the page of all commands with their arguments and options."""
+    context = click.Context(root, info_name="sallyport")
+    return _page("Commands", _help(root), *_command(root, context))
+
+
+def _command(group: click.Group, context: click.Context) -> Iterator[str]:
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if command is None or command.hidden:
+            continue
+        inner = click.Context(command, info_name=name, parent=context)
+        level = 2 if context.parent is None else 3
+        yield f"{'#' * level} {inner.command_path.removeprefix('sallyport ')}"
+        yield _help(command)
+        if isinstance(command, click.Group):
+            yield from _command(command, inner)
+            continue
+        yield f"```text\n{' '.join([inner.command_path, *command.collect_usage_pieces(inner)])}\n```"
+        records = (each.get_help_record(inner) for each in command.get_params(inner))
+        yield _table(("option", "meaning"), ((_code(record[0]), record[1]) for record in records if record))
+
+
+def _help(command: click.Command) -> str:
+    return re.sub(r"[ \t]*\n[ \t]*(?!\n)", "\n", (command.help or "").replace("\b", ""))
+
+
+def settings() -> str:
+    """Return the page of all settings with their environment variables and defaults."""
+    fields = Settings.model_fields.items()
+    rows = (
+        (_code(name), _code(environment_name(name)), _default(field.default), field.description or "")
+        for name, field in fields
+    )
+    return _page(
+        "Settings",
+        "The service reads `sallyport.toml`, then the environment. A variable of the environment replaces the setting "
+        "of the file. The master key comes from the file `master.key` or from `SALLYPORT_MASTER_KEY`.",
+        _table(("setting", "environment", "default", "meaning"), rows),
+    )
+
+
+def _default(value: object) -> str:
+    if value in (None, "", ()) or value is DEFAULTS:
+        return ""
+    several = isinstance(value, tuple) and not hasattr(value, "_fields")
+    return _code(",".join(map(str, cast(tuple[object, ...], value))) if several else str(value))
+
+
+def limits() -> str:
+    """Return the page of the limits of a tenant."""
+    rows = ((_code(each.name), f"{each.most:,}", each.counts, _beyond(each)) for each in LIMITS)
+    return _page(
+        "Limits of a tenant",
+        "The setting `limits` changes them.",
+        _table(("limit", "default", "counts", "what happens beyond it"), rows),
+    )
+
+
+def _beyond(limit: object) -> str:
+    if getattr(limit, "keeps_newest", False):
+        return "the oldest is deleted"
+    return "no row is added" if getattr(limit, "leaves_out", False) else "the operation is refused (409)"
+
+
+def metrics() -> str:
+    """Return the page of all metrics."""
+    rows = ((_code(_exposed(each)), each.type, each.documentation) for each in collected())
+    return _page("Metrics", "Names, types and labels are stable.", _table(("metric", "type", "meaning"), rows))
+
+
+def _exposed(metric: Metric) -> str:
+    return metric.name + ("_total" if metric.type == "counter" else "")
+
+
+def alerts() -> str:
+    """Return the page of all alerts of Prometheus, with what to do about each."""
+    parts = []
+    for group in yaml.safe_load(ALERTS.read_text(encoding="utf-8"))["groups"]:
+        for rule in group["rules"]:
+            notes = {name: " ".join(text.split()) for name, text in rule["annotations"].items()}
+            parts += [
+                f"## {rule['alert']}",
+                f"Severity: {rule['labels']['severity']}. Fires after: {rule.get('for', '0s')}.",
+                notes["description"],
+                f"**What to do**: {notes['runbook']}",
+                f"```text\n{rule['expr'].strip()}\n```",
+            ]
+    return _page("Alerts", "`grafana/prometheus/rules` has these rules.", *parts)
+
+
+def log_events() -> str:
+    """Return the page of all log events. ValueError: an event has no text in log_events.yml, or a text no event."""
+    texts: dict[str, str] = yaml.safe_load(EVENTS.read_text(encoding="utf-8"))
+    found: dict[str, tuple[str, dict[str, None]]] = {}
+    for source in sorted(SOURCES.rglob("*.py")):
+        for name, level, fields in _logged(ast.parse(source.read_text(encoding="utf-8"))):
+            found.setdefault(name, (level, {}))[1].update(dict.fromkeys(fields))
+    if differ := sorted(found.keys() ^ texts.keys()):
+        raise ValueError(f"log_events.yml and the code differ in {', '.join(differ)}")
+    rows = (
+        (_code(name), level, ", ".join(map(_code, fields)), texts[name])
+        for name, (level, fields) in sorted(found.items())
+    )
+    return _page(
+        "Log events",
+        "The names are stable: write alerts on them. Every event also has `level` and `timestamp`.",
+        _table(("event", "level", "fields", "meaning"), rows),
+    )
+
+
+def _logged(module: ast.Module) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield the name, level and fields of each event that a module logs."""
+    for call in (node for node in ast.walk(module) if isinstance(node, ast.Call)):
+        function = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        fields = [each.arg for each in call.keywords if each.arg and each.arg not in {"exc_info", "failure"}]
+        for each in call.keywords:
+            if each.arg == "failure" and isinstance(each.value, ast.Constant):
+                yield str(each.value.value), "warning", ["error"]
+        names = [each.value for each in call.args if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+        if not names or not _EVENT.fullmatch(names[0]):
+            continue
+        if function in _LEVELS and "log" in ast.unparse(call.func):
+            yield names[0], _LEVELS[function], fields
+        elif function in {"_warn", "tell"} and "_" in names[0]:
+            yield names[0], "warning", fields or ["domain", "server", "why"]
+
+
+def attributes() -> str:
+    """Return the page of the RADIUS attributes that rules and answers can name."""
+    dictionary = load_dictionary()
+    by_vendor: dict[str, list[Row]] = {}
+    for each in sorted(dictionary.attributes.values(), key=lambda found: (found.vendor, found.number, found.name)):
+        vendor = dictionary.vendors.get(each.vendor, "Standard attributes") if each.vendor else "Standard attributes"
+        by_vendor.setdefault(vendor, []).append((str(each.number), _code(each.name), str(each.type.value)))
+    tables = (f"## {vendor}\n\n{_table(('number', 'name', 'type'), rows)}" for vendor, rows in by_vendor.items())
+    return _page("RADIUS attributes", "A reply attribute of a login rule is one of these names.", *tables)
+
+
+class _Anything:
+    """An object that has every attribute. The declaration of an operation only keeps what it is given."""
+
+    def __getattr__(self, _name: str) -> "_Anything":
+        return self
+
+
+def api() -> Json:
+    """Return the OpenAPI document, without a running service."""
+    anything = _Anything()
+    gate = Gate(cast(Authenticator, anything), cast(DomainOwners, anything))
+    declared = declared_operations(cast(App, anything), gate)
+    return document([each for group in declared for each in group.all], "")
+
+
+def operations(described: Json, tag: str) -> str:
+    """Return the page of the operations with a tag."""
+    parts = []
+    for path, method, each in _operations(described):
+        if each["tags"][0] == tag:
+            body = next(iter(each["requestBody"]["content"].values()))
+            answer = each["responses"]["200"]["content"]["application/json"]
+            parts += [
+                f"## {method.upper()} {path}",
+                str(each["description"]),
+                "**Request**",
+                _table(("field", "type", "required", "meaning"), _fields(described, body["schema"])),
+                "**Answer**",
+                _table(("field", "type", "always", "meaning"), _fields(described, answer["schema"])),
+            ]
+    return _page(tag, *parts)
+
+
+def _operations(described: Json) -> Iterator[tuple[str, str, Json]]:
+    for path, methods in described["paths"].items():
+        for method, operation in methods.items():
+            yield path, method, operation
+
+
+def _fields(described: Json, schema: Json, before: str = "", depth: int = _DEPTH) -> Iterator[Row]:
+    """Yield a row for each field of a schema, and for those of the objects inside it."""
+    resolved = _resolved(described, schema)
+    for part in resolved.get("allOf", ()):
+        yield from _fields(described, part, before, depth)
+    if resolved.get("type") == "array":
+        resolved, before = _resolved(described, resolved["items"]), f"{before}[]."
+    required = resolved.get("required", ())
+    for name, field in resolved.get("properties", {}).items():
+        inner = _resolved(described, field)
+        meaning = str(field.get("description") or inner.get("description") or "")
+        yield _code(before + name), _type(described, field), "yes" if name in required else "", meaning
+        if depth:
+            yield from _inside(described, inner, before + name, depth - 1)
+
+
+def _inside(described: Json, schema: Json, name: str, depth: int) -> Iterator[Row]:
+    for choice in (schema, *schema.get("anyOf", ())):
+        resolved = _resolved(described, choice)
+        if resolved.get("type") == "object":
+            yield from _fields(described, resolved, f"{name}.", depth)
+        elif resolved.get("type") == "array" and "items" in resolved:
+            yield from _fields(described, resolved["items"], f"{name}[].", depth)
+
+
+def _resolved(described: Json, schema: Json) -> Json:
+    while "$ref" in schema:
+        name = str(schema["$ref"]).rpartition("/")[2]
+        schema = described["components"]["schemas"][name]
+    return schema
+
+
+def _type(described: Json, schema: Json) -> str:
+    """Return a type in words, with the values or the range that it allows."""
+    resolved = _resolved(described, schema)
+    if "anyOf" in resolved:
+        kinds = [_type(described, each) for each in resolved["anyOf"]]
+        return " or ".join(dict.fromkeys(kinds))
+    if values := resolved.get("enum") or ([resolved["const"]] if "const" in resolved else None):
+        return ", ".join(_code(str(value)) for value in values)
+    name = str(resolved.get("type", "any"))
+    if name == "array":
+        return f"array of {_type(described, resolved.get('items', {}))}"
+    bounds = [
+        text.format(resolved[key])
+        for key, text in (("minimum", "from {}"), ("maximum", "to {}"), ("maxLength", "up to {} characters"))
+        if key in resolved
+    ]
+    return " ".join([name, *bounds])
+
+
+def _page(title: str, *parts: str) -> str:
+    return "\n\n".join([f"# {title}", *(part for part in parts if part)]) + "\n"
+
+
+def _index(title: str, text: str, pages: Iterable[str]) -> str:
+    return _page(title, text, "```{toctree}\n:maxdepth: 2\n\n" + "\n".join(pages) + "\n```")
+
+
+def _table(head: Row, rows: Iterable[Row]) -> str:
+    """Return a table, or nothing where there is no row."""
+    lines = [f"| {' | '.join(_cell(cell) for cell in row)} |" for row in rows]
+    return "\n".join([f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *lines]) if lines else ""
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def _code(text: str) -> str:
+    return f"`{text}`"
+
+
+def _file(tag: str) -> str:
+    return re.sub(r"\W+", "-", tag.lower()).strip("-")

@@ -1,0 +1,51 @@
+"""The documentation builds without a warning, and shows only commands that exist."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from sallyport.cli.main import root
+
+ROOT = Path(__file__).parents[2]
+PAGES = [page for page in (ROOT / "docs").rglob("*.md") if "reference" not in page.parts]
+COMMAND = re.compile(r"^\$ (?:sudo )?(sallyport .*(?:\\\n.*)*)|`(sallyport [^`]*)`", re.MULTILINE)
+
+
+def shown_commands() -> list[tuple[str, str]]:
+    """Return each command that a page shows, with the page's name."""
+    found = []
+    for page in PAGES:
+        for block, inline in COMMAND.findall(page.read_text(encoding="utf-8")):
+            found.append((page.relative_to(ROOT).as_posix(), (block or inline).replace("\\\n", " ")))
+    return found
+
+
+def test_it_builds_without_a_warning(tmp_path: Path) -> None:
+    """Sphinx builds every page; a broken link, a page outside all contents or an event without a text is an error."""
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "docs", str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "reference" / "commands.html").exists()
+
+
+@pytest.mark.parametrize(("page", "line"), shown_commands(), ids=str)
+def test_a_shown_command_exists(page: str, line: str) -> None:
+    """A command that a page shows is one of the program's, and has the options that are shown."""
+    words = shlex.split(line)[1:]
+    command: click.Command = root
+    while isinstance(command, click.Group) and words:
+        found = command.get_command(click.Context(command), words.pop(0))
+        assert found is not None, f"{page}: {line}"
+        command = found
+    known = {option for parameter in command.params for option in parameter.opts + parameter.secondary_opts}
+    assert {word.partition("=")[0] for word in words if word.startswith("--")} <= known, f"{page}: {line}"
