@@ -44,7 +44,7 @@ def operations(app: App, gate: Gate) -> list[Operations]:
         clients_api.operations(app.clients, gate),
         domains_api.operations(app.domains, app.enforcement, gate),
         previews_api.operations(app.preview, gate),
-        providers_api.operations(app.logins.providers, gate),
+        providers_api.operations(app.logins.providers, gate, now_us),
         first_factors_api.operations(app.logins.first_settings, app.logins.trials, app.domains, gate),
         rules_api.operations(app.rules, app.rule_names, gate),
         bypass_api.operations(app.logins.bypass, gate),

@@ -70,6 +70,7 @@ OPERATIONS = (
     Operation("/api/v1/audit/list", READER, in_domain=False),
     Operation("/ad/GetMFAProvider", READER),
     Operation("/ad/SetMFAProvider", ADMIN, {"provider": "totp"}),
+    Operation("/ad/CheckMFAProvider", ADMIN),
     Operation("/ad/DeleteMFAProvider", ADMIN),
     Operation("/ad/PreviewEnforcement", READER),
     Operation("/ad/GetFirstFactor", READER),

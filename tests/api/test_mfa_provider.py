@@ -288,3 +288,22 @@ def test_one_that_cannot_be_read(tmp_path: Path) -> None:
             service.post(SET, {**scope, "provider": "totp"})
             assert client.login("ann", "hello") == 3
         assert HIDDEN not in service.log()
+
+
+def test_a_check_asks_the_provider(tenant: Tenant) -> None:
+    """What is wrong is in `problem`, without secrets; five a minute may be made."""
+    check = "/ad/CheckMFAProvider"
+    assert tenant.refused(check, domainId=tenant.domain) == NONE
+    put(tenant, "totp")
+    works = {"code": 200, "status": "Success", "provider": "totp", "works": True, "problem": ""}
+    assert tenant.ask(check, domainId=tenant.domain) == {
+        **works, "message": "codes are checked here; no server is asked",
+    }  # fmt: skip
+    tenant.ask(SET, domainId=tenant.domain, **AWAY)
+    told = tenant.ask(check, domainId=tenant.domain)
+    assert (told["works"], told["message"]) == (False, told["problem"])
+    assert "port 9 is closed" in told["problem"]
+    assert HIDDEN not in str(told)
+    for _ in range(2):
+        tenant.ask(check, domainId=tenant.domain)
+    assert tenant.refused(check, domainId=tenant.domain) == (429, "more than 5 checks a minute")

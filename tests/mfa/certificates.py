@@ -10,19 +10,23 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 
-def self_signed(directory: Path, host: str) -> tuple[ssl.SSLContext, Path]:
-    """A server's context with a certificate for a host name, signed by itself, and the file to trust it by."""
+def self_signed(
+    directory: Path, host: str, *, issuer: str = "", since: timedelta = timedelta(hours=-1)
+) -> tuple[ssl.SSLContext, Path]:
+    """A server's context with a certificate for a host name, signed by itself, and the file to trust it by.
+
+    issuer: the name of another issuer. since: when it begins to be valid, for two hours, from now on."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)])
     now = datetime.now(UTC)
     certificate = (
         x509.CertificateBuilder()
         .subject_name(name)
-        .issuer_name(name)
+        .issuer_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, issuer)]) if issuer else name)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + timedelta(hours=1))
+        .not_valid_before(now + since)
+        .not_valid_after(now + since + timedelta(hours=2))
         .add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .sign(key, hashes.SHA256())

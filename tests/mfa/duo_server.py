@@ -44,7 +44,8 @@ def signature_holds(call: Call) -> bool:
 
 
 class DuoServer:
-    """A user with a phone. status: of auth_status. capabilities: of the phone. result: of preauth."""
+    """A user with a phone. status: of auth_status. capabilities: of the phone. result: of preauth. skew_s: of its
+    clock."""
 
     def __init__(self) -> None:
         self.web: WebServer
@@ -53,12 +54,13 @@ class DuoServer:
         self.result = "auth"
         self.capabilities = ["auto", "push", "mobile_otp"]
         self.passcode_status = "deny"
+        self.skew_s = 0
 
     async def __call__(self, call: Call) -> Reply:
         """Answer a request."""
         self.calls.append(call)
         if call.path == "/auth/v2/ping":
-            return _ok({"time": 1})
+            return _ok({"time": now_us() // 1_000_000 + self.skew_s})
         if "authorization" not in call.headers or not signature_holds(call):
             return _fail(401, 40103, "Invalid signature in request credentials")
         is_json = call.headers.get("content-type") == "application/json"

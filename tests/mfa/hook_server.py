@@ -20,6 +20,8 @@ class HookServer:
         self.immediately = False
         self.poll_url: str | None = None
         self.knows_enrolment = True
+        self.secret = SECRET
+        self.ping_status = 200
 
     @property
     def prompts(self) -> int:
@@ -29,7 +31,9 @@ class HookServer:
     async def __call__(self, call: Call) -> Reply:
         """Answer a request."""
         timestamp = call.headers["x-sallyport-timestamp"]
-        signed = hmac.new(SECRET.encode(), f"{timestamp}.".encode() + call.body, hashlib.sha256).hexdigest()
+        signed = hmac.new(self.secret.encode(), f"{timestamp}.".encode() + call.body, hashlib.sha256).hexdigest()
+        if self.secret != SECRET:
+            return Reply(401, {})
         assert hmac.compare_digest(signed, call.headers["x-sallyport-signature"])
         assert abs(int(timestamp) - now_us() / 1e6) < 60
         assert call.headers["x-sallyport-id"]
@@ -38,6 +42,9 @@ class HookServer:
             return Reply(200, {"status": self._status()})
         assert call.path == "/hook"
         asked = call.json()
+        return Reply(self.ping_status, {}) if asked["type"] == "ping" else self._asked(call, asked)
+
+    def _asked(self, call: Call, asked: dict[str, object]) -> Reply:
         known = asked["user"] == USER and self.web.behaviour is not Behaviour.UNKNOWN_USER
         if asked["type"] == "enrolment":
             assert set(asked) == {"type", "user"}

@@ -3,9 +3,11 @@
 import socket
 import ssl
 from collections.abc import Sequence
+from datetime import timedelta
 from functools import partial
 from ipaddress import ip_network
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -219,6 +221,28 @@ async def test_wrong_certificates_are_refused(tmp_path: Path) -> None:
             await get(other.port, foreign_chain)
         assert server.requests == other.requests == 0
         assert (await get(server.port, chain)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("made", "trusted", "told"),
+    [
+        pytest.param({"issuer": "Example Root"}, False, "its issuer is unknown: CN=Example Root; add", id="issuer"),
+        pytest.param({}, False, "it signed itself: CN=localhost; add", id="itself"),
+        pytest.param({"since": timedelta(days=-9)}, True, "it expired on .*renew it", id="expired"),
+        pytest.param({"since": timedelta(days=9)}, True, "it is valid from .*clocks", id="not yet"),
+        pytest.param({"host": "a.example"}, True, "it is for a.example, and not for localhost", id="name"),
+    ],
+)
+async def test_why_a_certificate_is_refused(tmp_path: Path, made: dict[str, Any], trusted: bool, told: str) -> None:
+    """The message names the issuer, the end of its time or the names that it has, and what to do; no request is
+    sent."""
+    context, chain = self_signed(tmp_path, **{"host": "localhost", **made})
+    verify = ssl.create_default_context(cafile=str(chain)) if trusted else None
+    async with serving(echo, tls=context) as server:
+        async with HttpFactory(egress=ANYWHERE, verify=verify)(f"https://localhost:{server.port}") as client:
+            with pytest.raises(ProviderError, match=f"its certificate is not trusted: .*{told}"):
+                await exchange(client, "GET", "/")
+        assert server.requests == 0
 
 
 async def test_no_tls_at_the_other_end() -> None:

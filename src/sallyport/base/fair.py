@@ -4,6 +4,7 @@ FairQueue    a queue that serves its owners in turn
 FairShares   the same with two levels, owners and their sources, and a limit
 FairLimiter  a limit of concurrent work; owners that wait are admitted in turn
 LoopTurns    a limit of work in one pass of the event loop; tenants that wait continue in turn
+PerMinute    a limit of what one owner may do in a minute
 """
 
 import math
@@ -16,12 +17,35 @@ from typing import Final, Generic, TypeVar
 
 import trio
 
+from sallyport.base.clock import SECOND, Clock
+from sallyport.base.errors import TooMany
+
 LONG_S: Final = 0.005
 """CPU time of a pass of the event loop in which no more tasks continue."""
 
 OwnerT = TypeVar("OwnerT", bound=Hashable)
 SourceT = TypeVar("SourceT", bound=Hashable)
 T = TypeVar("T")
+
+
+class PerMinute(Generic[OwnerT]):
+    """At most `most` calls in a minute for each owner. what: the calls, for the refusal."""
+
+    def __init__(self, most: int, what: str, clock: Clock) -> None:
+        self._most = most
+        self._what = what
+        self._clock = clock
+        self._lately: dict[OwnerT, deque[int]] = {}
+
+    def admit(self, owner: OwnerT) -> None:
+        """Count a call. TooMany: the owner has made as many as a minute may have."""
+        now = self._clock()
+        lately = self._lately.setdefault(owner, deque())
+        while lately and lately[0] <= now - 60 * SECOND:
+            lately.popleft()
+        if len(lately) >= self._most:
+            raise TooMany(f"more than {self._most} {self._what} a minute")
+        lately.append(now)
 
 
 class FairQueue(Generic[OwnerT, T]):

@@ -33,6 +33,7 @@ SECTIONS: Sections = {
     },
     "Sign-in policy": {
         "domain": ("sallyport.domains.cli:domain", "Directory domains and their enforcement mode."),
+        "provider": ("sallyport.mfa.cli:provider", "MFA providers: who is asked for the second factor."),
         "event": ("sallyport.events.cli:event", "The log of logins: what was decided, and its export."),
         "rule": ("sallyport.policy.rules.cli:rule", "Login rules: allow, block, or ask for a second factor."),
         "bypass": ("sallyport.policy.bypass.cli:bypass", "MAC authentication bypass: stations let in by address."),

@@ -6,7 +6,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from sallyport.base.validation import Between
 from sallyport.mfa.circuit import LONGEST_TIMEOUT_S
-from sallyport.web.operation import Success
+from sallyport.web.operation import Done, Success
 from sallyport.web.scope import InDomain, Name, Whole, few_members
 
 
@@ -42,6 +42,18 @@ class SetMfaProvider(InDomain):
 
 class DeleteMfaProvider(InDomain):
     """Body of DeleteMFAProvider."""
+
+
+class CheckMfaProvider(InDomain):
+    """Body of CheckMFAProvider."""
+
+
+class MfaProviderChecked(Done):
+    """Answer of CheckMFAProvider."""
+
+    provider: str = Field(description=PROVIDER)
+    works: bool = Field(description="The provider answers and takes the keys.")
+    problem: str = Field(description="What is wrong, and what to do; empty if the provider works.")
 
 
 class MfaProvider(Success):

@@ -27,7 +27,7 @@ import trio
 
 from sallyport.base.bounded import ExpiringMap
 from sallyport.base.errors import StoreError
-from sallyport.mfa.provider import Answer, Code, Enrolment, Outcome, Provider, ProviderError, Question
+from sallyport.mfa.provider import CHECK_USER, Answer, Code, Enrolment, Outcome, Provider, ProviderError, Question
 
 LONGEST_TIMEOUT_S: Final = 300
 FAILURES: Final = 5
@@ -98,6 +98,24 @@ class Guarded:
         """Return the time from the prompt to the answer that 95 % of users keep to, of the last 200; None before the
         first."""
         return sorted(self._took)[ceil(len(self._took) * 0.95) - 1] if self._took else None
+
+    async def check(self, *, deadline_s: float) -> str:
+        """Ask the provider itself, whatever the state of the circuit; return what was found, in words. ProviderError,
+        StoreError. A failure is not counted, and a success closes the circuit."""
+        own: Callable[[], Awaitable[str]] = getattr(self.provider, "check", self._check)
+        try:
+            found = await _within(deadline_s, own)
+        except (ProviderError, StoreError):
+            raise
+        except Exception as error:
+            self._log(error)
+            raise ProviderError(f"the provider failed unexpectedly ({type(error).__name__})") from None
+        self._succeed()
+        return found
+
+    async def _check(self) -> str:
+        await self.provider.enrolled(CHECK_USER)
+        return "it answers"
 
     async def enrolled(self, user: str, *, deadline_s: float) -> Enrolment:
         """Provider.enrolled."""

@@ -40,6 +40,17 @@ _ENDED_BEFORE: Final = {
 }
 _STATUSES: Final = {"allow": Outcome.APPROVED, "deny": Outcome.DENIED, "waiting": Outcome.WAITING}
 _LONGEST_CODE: Final = 32
+_SKEW_S: Final = 60
+"""Duo takes signatures of the last five minutes."""
+# https://duo.com/docs/authapi#api-details, "Response Format"
+_REFUSALS: Final = {
+    40101: "Duo misses the signature",
+    40102: "Duo does not know the ikey: check ikey and host, which belong together",
+    40103: "Duo refuses the signature: check skey, host and the clock",
+    40104: "Duo refuses the signature: check the clock of this machine",
+    40105: "Duo refuses the signature: check the clock of this machine",
+    40301: "Duo refuses the application: it has to be an Auth API application",
+}
 
 
 class _Malformed(ProviderError):
@@ -90,6 +101,17 @@ class Duo:
         if result not in _ENROLMENTS:
             raise ProviderError("Duo's preauth gives an unknown answer")
         return _ENROLMENTS[result]
+
+    async def check(self) -> str:
+        """Compare the clocks by ping, which is unsigned, then let Duo check a signature."""
+        answer = await exchange(self._client, "GET", "/auth/v2/ping", headers={"Accept": "application/json"})
+        now, theirs = self._host.clock() // SECOND, member(json_object(answer), "response", "time")
+        if answer.status_code != 200 or not isinstance(theirs, int):
+            raise ProviderError(f"what answers is not Duo's Auth API (HTTP {answer.status_code}): check host")
+        if abs(now - theirs) > _SKEW_S:
+            raise ProviderError(f"the clock of this machine is {abs(now - theirs)} s off Duo's: set it, best by NTP")
+        await self._call("GET", "/auth/v2/check", {})
+        return "Duo takes the keys, and the clocks agree"
 
     async def start(self, question: Question) -> Answer:
         """Send a push, or ask for a passcode where the user has no device for one."""
@@ -185,12 +207,12 @@ class Duo:
             answer = await exchange(
                 self._client, method, path, content=sent.encode(), headers=headers, timeout_s=timeout_s
             )
-        if answer.status_code == 401:
-            raise ProviderError("Duo refuses the signature: check ikey, skey, host and the clock")
         document = json_object(answer)
-        response = member(document, "response")
+        response, code = member(document, "response"), member(document, "code")
+        if answer.status_code in {401, 403}:
+            told = _REFUSALS.get(code) if isinstance(code, int) else None
+            raise ProviderError(told or "Duo refuses the signature: check ikey, skey, host and the clock")
         if answer.status_code != 200 or text_at(document, "stat") != "OK" or not isinstance(response, dict):
-            code = member(document, "code")
             kind = _Malformed if answer.status_code == 400 else ProviderError
             raise kind(f"Duo refuses: HTTP {answer.status_code}, code {code if type(code) is int else '-'}")
         return response

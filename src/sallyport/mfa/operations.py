@@ -1,13 +1,28 @@
-"""The HTTP operations of MFA providers: /ad/GetMFAProvider, /ad/SetMFAProvider, /ad/DeleteMFAProvider."""
+"""The HTTP operations of MFA providers: /ad/GetMFAProvider, SetMFAProvider, CheckMFAProvider, DeleteMFAProvider."""
 
-from sallyport.mfa.bodies import DeleteMfaProvider, GetMfaProvider, MfaProvider, SetMfaProvider
+from typing import Final
+
+from sallyport.base.clock import Clock
+from sallyport.base.fair import PerMinute
+from sallyport.mfa.bodies import (
+    CheckMfaProvider,
+    DeleteMfaProvider,
+    GetMfaProvider,
+    MfaProvider,
+    MfaProviderChecked,
+    SetMfaProvider,
+)
 from sallyport.mfa.service import Providers
+from sallyport.outgoing.errors import ADDRESS_NOT_ALLOWED
 from sallyport.web.operation import Done, Operations
 from sallyport.web.scope import ADMINS, READERS, Caller, Gate
 
+CHECKS_PER_MINUTE: Final = 5
 
-def operations(service: Providers, gate: Gate) -> Operations:
+
+def operations(service: Providers, gate: Gate, clock: Clock) -> Operations:
     """The operations of this slice."""
+    checks = PerMinute[int](CHECKS_PER_MINUTE, "checks", clock)
     providers = Operations("MFA providers", gate)
 
     @providers.post("/ad/GetMFAProvider", roles=READERS)
@@ -26,6 +41,21 @@ def operations(service: Providers, gate: Gate) -> Operations:
         """
         await service.set(body.domainId, body.provider, body.own_fields(), body.timeoutSeconds)
         return Done(message=f"{body.provider} is the MFA provider")
+
+    @providers.post("/ad/CheckMFAProvider", roles=ADMINS)
+    async def check_mfa_provider(body: CheckMfaProvider, caller: Caller) -> MfaProviderChecked:
+        """Ask the provider of a domain's second factor whether it answers and takes the keys. No user is disturbed.
+
+        404: the domain has none. At most five a minute in a domain: 429.
+        """
+        if not caller.is_installation:
+            checks.admit(body.domainId)
+        checked = await service.check(body.domainId)
+        problem = checked.problem
+        if caller.is_installation and ADDRESS_NOT_ALLOWED in problem:
+            problem = "; ".join([problem, *service.egress_advice(body.domainId)])
+        message = problem or checked.found
+        return MfaProviderChecked(message=message, provider=checked.provider, works=not problem, problem=problem)
 
     @providers.post("/ad/DeleteMFAProvider", roles=ADMINS)
     async def delete_mfa_provider(body: DeleteMfaProvider, caller: Caller) -> Done:

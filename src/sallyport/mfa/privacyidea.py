@@ -24,7 +24,7 @@ from pydantic import AfterValidator, Field, SecretStr
 from sallyport.base.bounded import BoundedMap
 from sallyport.base.validation import unfit
 from sallyport.mfa.host import Fields, Host, Once
-from sallyport.mfa.provider import Answer, Code, Enrolment, Outcome, ProviderError, Question
+from sallyport.mfa.provider import CHECK_USER, Answer, Code, Enrolment, Outcome, ProviderError, Question
 from sallyport.outgoing.fields import Key, ServerUrl
 from sallyport.outgoing.http import exchange, json_object, member, text_at
 
@@ -112,6 +112,14 @@ class PrivacyIdea:
         if not isinstance(tokens, list):
             raise ProviderError("privacyIDEA answered without a list of tokens")
         return Enrolment.ENROLLED if any(map(_is_usable, tokens)) else Enrolment.NOT_ENROLLED
+
+    async def check(self) -> str:
+        """Ask about a transaction that does not exist, and with an admin token about tokens."""
+        _check(await self._ask("GET", "/validate/polltransaction/0"))
+        if self._admin is None:
+            return "privacyIDEA answers; without an adminToken the enrolment of users stays unknown"
+        await self.enrolled(CHECK_USER)
+        return "privacyIDEA answers and takes the adminToken"
 
     async def start(self, question: Question) -> Answer:
         """Trigger the user's tokens."""

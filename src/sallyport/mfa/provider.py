@@ -3,10 +3,13 @@
 from dataclasses import dataclass
 from enum import StrEnum
 from hmac import compare_digest
-from typing import ClassVar, Protocol
+from typing import ClassVar, Final, Protocol
 
 from sallyport.outgoing.errors import ProviderError as ProviderError  # noqa: PLC0414  what a provider raises
 from sallyport.radius.password import chap_holds
+
+CHECK_USER: Final = "sallyport-check"
+"""The user that a check asks about; no provider should know it."""
 
 
 class Outcome(StrEnum):
@@ -85,6 +88,10 @@ class Provider(Protocol):
 
     Every call has a deadline from outside and may be cancelled. Raises ProviderError where the provider cannot be
     asked. No call but `start` may disturb the user.
+
+    A class may have `async def check(self) -> str`: it asks whether the provider is reachable and takes the keys, and
+    returns what it found in words. ProviderError: what is wrong, and what to do. Without it the enrolment of
+    CHECK_USER is asked for.
     """
 
     name: ClassVar[str]

@@ -17,7 +17,7 @@ from pydantic import Field
 from sallyport.base.errors import PacketError
 from sallyport.base.validation import Between
 from sallyport.mfa.host import Fields, Host
-from sallyport.mfa.provider import Answer, Code, Enrolment, Outcome, ProviderError, Question
+from sallyport.mfa.provider import CHECK_USER, Answer, Code, Enrolment, Outcome, ProviderError, Question
 from sallyport.outgoing.fields import HostName, SharedKey
 from sallyport.radius.attributes import (
     CHAP_CHALLENGE,
@@ -79,6 +79,13 @@ class Radius:
         """RADIUS has no way to ask."""
         return Enrolment.UNKNOWN
 
+    async def check(self) -> str:
+        """Send a random code of a user that the server should not know."""
+        answer = await self._answer(CHECK_USER, Code(str(randbelow(10**8))), "")
+        if answer.outcome is Outcome.APPROVED:
+            raise ProviderError("the RADIUS server accepts a random code of an unknown user: it checks no codes")
+        return "the RADIUS server answers with the same secret; it cannot be asked about enrolments"
+
     async def start(self, question: Question) -> Answer:
         """Ask for the code; the server hears of the login when there is one."""
         return Answer(Outcome.CODE)
@@ -89,11 +96,14 @@ class Radius:
 
     async def verify(self, question: Question, code: Code, handle: str) -> Answer:
         """Send the code. Cancelling closes the socket; the server may have spent the code then."""
+        return await self._answer(question.user, code, handle)
+
+    async def _answer(self, user: str, code: Code, handle: str) -> Answer:
         if code.text is not None and not code.text.strip("\0"):
             return Answer(Outcome.WRONG_CODE)  # some servers do not answer to an empty password at all
         authenticator = token_bytes(16)
         try:
-            attributes = push_attribute(USER_NAME, question.user.encode()) + self._proof(code, authenticator)
+            attributes = push_attribute(USER_NAME, user.encode()) + self._proof(code, authenticator)
             attributes += push_attribute(NAS_IDENTIFIER, b"sallyport")
             attributes += push_attribute(STATE, bytes.fromhex(handle)) if handle else b""
         except ValueError:  # too long for RADIUS, so it is no code
@@ -139,8 +149,9 @@ class Radius:
                             except PacketError as error:  # perhaps forged: the real one may still come
                                 unproven = f"; what came does not hold: {error}; check the secret"
         except OSError:
-            raise ProviderError(f"{self._server}: no RADIUS server answers there") from None
-        raise ProviderError(f"{self._server}: no answer from the RADIUS server{unproven}")
+            raise ProviderError(f"{self._server}: no RADIUS server answers there; check host and port") from None
+        silent = "; it is silent where it does not know this machine as a client, or where the secret is wrong"
+        raise ProviderError(f"{self._server}: no answer from the RADIUS server{unproven or silent}")
 
 
 def _signed(answer: tuple[int, dict[int, bytes]]) -> tuple[int, dict[int, bytes]]:

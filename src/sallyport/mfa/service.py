@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
 
 import structlog
 import trio
@@ -15,6 +17,7 @@ from sallyport.base.wire import JSON
 from sallyport.mfa import repo
 from sallyport.mfa.circuit import LONGEST_TIMEOUT_S, NO_PROVIDER, Attached, Guarded, Meter, Unavailable
 from sallyport.mfa.host import ConfiguredProvider, Fields, Host
+from sallyport.mfa.provider import ProviderError
 from sallyport.mfa.repo import ProviderRow
 from sallyport.outgoing.fields import revealed, shown
 from sallyport.store import audit
@@ -22,7 +25,19 @@ from sallyport.store.model import Tx
 from sallyport.store.snapshot import Configuration
 from sallyport.store.vault import Vault
 
+CHECK_S: Final = 20.0
+
 log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a check of a provider has shown. problem: what is wrong and what to do; empty if nothing is. found: what the
+    provider answered, in words."""
+
+    provider: str
+    problem: str
+    found: str = ""
 
 
 class Providers:
@@ -178,6 +193,25 @@ class Providers:
             return audited
         secrets = {name for name in type(fields).model_fields if isinstance(getattr(fields, name), SecretStr)}
         return audited | fields.model_dump(mode="json", exclude=secrets) | dict.fromkeys(secrets, audit.HIDDEN)
+
+    async def check(self, domain_id: int) -> Checked:
+        """Ask a domain's provider itself, and return what is wrong. NotFound: the domain has none; StoreError."""
+        attached = self.of(domain_id)
+        if attached is Unavailable.NONE:
+            raise NotFound("no MFA provider")
+        if isinstance(attached, Unavailable):
+            name = self._rows.value[domain_id].provider
+            return Checked(name, "its configuration cannot be read: set the provider again")
+        try:
+            found = await attached.provider.check(deadline_s=CHECK_S)
+        except ProviderError as error:
+            log.warning("mfa_provider_check_failed", domain=domain_id, provider=attached.name, error=str(error))
+            return Checked(attached.name, str(error))
+        return Checked(attached.name, "", found)
+
+    def egress_advice(self, domain_id: int) -> list[str]:
+        """Return how to allow the hosts that the domain's tenant was denied lately. For the installation only."""
+        return self._host(domain_id).http.egress.advice()
 
     def has(self, domain_id: int) -> bool:
         """Whether a domain has a provider."""

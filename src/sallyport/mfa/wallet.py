@@ -58,6 +58,10 @@ class Wallet:
         holds = await self._host.wallets.enrolled(self._host.domain_id, user, self._issuer, self._schema)
         return Enrolment.ENROLLED if holds else Enrolment.NOT_ENROLLED
 
+    async def check(self) -> str:
+        """Nothing is asked."""
+        return "wallets ask this service; no server is asked"
+
     async def start(self, question: Question) -> Answer:
         """Open a request, which the wallet finds when it polls."""
         where = question.device if question.device in {"", question.source} else f"{question.device}, {question.source}"

@@ -6,6 +6,8 @@
         200 {status: waiting | approved | denied}
     POST url {type: "enrolment", user}
         200 {status: enrolled | unknown_user}
+    POST url {type: "ping"}
+        401 or 403 for a wrong signature; otherwise any status but 404
 
 Every request carries X-Sallyport-Id, X-Sallyport-Timestamp (seconds since 1970) and X-Sallyport-Signature, the hex
 HMAC-SHA256 of timestamp + "." + body under the secret; a GET signs an empty body. challenge_id is an idempotency key,
@@ -26,7 +28,7 @@ from pydantic import Field
 
 from sallyport.base.clock import SECOND, iso
 from sallyport.mfa.host import Fields, Host
-from sallyport.mfa.provider import Answer, Code, Enrolment, Outcome, ProviderError, Question
+from sallyport.mfa.provider import CHECK_USER, Answer, Code, Enrolment, Outcome, ProviderError, Question
 from sallyport.outgoing.fields import ServerUrl, SharedKey
 from sallyport.outgoing.http import exchange, json_object, text_at
 
@@ -70,6 +72,17 @@ class Webhook:
         if response.status_code != 200:
             return Enrolment.UNKNOWN
         return _ENROLMENTS.get(_status(response), Enrolment.UNKNOWN)
+
+    async def check(self) -> str:
+        """Send a ping, which need not be known there, then the question of an enrolment."""
+        status = (await self._post({"type": "ping"}, secrets.token_hex(16))).status_code
+        if status in {401, 403}:
+            raise ProviderError(f"the hook refuses the signature (HTTP {status}): check secret, and both clocks")
+        if status == 404:
+            raise ProviderError("the hook is not at this path (HTTP 404): check url")
+        if await self.enrolled(CHECK_USER) is Enrolment.UNKNOWN:
+            return "the hook answers, but not about enrolments, which stay unknown"
+        return "the hook answers"
 
     async def start(self, question: Question) -> Answer:
         """Tell the hook of the login."""

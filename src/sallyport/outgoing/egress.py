@@ -138,7 +138,8 @@ class Egress:
         try:
             found = [host] if _is_address(host) else await self._named(host, port, kind)
         except (OSError, UnicodeError):
-            raise ProviderError(f"{host}: the name has no address") from None
+            why = "the name has no address; check its spelling, and the DNS of this machine"
+            raise ProviderError(f"{host}: {why}") from None
         return self.check(host, list(dict.fromkeys(found))[:MOST_ADDRESSES])
 
     async def _named(self, host: str, port: int, kind: socket.SocketKind) -> Sequence[str]:

@@ -20,6 +20,13 @@ class ProviderError(SallyportError):
         self.limited = limited
 
 
+def no_connection(error: OSError, port: int) -> str:
+    """Return why there is no connection to a port, in words for an admin."""
+    if isinstance(error, ConnectionRefusedError):
+        return f"no connection: port {port} is closed; check the port, and that the server runs"
+    return f"no connection to port {port}: {error.strerror or 'it cannot be opened'}"
+
+
 class AddressNotAllowed(ProviderError):
     """The setting `egress` allows none of a host's addresses. The message is for a tenant: it names no address.
 

@@ -28,7 +28,7 @@ import httpx
 from sallyport.base.setting_values import EGRESS_DEFAULT, EgressRule
 from sallyport.outgoing.egress import Egress, LookUp, look_up
 from sallyport.outgoing.errors import ProviderError
-from sallyport.outgoing.pool import MAX_BODY, Pool, TooLong, origin_of
+from sallyport.outgoing.pool import MAX_BODY, NotConnected, Pool, TooLong, origin_of
 from sallyport.outgoing.tls import client_context
 
 USER_AGENT: Final = f"Sallyport/{version('sallyport')}"
@@ -216,13 +216,10 @@ def _retry_after(headers: httpx.Headers) -> float:
 
 def _why(error: BaseException) -> str:
     """Return the failure in words for an admin. Texts of libraries may quote sent values, so none is repeated."""
-    if isinstance(error, TooLong):
+    if isinstance(error, (TooLong, NotConnected)):
         return str(error)
-    tls = _tls_error(error)
-    if isinstance(tls, ssl.SSLCertVerificationError):
-        return f"its certificate is not trusted: {tls.verify_message}"
-    if tls is not None:
-        return "no TLS connection"
+    if _tls_error(error) is not None:
+        return "no TLS connection; check the port, and that the server speaks TLS 1.2 or 1.3"
     return next((words for kind, words in _WORDS if isinstance(error, kind)), "the request cannot be made")
 
 

@@ -17,6 +17,7 @@ import ssl
 from collections import defaultdict, deque
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import h11
@@ -24,7 +25,9 @@ import httpx
 import trio
 
 from sallyport.base.fair import LoopTurns
+from sallyport.outgoing.certificate import verification_error, why_refused
 from sallyport.outgoing.egress import Egress
+from sallyport.outgoing.errors import no_connection
 from sallyport.outgoing.tls import secured
 
 MAX_BODY: Final = 256 * 1024
@@ -37,6 +40,10 @@ _HEADERS: Final = 65_536
 
 _Stream = trio.SocketStream | trio.SSLStream[trio.SocketStream]
 Origin = tuple[str, str, int]
+
+
+class NotConnected(httpx.ConnectError):
+    """There is no connection, or none that is trusted. The message is for an admin."""
 
 
 class TooLong(httpx.ReadError):
@@ -183,27 +190,31 @@ class Pool(httpx.AsyncBaseTransport):
 
     async def _connect(self, scheme: str, host: str, port: int) -> Connection:
         """Resolve, check, connect to each checked address until one answers; each gets its share of the time."""
-        addresses = await self.egress.resolve(host, port)
-        for left in range(len(addresses), 0, -1):
-            share_s = (trio.current_effective_deadline() - trio.current_time()) / left
-            try:
-                with trio.fail_after(max(share_s, 0.0)):
-                    stream = await self.egress.sockets.connect(addresses[-left], port)
-                break
-            except OSError as error:
-                if left == 1:
-                    raise httpx.ConnectError(str(error)) from error
-            except trio.TooSlowError:
-                if left == 1:
-                    raise
+        stream = await self._stream(host, port)
         if scheme == "http":
             return Connection(stream, stream.socket, self.egress.turns)
         try:
             secure = await secured(stream, self._trust, host, self.egress.handshakes)
-        except BaseException:
+        except BaseException as error:
             stream.socket.close()
-            raise
+            refused = verification_error(error)
+            if refused is None:
+                raise
+            connect, threads = partial(self._stream, host, port), self.egress.handshakes
+            raise NotConnected(await why_refused(refused, host, connect, threads)) from error
         return Connection(secure, stream.socket, self.egress.turns)
+
+    async def _stream(self, host: str, port: int) -> trio.SocketStream:
+        """Connect to the first address that answers; each has its share of the remaining time."""
+        addresses = await self.egress.resolve(host, port)
+        for left in range(len(addresses), 1, -1):
+            share_s = (trio.current_effective_deadline() - trio.current_time()) / left
+            with suppress(OSError), trio.move_on_after(max(share_s, 0.0)):
+                return await self.egress.sockets.connect(addresses[-left], port)
+        try:
+            return await self.egress.sockets.connect(addresses[-1], port)
+        except OSError as error:
+            raise NotConnected(no_connection(error, port)) from error
 
     async def aclose(self) -> None:
         """Close the idle connections now, and the others once they have their answers."""

@@ -30,6 +30,14 @@ def client_context(authorities: str | None = None) -> ssl.SSLContext:
     return context
 
 
+def unverified_context() -> ssl.SSLContext:
+    """Return a context that reads a server's certificate and checks nothing. Send no request through it."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.set_ciphers(_CIPHERS)
+    return context
+
+
 def show_certificate(context: ssl.SSLContext, certificate: str, key: str) -> None:
     """Make a context present a client certificate, both in PEM. PemError; ssl.SSLError: the key is another's."""
     pems = f"{certificates_pem(certificate)}{key_pem(key)}"

@@ -76,6 +76,7 @@ STORY: Final[tuple[tuple[str, str, dict[str, JSON]], ...]] = (
     ("POST", "/api/v1/endpointUsers/enrolTotp", _in(userName="ann")),
     ("POST", "/api/v1/endpointUsers/confirmTotp", _in(userName="ann", code="<the code that the app shows>")),
     ("POST", "/ad/SetMFAProvider", _domain(provider="totp", timeoutSeconds=60)),
+    ("POST", "/ad/CheckMFAProvider", _domain()),
     ("POST", "/ad/GetMFAProvider", _domain()),
     ("POST", "/ad/AddLoginRule", _domain(name="printers", action="allow", users=["printer-1"], priority=10)),
     ("POST", "/ad/ListLoginRules", _domain()),

@@ -56,7 +56,7 @@ async def start_tls(answer: bytes) -> tuple[str, bytes]:
 async def test_start_tls(answer: bytes, why: str) -> None:
     """Only a whole answer that agrees is followed by TLS, and nothing but the request is sent in clear."""
     told, heard = await start_tls(answer)
-    assert told == why
+    assert told.partition(";")[0] == why
     assert heard[:31] == b"\x30\x1d\x02\x01\x01\x77\x18\x80\x161.3.6.1.4.1.1466.20037"
     assert heard[31:33] == (b"\x16\x03" if answer == AGREED else b"")  # a TLS handshake, or nothing
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
@@ -11,7 +12,8 @@ import trio
 
 from sallyport.base.addresses import is_host, is_loopback
 from sallyport.directory.reading.answers import message_size
-from sallyport.outgoing.errors import ProviderError
+from sallyport.outgoing.certificate import verification_error, why_refused
+from sallyport.outgoing.errors import ProviderError, no_connection
 from sallyport.outgoing.tls import secured
 
 if TYPE_CHECKING:
@@ -80,11 +82,23 @@ class Server:
             tls = await secured(stream, trust, host, egress.handshakes)
         except BaseException as error:
             await trio.aclose_forcefully(stream)
+            refused = verification_error(error)
+            if refused is not None:
+                why = await why_refused(refused, host, partial(self._before_tls, egress), egress.handshakes)
+                raise Unreachable(f"{self}: {why}") from None
             if isinstance(error, (trio.BrokenResourceError, OSError)):
                 raise Unreachable(f"{self}: {_why(error)}") from None
             raise
         report(f"{self}: encrypted, and the certificate is right for {host}")
         return tls
+
+    async def _before_tls(self, egress: Egress) -> trio.SocketStream:
+        """Return a new stream on which TLS may begin. Unreachable; trio.BrokenResourceError: it refuses StartTLS."""
+        scheme, host, port = split_url(self.url)
+        stream = await _connected(host, port, egress, lambda _: None)
+        if scheme == "ldap":
+            await _start_tls(stream)
+        return stream
 
 
 async def _connected(host: str, port: int, egress: Egress, report: Report) -> trio.SocketStream:
@@ -93,19 +107,22 @@ async def _connected(host: str, port: int, egress: Egress, report: Report) -> tr
         addresses = await egress.resolve(host, port)
     except ProviderError as error:
         raise Unreachable(str(error)) from None
+    why = ""
     for left in range(len(addresses), 0, -1):
         address = addresses[-left]
         share = (trio.current_effective_deadline() - trio.current_time()) / left
         with trio.move_on_after(max(share, 0.0)):
             try:
                 stream = await egress.sockets.connect(address, port)
-            except OSError:
-                report(f"{address} port {port}: no connection")
+            except OSError as error:
+                why = no_connection(error, port)
+                report(f"{address} port {port}: {why}")
                 continue
             report(f"connected to {address} port {port}")
             return stream
-        report(f"{address} port {port}: no connection in time")
-    raise Unreachable(f"{host} port {port}: no connection")
+        why = "no connection in time; check the address, and firewalls on the way"
+        report(f"{address} port {port}: {why}")
+    raise Unreachable(f"{host} port {port}: {why}")
 
 
 async def _start_tls(stream: trio.SocketStream) -> None:
@@ -129,10 +146,10 @@ class _NoTls(trio.BrokenResourceError):
 def _why(error: BaseException) -> str:
     """Return the reason why a stream could not be encrypted."""
     if isinstance(error, _NoTls):
-        return "it refuses StartTLS"
+        return "it refuses StartTLS; use ldaps://, or switch TLS on there"
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, ssl.SSLError):
         cause = cause.__cause__
-    if isinstance(cause, ssl.SSLCertVerificationError):
-        return f"its certificate is not trusted: {cause.verify_message}"
-    return "no TLS connection" if cause is not None else "it closed the connection"
+    return (
+        "no TLS connection; check that the port is the one for TLS" if cause is not None else "it closed the connection"
+    )

@@ -5,7 +5,6 @@ No login is recorded, no second factor is asked for, and the inventory is not ch
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from secrets import token_bytes
@@ -14,8 +13,9 @@ from typing import Final
 import structlog
 import trio
 
-from sallyport.base.clock import SECOND, Clock
-from sallyport.base.errors import Conflict, TooMany, invalid_field
+from sallyport.base.clock import Clock
+from sallyport.base.errors import Conflict, invalid_field
+from sallyport.base.fair import PerMinute
 from sallyport.domains.domain import Domain, FirstFactor
 from sallyport.domains.service import Domains
 from sallyport.endpoints.service import EndpointUsers
@@ -72,17 +72,11 @@ class Trials:
         self._has_codes = has_codes
         self._locked_out = locked_out
         self._clock = clock
-        self._lately: dict[int, deque[int]] = {}
+        self._admitted = PerMinute[int](PER_MINUTE, "trials", clock)
 
     def admit(self, domain: Domain) -> None:
         """Count a trial. TooMany: the domain has had as many as a minute may have."""
-        now = self._clock()
-        lately = self._lately.setdefault(domain.id, deque())
-        while lately and lately[0] <= now - 60 * SECOND:
-            lately.popleft()
-        if len(lately) >= PER_MINUTE:
-            raise TooMany(f"more than {PER_MINUTE} trials a minute")
-        lately.append(now)
+        self._admitted.admit(domain.id)
 
     async def run(self, domain: Domain, user: str, password: bytes, *, mschap: bool = False) -> TrialResult:
         """Check a name and a password. mschap: send it by MS-CHAPv2, else by PAP. Conflict: the domain has no first

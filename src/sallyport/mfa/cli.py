@@ -1,0 +1,196 @@
+"""`sallyport provider`: the MFA provider of a domain."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Final
+
+import click
+
+from sallyport.base.command import CommandLine, domains
+from sallyport.base.wire import Row
+
+SECRETS: Final = {
+    "duo": "skey",
+    "okta": "apiToken",
+    "privacyidea": "adminToken",
+    "webhook": "secret",
+    "radius": "secret",
+}
+"""The secret field of each provider that has one."""
+PLAIN: Final[dict[str, tuple[str, ...]]] = {
+    "totp": (),
+    "duo": ("ikey", "host"),
+    "okta": ("domain",),
+    "privacyidea": ("url", "realm"),
+    "webhook": ("url",),
+    "radius": ("host", "port"),
+    "wallet": ("issuerDid", "schemaId"),
+}
+"""The other fields of the built-in providers."""
+OPTIONS: Final = {
+    "ikey": "--ikey",
+    "host": "--host",
+    "domain": "--okta-domain",
+    "url": "--url",
+    "realm": "--realm",
+    "port": "--port",
+    "issuerDid": "--issuer-did",
+    "schemaId": "--schema-id",
+}
+
+
+@click.group()
+def provider() -> None:
+    """The MFA provider of a domain: set, check, show, remove."""
+
+
+@provider.command("set")
+@click.argument("domain", metavar="DOMAIN")
+@click.argument("kind", metavar="PROVIDER")
+@click.option("--ikey", help="duo: the integration key.")
+@click.option("--host", help="duo: the API host; radius: name or address of the server.")
+@click.option("--okta-domain", "domain_", metavar="HOST", help="okta: such as example.okta.com.")
+@click.option("--url", help="privacyidea, webhook: https://...")
+@click.option("--realm", help="privacyidea: the realm of the users, if not its default.")
+@click.option("--port", type=int, help="radius: the UDP port, if not 1812.")
+@click.option("--issuer-did", "issuer_did", metavar="DID", help="wallet: the issuer of the credential.")
+@click.option("--schema-id", "schema_id", type=int, metavar="N", help="wallet: the schema of the credential.")
+@click.option(
+    "--secret",
+    metavar="-|FILE",
+    help="skey, API token, admin token or shared secret: the first line of standard input (-) or of a file.",
+)
+@click.option("--field", "fields", multiple=True, metavar="NAME=VALUE", help="A field of an installed provider.")
+@click.option("--secret-field", metavar="NAME", help="Name of the secret field of an installed provider.")
+@click.option("--timeout-seconds", type=int, metavar="N", help="Time that a user may take to answer.")
+@click.pass_obj
+def set_(
+    line: CommandLine,
+    *,
+    domain: str,
+    kind: str,
+    ikey: str | None,
+    host: str | None,
+    domain_: str | None,
+    url: str | None,
+    realm: str | None,
+    port: int | None,
+    issuer_did: str | None,
+    schema_id: int | None,
+    secret: str | None,
+    fields: tuple[str, ...],
+    secret_field: str | None,
+    timeout_seconds: int | None,
+) -> None:
+    """Set the MFA provider of a domain, from the next login on.
+
+    PROVIDER is totp, duo (--ikey --host --secret), okta (--okta-domain --secret), privacyidea (--url --realm --secret),
+    webhook (--url --secret), radius (--host --port --secret), wallet (--issuer-did --schema-id), or an installed one.
+    """
+    kind = kind.casefold()
+    given: Row = {
+        "ikey": ikey,
+        "host": host,
+        "domain": domain_,
+        "url": url,
+        "realm": realm,
+        "port": port,
+        "issuerDid": issuer_did,
+        "schemaId": schema_id,
+    }
+    given = {name: value for name, value in given.items() if value is not None}
+    for name in given:
+        if kind in PLAIN and name not in PLAIN[kind]:
+            takes = " ".join(OPTIONS[each] for each in PLAIN[kind]) or "none"
+            raise click.UsageError(f"{OPTIONS[name]} is no option of {kind}; its options are: {takes}")
+    given |= _fields(kind, fields)
+    secret_name = SECRETS.get(kind, secret_field)
+    if secret is not None:
+        if secret_name is None:
+            hint = "has no secret" if kind in PLAIN else "needs --secret-field NAME beside --secret"
+            raise click.UsageError(f"{kind} {hint}")
+        given[secret_name] = _secret(line, secret_name, secret)
+    elif kind in SECRETS and kind != "privacyidea":
+        raise click.UsageError(f"{kind} needs its {secret_name}: --secret - (standard input) or --secret FILE")
+    body: Row = {"provider": kind, **given}
+    if timeout_seconds is not None:
+        body["timeoutSeconds"] = timeout_seconds
+    line.run("/ad/SetMFAProvider", body, domain=domain)
+    line.note(f"{kind} is the MFA provider of {domain}; try it: sallyport provider check {domain}")
+
+
+@provider.command()
+@click.argument("domain", metavar="DOMAIN")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.pass_obj
+def show(line: CommandLine, *, domain: str, as_json: bool) -> None:
+    """Show the MFA provider of a domain, without its secrets."""
+    told = line.run("/ad/GetMFAProvider", domain=domain)
+    fields = {name: value for name, value in told.items() if name not in ("code", "status")}
+    if as_json:
+        line.print_json(fields)
+        return
+    line.print_rows([{"field": name, "value": value} for name, value in fields.items()], ("field", "value"))
+
+
+@provider.command()
+@click.argument("domain", metavar="DOMAIN")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.pass_context
+def check(ctx: click.Context, *, domain: str, as_json: bool) -> None:
+    """Ask the MFA provider of a domain whether it answers and takes the keys. No user is disturbed.
+
+    Exit status 1: it does not work, with the cause.
+    """
+    line: CommandLine = ctx.obj
+    told = line.run("/ad/CheckMFAProvider", domain=domain)
+    if as_json:
+        line.print_json({name: told[name] for name in ("provider", "works", "message", "problem")})
+    else:
+        line.print(f"{told['provider']}: {told['message']}")
+    ctx.exit(0 if told["works"] else 1)
+
+
+@provider.command()
+@click.argument("domain", metavar="DOMAIN")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.pass_obj
+def remove(line: CommandLine, *, domain: str, yes: bool) -> None:
+    """Remove the MFA provider of a domain. Where the domain enforces, its fallback action then decides each login."""
+    for each in domains(line, domain):
+        if each["enforcementMode"] == "enforce" and not yes:
+            outcome = f"the domain enforces: without a provider each login that needs one is {each['fallbackAction']}"
+            if not sys.stdin.isatty():
+                raise click.UsageError(f"{outcome}; --yes removes the provider")
+            click.confirm(f"{outcome}. Remove the provider?", abort=True, err=True)
+    line.run("/ad/DeleteMFAProvider", domain=domain)
+    line.note(f"{domain} has no MFA provider any more")
+
+
+def _fields(kind: str, given: tuple[str, ...]) -> Row:
+    """Return the fields of NAME=VALUE options; a secret is refused, since all users see a command line."""
+    fields: Row = {}
+    for each in given:
+        name, equals, value = each.partition("=")
+        if not equals or not name:
+            raise click.UsageError(f"--field takes NAME=VALUE, not {name}")
+        if name == SECRETS.get(kind):
+            raise click.UsageError(f"{name} is a secret: --secret - (standard input) or --secret FILE")
+        fields[name] = value
+    return fields
+
+
+def _secret(line: CommandLine, name: str, source: str) -> str:
+    if source == "-":
+        octets = line.read_secret(name)
+    else:
+        try:
+            octets = Path(source).read_bytes().partition(b"\n")[0].removesuffix(b"\r")
+        except OSError as error:
+            raise click.UsageError(
+                f"--secret takes - (standard input) or a file that can be read: {error.strerror}"
+            ) from error
+    if not octets:
+        raise click.UsageError(f"the {name} is empty")
+    return os.fsdecode(octets)

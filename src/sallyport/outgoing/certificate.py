@@ -1,0 +1,99 @@
+"""Why a server's certificate is refused, in words for an admin: expired, of another name, or of an unknown issuer.
+
+`ssl` reports a code without the certificate. A second connection reads the certificate without a check of it, and sends
+nothing else.
+"""
+
+from __future__ import annotations
+
+import ssl
+from typing import TYPE_CHECKING, Final
+
+import trio
+
+from sallyport.outgoing.tls import secured, unverified_context
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from cryptography import x509
+
+# X509_V_ERR_... of OpenSSL's x509_vfy.h.
+_NOT_YET_VALID: Final = 9
+_EXPIRED: Final = 10
+_OTHER_NAME: Final = frozenset({62, 64})
+_ISSUER_UNKNOWN: Final = frozenset({18, 19, 20, 21})
+_LONGEST: Final = 200
+_NAMES: Final = 5
+REMEDY: Final = "add the issuer's certificate to the trusted ones"
+
+
+def verification_error(error: BaseException) -> ssl.SSLCertVerificationError | None:
+    """Return the refusal of a certificate that lies under an error; None if it is another failure."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, ssl.SSLCertVerificationError):
+        cause = cause.__cause__ or cause.__context__
+    return cause
+
+
+async def why_refused(
+    error: ssl.SSLCertVerificationError,
+    host: str,
+    connect: Callable[[], Awaitable[trio.SocketStream]],
+    threads: trio.CapacityLimiter,
+) -> str:
+    """Return why a host's certificate was refused. connect: opens a stream that is ready for TLS. threads: limits the
+    tenant's handshakes at a time."""
+    leaf: bytes | None = None
+    try:
+        stream = await connect()
+        try:
+            tls = await secured(stream, unverified_context(), host, threads)
+            leaf = tls.getpeercert(binary_form=True)
+        finally:
+            await trio.aclose_forcefully(stream)
+    except (OSError, trio.BrokenResourceError):
+        pass  # the code alone has to do
+    told = None if leaf is None else await trio.to_thread.run_sync(_described, error.verify_code, leaf, host)
+    return f"its certificate is not trusted: {told or error.verify_message}"
+
+
+def _described(code: int, leaf: bytes, host: str) -> str | None:
+    """Return what is wrong with a certificate in DER; None if its content does not show it."""
+    from cryptography import x509
+
+    try:
+        certificate = x509.load_der_x509_certificate(leaf)
+        issuer = _cut(certificate.issuer.rfc4514_string())
+        if code == _EXPIRED:
+            return (
+                f"it expired on {certificate.not_valid_after_utc:%Y-%m-%d}; renew it on the server (issuer: {issuer})"
+            )
+        if code == _NOT_YET_VALID:
+            since = f"{certificate.not_valid_before_utc:%Y-%m-%d %H:%M}"
+            return f"it is valid from {since} UTC on; set the clocks right (issuer: {issuer})"
+        if code in _OTHER_NAME:
+            names = ", ".join(_names(certificate)) or "no name"
+            return f"Hostname mismatch: it is for {names}, and not for {host}; configure one of its names"
+        if code in _ISSUER_UNKNOWN:
+            own = "it signed itself" if certificate.issuer == certificate.subject else "its issuer is unknown"
+            return f"{own}: {issuer}; {REMEDY}"
+    except ValueError:
+        pass
+    return None
+
+
+def _names(certificate: x509.Certificate) -> list[str]:
+    """Return the first names of a certificate, DNS names before addresses."""
+    from cryptography import x509
+
+    try:
+        found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return []
+    names = [*found.get_values_for_type(x509.DNSName), *map(str, found.get_values_for_type(x509.IPAddress))]
+    return [_cut(name) for name in names[:_NAMES]]
+
+
+def _cut(text: str) -> str:
+    return "".join(each for each in text if each.isprintable())[:_LONGEST]

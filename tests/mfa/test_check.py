@@ -1,0 +1,149 @@
+"""The check of a provider: it asks the provider itself, and says what is wrong and what to do."""
+
+import socket
+from pathlib import Path
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from sallyport.base.setting_values import ANYWHERE
+from sallyport.metrics import MfaMetrics
+from sallyport.mfa.circuit import FAILURES, Guarded
+from sallyport.mfa.contract import Behaviour
+from sallyport.mfa.duo import Duo
+from sallyport.mfa.host import ConfiguredProvider, Host
+from sallyport.mfa.privacyidea import PrivacyIdea
+from sallyport.mfa.provider import ProviderError
+from sallyport.mfa.webhook import Webhook
+from sallyport.outgoing.http import HttpFactory
+from sallyport.radius.packet import SharedSecret
+from tests.mfa import duo_server
+from tests.mfa.benches import TotpBench, duo_bench, hook_bench, okta_bench, radius_bench
+from tests.mfa.certificates import self_signed
+from tests.mfa.host import make_host
+from tests.mfa.web import Call, Reply, serving
+
+
+async def checked(kind: type[ConfiguredProvider], lent: Host | None = None, /, **fields: object) -> str:
+    """What the check of a provider finds, or what is wrong."""
+    provider = kind(kind.fields.model_validate(fields), lent or make_host())
+    guarded = Guarded(provider, MfaMetrics(CollectorRegistry()))
+    try:
+        return await guarded.check(deadline_s=20)
+    except ProviderError as error:
+        return f"wrong: {error}"
+    finally:
+        await guarded.aclose()
+
+
+async def test_duo() -> None:
+    """Keys, host and clock are told apart."""
+    async with duo_bench() as bench:
+        fields = dict(bench.fields)
+        assert await checked(Duo, **fields) == "Duo takes the keys, and the clocks agree"
+        assert "check skey" in await checked(Duo, **{**fields, "skey": duo_server.SKEY[::-1]})
+        bench.server.skew_s = -400
+        assert "400 s off Duo's: set it, best by NTP" in await checked(Duo, **fields)
+        bench.behave(Behaviour.EMPTY)
+        assert "what answers is not Duo's Auth API" in await checked(Duo, **fields)
+        bench.behave(Behaviour.RUBBISH)
+        assert "without a JSON object" in await checked(Duo, **fields)
+        assert bench.prompts == 0
+
+
+async def test_okta() -> None:
+    """A token that is wrong is told; a user that Okta does not know is no failure."""
+    async with okta_bench() as bench:
+        fields = dict(bench.fields)
+        assert await checked(bench.provider, **fields) == "it answers"
+        assert "Okta refuses the API token" in await checked(bench.provider, **{**fields, "apiToken": "wrong"})
+
+
+async def test_webhook() -> None:
+    """The signature, the path and the question of enrolments are told apart; a ping need not be known."""
+    async with hook_bench() as bench:
+        fields, server = dict(bench.fields), bench.server
+        assert await checked(Webhook, **fields) == "the hook answers"
+        server.ping_status = 400
+        assert await checked(Webhook, **fields) == "the hook answers"
+        server.knows_enrolment = False
+        assert "not about enrolments" in await checked(Webhook, **fields)
+        server.ping_status = 404
+        assert "not at this path (HTTP 404): check url" in await checked(Webhook, **fields)
+        server.secret = "another"
+        assert "refuses the signature (HTTP 401): check secret" in await checked(Webhook, **fields)
+        assert bench.prompts == 0
+
+
+async def test_radius() -> None:
+    """An answer with the same secret is right; another secret, and silence, are told."""
+    async with radius_bench() as bench:
+        fields = dict(bench.fields)
+        assert "answers with the same secret" in await checked(bench.provider, **fields)
+        bench.server.secret = SharedSecret(b"another")
+        assert "check the secret" in await checked(bench.provider, **fields)
+        bench.behave(Behaviour.SILENT)
+        assert "does not know this machine as a client" in await checked(bench.provider, **fields)
+
+
+async def test_privacyidea() -> None:
+    """Without an admin token the server alone is asked; a wrong token is told."""
+
+    async def serve(call: Call) -> Reply:
+        if call.path == "/validate/polltransaction/0":
+            return Reply(200, {"result": {"status": True, "value": False}})
+        if call.headers["authorization"] != "right":
+            return Reply(401, {"result": {"status": False, "error": {"code": 4033}}})
+        return Reply(200, {"result": {"status": True, "value": {"tokens": []}}})
+
+    async with serving(serve) as server:
+        url = f"http://127.0.0.1:{server.port}"
+        assert "stays unknown" in await checked(PrivacyIdea, url=url)
+        assert "takes the adminToken" in await checked(PrivacyIdea, url=url, adminToken="right")
+        assert "does not accept the adminToken" in await checked(PrivacyIdea, url=url, adminToken="wrong")
+
+
+async def test_no_connection(tmp_path: Path) -> None:
+    """A name without an address, a closed port and a certificate of an unknown issuer are told apart."""
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    assert f"port {port} is closed" in await checked(Webhook, url=f"http://127.0.0.1:{port}/", secret="s")
+
+    def unknown(host: str, port: int, kind: socket.SocketKind) -> list[str]:
+        raise socket.gaierror(socket.EAI_NONAME, "unknown")
+
+    host = make_host(http=HttpFactory(egress=ANYWHERE, look_up=unknown))
+    wrong = await checked(Duo, host, ikey="DI1", skey="s", host="api-nowhere.duosecurity.com")
+    assert "api-nowhere.duosecurity.com: the name has no address; check its spelling" in wrong
+
+    async def serve(call: Call) -> Reply:
+        raise AssertionError("no request is sent")
+
+    context, _ = self_signed(tmp_path, "localhost", issuer="Example Root")
+    async with serving(serve, tls=context) as server:
+        wrong = await checked(Webhook, url=f"https://localhost:{server.port}/", secret="s")
+    assert "its issuer is unknown: CN=Example Root" in wrong
+
+
+async def test_a_check_leaves_the_circuit_to_logins() -> None:
+    """Failed checks open no circuit, and a check that succeeds closes an open one."""
+    async with duo_bench() as bench:
+        guarded = Guarded(bench.make(), MfaMetrics(CollectorRegistry()))
+        bench.behave(Behaviour.FAIL)
+        for _ in range(FAILURES):
+            with pytest.raises(ProviderError):
+                await guarded.check(deadline_s=5)
+        assert not guarded.is_open
+        for _ in range(FAILURES):
+            with pytest.raises(ProviderError):
+                await guarded.enrolled("ann", deadline_s=5)
+        assert guarded.is_open
+        bench.behave(Behaviour.APPROVE)
+        await guarded.check(deadline_s=5)
+        assert not guarded.is_open
+        await guarded.aclose()
+
+
+async def test_without_a_server() -> None:
+    """A provider that asks no server says so."""
+    assert "no server is asked" in await checked(TotpBench.provider)
