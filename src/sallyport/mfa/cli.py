@@ -8,6 +8,7 @@ from typing import Final
 import click
 
 from sallyport.base.command import CommandLine, domains
+from sallyport.base.options import Group
 from sallyport.base.wire import Row
 
 SECRETS: Final = {
@@ -40,7 +41,7 @@ OPTIONS: Final = {
 }
 
 
-@click.group()
+@click.group(cls=Group, first=("set", "check"))
 def provider() -> None:
     """The MFA provider of a domain: set, check, show, remove."""
 
