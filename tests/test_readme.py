@@ -14,9 +14,9 @@ from pydantic import ValidationError
 
 from sallyport import metrics
 from sallyport.app import App
-from sallyport.base.config import Settings, environment_name
+from sallyport.base.config import Settings
 from sallyport.base.limits import LIMITS
-from sallyport.base.setting_values import MASTER_KEY, PREFIX
+from sallyport.base.setting_values import MASTER_KEY, PREFIX, environment_name
 from sallyport.cli.main import root
 from sallyport.deploy.settings_file import shown, without_default
 from sallyport.did import public as did_pages

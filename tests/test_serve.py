@@ -1,9 +1,14 @@
-"""The end of a service that was asked to end: whoever waits for a second factor is answered first."""
+"""The start of a service whose addresses are in use, and its end: logins that wait for a second factor are answered."""
 
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
+from sallyport.base.listening import process_name
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
 from tests.peers.hook import Hook
 from tests.service import RunningService, running_service
@@ -47,3 +52,51 @@ def test_who_answers_during_the_drain_gets_in(tmp_path: Path) -> None:
             hook.will("ann", "approved", after_s=1)
             assert service.stop() == 0  # long before the sixty seconds are over
             assert device.receive(request)[0] == ACCESS_ACCEPT
+
+
+@contextmanager
+def held(kind: socket.SocketKind) -> Iterator[str]:
+    """An address of 127.0.0.1 that another socket has."""
+    with socket.socket(socket.AF_INET, kind) as other:
+        other.bind(("127.0.0.1", 0))
+        if kind == socket.SOCK_STREAM:
+            other.listen()
+        yield f"127.0.0.1:{other.getsockname()[1]}"
+
+
+@pytest.mark.parametrize(
+    ("setting", "kind"),
+    [
+        ("radius_auth_bind", socket.SOCK_DGRAM),
+        ("radius_acct_bind", socket.SOCK_DGRAM),
+        ("radsec_bind", socket.SOCK_STREAM),
+        ("http_bind", socket.SOCK_STREAM),
+        ("metrics_bind", socket.SOCK_STREAM),
+    ],
+)
+def test_an_address_in_use_names_setting_and_process(tmp_path: Path, setting: str, kind: socket.SocketKind) -> None:
+    """`serve` ends with status 1; its last line has the setting, the address and the process that holds it."""
+    with ExitStack() as ends:
+        address = ends.enter_context(held(kind))
+        service = RunningService(tmp_path, {f"SALLYPORT_{setting.upper()}": address})
+        ends.callback(service.kill)
+        if setting == "radsec_bind":
+            service.ok("cert", "init", "--host", "radius.example.org")
+        done = service.cli("serve")
+    assert done.returncode == 1
+    protocol = "UDP" if kind == socket.SOCK_DGRAM else "TCP"
+    assert done.stderr.splitlines()[-1] == (
+        f"sallyport: setting {setting}: cannot listen on {address} ({protocol}): in use by "
+        f"{process_name(os.getpid())}; stop it, or change SALLYPORT_{setting.upper()}"
+    )
+
+
+def test_a_control_socket_that_cannot_be_made(tmp_path: Path) -> None:
+    """A directory in its place: `serve` ends with one line that names the path and the setting."""
+    service = RunningService(tmp_path)
+    (service.data_dir / "control.sock").mkdir(parents=True)
+    done = service.cli("serve")
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith(f"sallyport: cannot make the control socket {service.data_dir / 'control.sock'}: Is a dir")
+    assert "set SALLYPORT_DATA_DIR" in last

@@ -130,12 +130,12 @@ _Listener = tuple[Kind, socket.socket]
 
 def _bind(settings: Settings, sockets: ExitStack) -> list[_Listener]:
     """Every RADIUS socket. An address of a family that the machine does not have is left out. StartError."""
-    wanted = [(Kind.AUTHENTICATION, address) for address in settings.radius_auth_bind]
-    wanted += [(Kind.ACCOUNTING, address) for address in settings.radius_acct_bind]
+    wanted = [(Kind.AUTHENTICATION, "radius_auth_bind", address) for address in settings.radius_auth_bind]
+    wanted += [(Kind.ACCOUNTING, "radius_acct_bind", address) for address in settings.radius_acct_bind]
     listeners = []
-    for kind, address in wanted:
+    for kind, setting, address in wanted:
         if udp.has_family(address):
-            listeners.append((kind, sockets.enter_context(closing(udp.bind(address)))))
+            listeners.append((kind, sockets.enter_context(closing(udp.bind(address, setting)))))
         else:
             log.warning("ipv6_not_available", address=str(address))
     if not listeners:
@@ -330,7 +330,7 @@ async def _serve_http(
     sites = [Listener(main, settings.http_bind, app.tls, settings.trusted_proxies)]
     if settings.metrics_bind is not None:
         apart = create_metrics_app(observe=observe, not_ready=not_ready, metrics=metrics)
-        sites.append(Listener(apart, settings.metrics_bind))
+        sites.append(Listener(apart, settings.metrics_bind, setting="metrics_bind"))
     await serve_http(sites, stop, task_status=task_status)
 
 

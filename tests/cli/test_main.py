@@ -13,6 +13,7 @@ from itertools import pairwise
 import click
 import pytest
 
+from sallyport.base.listening import process_name
 from sallyport.base.options import Group
 from sallyport.cli.main import AGENT_SECTIONS, SECTIONS, Sections, root
 from tests.cli import TENANT, Service, add_domain
@@ -128,7 +129,7 @@ def test_a_store_that_is_held_is_not_touched(stopped: RunningService) -> None:
         os.close(descriptor)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.count("\n") == 1
-    assert "in use by another process" in done.stderr
+    assert f"is in use by {process_name(os.getpid())}" in done.stderr
 
 
 def test_the_socket_of_a_killed_service_is_no_obstacle(stopped: RunningService) -> None:
@@ -191,7 +192,7 @@ def test_a_second_service_does_not_start(service: Service) -> None:
     """The data directory has one owner: the other ends with 1 and one line, and the first goes on."""
     done = service.program("serve")
     assert done.returncode == 1
-    assert "in use by another process" in done.stderr.splitlines()[-1]
+    assert f"is in use by {process_name(service.process_id)}" in done.stderr.splitlines()[-1]
     assert service.request("GET", "/readyz").status_code == 200
 
 

@@ -48,7 +48,7 @@ async def main() -> None:
             await trio.sleep(0.01)
     async with trio.open_nursery() as nursery:
         for port, (bound, asked) in enumerate(ASKED, 1812):
-            sock = udp.bind(Address(bound, port))
+            sock = udp.bind(Address(bound, port), "radius_auth_bind")
             answer = partial(echo, udp.sender(sock))
             nursery.start_soon(
                 partial(udp.receive, owner=lambda _source: 0, refuse=lambda *_datagram: None),

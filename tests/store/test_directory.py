@@ -1,12 +1,14 @@
 """The data directory's lock, and the space that is kept in reserve on its disk."""
 
 import os
+import re
 import stat
 from pathlib import Path
 
 import pytest
 
 from sallyport.base.errors import Locked, StartError
+from sallyport.base.listening import process_name
 from sallyport.store.directory import Reserve, open_data_directory
 
 MIB = 1 << 20
@@ -27,7 +29,7 @@ def test_a_directory_is_made_for_its_owner_alone(tmp_path: Path) -> None:
 def test_one_process_owns_a_directory(tmp_path: Path) -> None:
     """While the lock is held a second one is refused; once it is let go, however that came, it is free."""
     first = open_data_directory(tmp_path)
-    with pytest.raises(Locked, match="in use by another process"):
+    with pytest.raises(Locked, match=re.escape(f"{tmp_path} is in use by {process_name(os.getpid())}")):
         open_data_directory(tmp_path)
     os.close(first)
     os.close(open_data_directory(tmp_path))

@@ -111,7 +111,7 @@ async def test_several_addresses_stop_together() -> None:
 async def test_an_address_in_use_is_told() -> None:
     """A bind that fails is a StartError that names the address, and leaves nothing open."""
     async with serving(make_sample().app) as running:
-        with pytest.raises(StartError, match=f"cannot listen on {running.address}"):
+        with pytest.raises(StartError, match=f"http_bind: cannot listen on {running.address}"):
             await serve_http([Listener(make_sample().app, running.address)], trio.Event())
 
 

@@ -40,7 +40,7 @@ from sallyport.base.setting_types import (
     PathIfGiven,
     Words,
 )
-from sallyport.base.setting_values import EGRESS_DEFAULT, MASTER_KEY, PREFIX, Address
+from sallyport.base.setting_values import EGRESS_DEFAULT, MASTER_KEY, PREFIX, Address, environment_name
 
 DEFAULT_FILE = "sallyport.toml"
 
@@ -267,11 +267,6 @@ def _is_base(url: str) -> bool:
     """Return whether a path can be added to a URL, and it contains no password. ValueError: no URL."""
     parts = urlsplit(url)
     return bool(parts.hostname) and parts.port != 0 and not any(mark in url for mark in "@?#")
-
-
-def environment_name(setting: str) -> str:
-    """The environment variable of a setting: data_dir is SALLYPORT_DATA_DIR."""
-    return PREFIX + setting.upper()
 
 
 def load(file: Path | None, environ: Mapping[str, str]) -> Settings:

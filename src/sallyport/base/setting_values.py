@@ -24,6 +24,11 @@ class Address(NamedTuple):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
+def environment_name(setting: str) -> str:
+    """Return the environment variable of a setting: data_dir is SALLYPORT_DATA_DIR."""
+    return PREFIX + setting.upper()
+
+
 def parse_address(text: str) -> Address:
     """Parse `192.0.2.1:1812` or `[2001:db8::1]:1812`. ValueError: the text is neither."""
     host, _, port = text.strip().rpartition(":")

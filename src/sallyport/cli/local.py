@@ -15,10 +15,11 @@ import trio
 from sallyport.base import log
 from sallyport.base.config import Settings
 from sallyport.base.errors import Invalid, NotFound, Refused
+from sallyport.base.listening import user_name
 from sallyport.base.wire import JSON, Row
 from sallyport.build import build
 from sallyport.commands import Requests
-from sallyport.listen.control import told, user_name
+from sallyport.listen.control import told
 from sallyport.operations import operations
 from sallyport.web.scope import Gate
 

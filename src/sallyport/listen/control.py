@@ -9,7 +9,6 @@ may open the store may ask. Messages are bounded; a peer that is silent or does 
 
 import json
 import os
-import pwd
 import socket
 import struct
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -21,6 +20,7 @@ import structlog
 import trio
 
 from sallyport.base.errors import FieldError, Invalid, Refused, SallyportError, StartError
+from sallyport.base.listening import user_name
 from sallyport.base.secret import new_error_id
 
 MAX_MESSAGE = 16 << 20
@@ -57,13 +57,17 @@ async def serve_control(path: Path, run: Run, *, task_status: trio.TaskStatus[No
 
 
 def _listen(path: Path) -> trio.socket.SocketType:
-    path.unlink(missing_ok=True)  # of a process that was killed; the data directory's lock says there is no other
     sock = trio.socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     mask = os.umask(0o177)
     try:
+        path.unlink(missing_ok=True)  # of a process that was killed; the data directory's lock says there is no other
         _bind(sock, path)
     except OSError as error:
-        raise StartError(f"{path}: {error.strerror}") from error
+        sock.close()
+        raise StartError(
+            f"cannot make the control socket {path}: {error.strerror or error}; set SALLYPORT_DATA_DIR to a directory "
+            f"of user {user_name(os.geteuid())} on a file system with Unix sockets"
+        ) from error
     finally:
         os.umask(mask)
     sock.listen(MOST_WAITING)
@@ -105,14 +109,6 @@ def _peer(stream: trio.SocketStream) -> int:
     credentials = stream.socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
     _, user, _ = struct.unpack("3i", credentials)
     return int(user)
-
-
-def user_name(user_id: int) -> str:
-    """Return the name of a local user; the number if it has none."""
-    try:
-        return pwd.getpwuid(user_id).pw_name
-    except KeyError:
-        return str(user_id)
 
 
 async def _line(stream: trio.SocketStream, pending: bytearray) -> bytes | None:

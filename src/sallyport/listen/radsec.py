@@ -27,6 +27,7 @@ import trio
 from sallyport.base.bounded import BoundedMap
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import StartError
+from sallyport.base.listening import cannot_listen
 from sallyport.base.setting_values import Address
 from sallyport.base.tls import TlsStream
 from sallyport.certs.authority import Peer, read_peer
@@ -365,5 +366,5 @@ def bind(address: Address) -> socket.socket:
         sock.listen(BACKLOG)
     except OSError as error:
         sock.close()
-        raise StartError(f"RadSec on {address}: {error.strerror}") from error
+        raise cannot_listen("radsec_bind", address, socket.SOCK_STREAM, error) from error
     return sock

@@ -20,8 +20,8 @@ from typing import Final
 import trio
 
 from sallyport.base.clock import Clock, now_us
-from sallyport.base.errors import StartError
 from sallyport.base.fair import FairShares
+from sallyport.base.listening import cannot_listen
 from sallyport.base.setting_values import Address
 from sallyport.radius.duplicates import Source
 
@@ -41,8 +41,8 @@ Datagram = tuple[bytes, Source, int, float]
 """Octets, where they came from, and when: in microseconds of the wall clock, and in seconds of the monotonic one."""
 
 
-def bind(address: Address) -> socket.socket:
-    """A non-blocking UDP socket on an address. StartError, naming it."""
+def bind(address: Address, setting: str) -> socket.socket:
+    """A non-blocking UDP socket on an address. StartError, naming it and the setting that has it."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
     try:
@@ -57,7 +57,7 @@ def bind(address: Address) -> socket.socket:
         sock.bind(tuple(address))
     except OSError as error:
         sock.close()
-        raise StartError(f"RADIUS on {address}: {error.strerror}") from error
+        raise cannot_listen(setting, address, socket.SOCK_DGRAM, error) from error
     return sock
 
 

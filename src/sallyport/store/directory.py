@@ -11,6 +11,7 @@ import os
 from pathlib import Path
 
 from sallyport.base.errors import Locked, StartError
+from sallyport.base.listening import locking_process
 
 
 def open_data_directory(path: Path) -> int:
@@ -35,7 +36,7 @@ def take_lock(path: Path) -> int:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
-        raise Locked(f"{path.parent} is in use by another process") from None
+        raise Locked(f"{path.parent} is in use by {locking_process(path)}") from None
     return descriptor
 
 

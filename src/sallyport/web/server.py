@@ -15,6 +15,7 @@ import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from socket import SOCK_STREAM
 
 import structlog
 import trio
@@ -22,7 +23,8 @@ from starlette.types import ASGIApp
 
 from sallyport.base.addresses import Address as AnyAddress
 from sallyport.base.addresses import Network, parse_address
-from sallyport.base.errors import ConfigError, StartError
+from sallyport.base.errors import ConfigError
+from sallyport.base.listening import cannot_listen
 from sallyport.base.setting_values import Address
 from sallyport.base.tls import TlsStream
 from sallyport.web.connection import Connection, Limits, Phase, Stream
@@ -62,12 +64,14 @@ class Tls:
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """An app on an address, with TLS or in clear. trusted_proxies: their X-Forwarded-For is believed."""
+    """An app on an address, with TLS or in clear. trusted_proxies: their X-Forwarded-For is believed. setting: the one
+    that has the address."""
 
     app: ASGIApp
     bind: Address
     tls: Tls | None = None
     trusted_proxies: Sequence[Network] = ()
+    setting: str = "http_bind"
 
 
 async def serve_http(
@@ -117,7 +121,7 @@ async def _open(listener: Listener, limits: Limits) -> "_Acceptor":
     try:
         (opened,) = await trio.open_tcp_listeners(listener.bind.port, host=listener.bind.host, backlog=BACKLOG)
     except OSError as error:
-        raise StartError(f"http: cannot listen on {listener.bind}: {error.strerror or error}") from error
+        raise cannot_listen(listener.setting, listener.bind, SOCK_STREAM, error) from error
     return _Acceptor(listener, opened.socket, context, limits)
 
 

@@ -1,7 +1,6 @@
 """The host of the service: settings, files and their modes, the disk, ports, the clock."""
 
 import ctypes
-import errno
 import fcntl
 import os
 import shutil
@@ -10,10 +9,10 @@ import stat
 import time
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 
 from sallyport.base.config import unknown_environment
 from sallyport.base.errors import ConfigError
+from sallyport.base.listening import cannot_listen, holder, locking_process
 from sallyport.base.setting_values import MASTER_KEY, Address
 from sallyport.cli.checks.model import Examination, Finding, ok, problem, warning
 from sallyport.listen import udp
@@ -74,7 +73,7 @@ def check_service(examination: Examination) -> Iterator[Finding]:
         yield ok("does not run")
     except BlockingIOError:
         # A service that starts, or stops, for a moment; or one that hangs.
-        yield problem(f"another process holds {lock} and answers no command")
+        yield problem(f"{locking_process(lock)} holds {lock} and answers no command")
     finally:
         os.close(descriptor)
 
@@ -131,33 +130,31 @@ def check_disk(examination: Examination) -> Iterator[Finding]:
 def check_ports(examination: Examination) -> Iterator[Finding]:
     """Each address is bound by the running service, or free."""
     settings = examination.settings
-    for kind, addresses in (
-        ("RADIUS authentication", settings.radius_auth_bind),
-        ("RADIUS accounting", settings.radius_acct_bind),
-    ):
-        for address in addresses:
-            yield _port(examination, f"{kind} on {address}", address, UDP)
+    for address in settings.radius_auth_bind:
+        yield _port(examination, "RADIUS authentication", "radius_auth_bind", address, UDP)
+    for address in settings.radius_acct_bind:
+        yield _port(examination, "RADIUS accounting", "radius_acct_bind", address, UDP)
     for address in settings.radsec_bind:
-        yield _port(examination, f"RadSec on {address}", address, TCP)
-    yield _port(examination, f"HTTP on {settings.http_bind}", settings.http_bind, TCP)
+        yield _port(examination, "RadSec", "radsec_bind", address, TCP)
+    yield _port(examination, "HTTP", "http_bind", settings.http_bind, TCP)
     if settings.metrics_bind is not None:
-        yield _port(examination, f"metrics on {settings.metrics_bind}", settings.metrics_bind, TCP)
+        yield _port(examination, "metrics", "metrics_bind", settings.metrics_bind, TCP)
 
 
-def _port(examination: Examination, name: str, address: Address, kind: socket.SocketKind) -> Finding:
+def _port(examination: Examination, label: str, setting: str, address: Address, kind: socket.SocketKind) -> Finding:
+    name = f"{label} on {address}"
     if not udp.has_family(address):
         return warning(f"{name}: this machine has no IPv6")
     if address.port == 0:
         return ok(f"{name}: the system chooses a port at each start")
     error = in_the_way(address, kind)
-    if error is not None and error.errno != errno.EADDRINUSE:
-        return problem(f"{name}: {error.strerror}")
+    held = None if error is None else holder(address, kind)
     if examination.process_id is None:
-        return ok(f"{name}: free") if error is None else problem(f"{name}: another program has it")
-    if error is not None and is_held_by(examination.process_id, address.port, kind):
+        return ok(f"{name}: free") if error is None else problem(str(cannot_listen(setting, address, kind, error)))
+    if held is not None and held.process_id in {None, examination.process_id}:
         return ok(f"{name}: bound by the service")
-    held = "nobody listens" if error is None else "another program has it"
-    return problem(f"{name}: {held}; the service runs with other settings than these")
+    found = "nobody listens" if error is None else f"{held or 'another program'} has it"
+    return problem(f"{name}: {found}; the service runs with other settings than these")
 
 
 def check_clock(examination: Examination) -> Iterator[Finding]:
@@ -205,20 +202,3 @@ def in_the_way(address: Address, kind: socket.SocketKind) -> OSError | None:
         except OSError as error:
             return error
     return None
-
-
-def is_held_by(process_id: int, port: int, kind: socket.SocketKind) -> bool:
-    """Whether a process has a socket on a port; True if /proc denies access."""
-    try:
-        links = [link.readlink().name for link in Path(f"/proc/{process_id}/fd").iterdir()]
-    except OSError:
-        return True
-    own = {link.removeprefix("socket:[").removesuffix("]") for link in links if link.startswith("socket:[")}
-    table = "udp" if kind == UDP else "tcp"
-    for name in (table, f"{table}6"):
-        path = Path("/proc/net", name)
-        for line in path.read_text(encoding="ascii").splitlines()[1:] if path.exists() else ():
-            fields = line.split()
-            if int(fields[1].rpartition(":")[2], 16) == port and fields[9] in own:
-                return True
-    return False

@@ -1,0 +1,160 @@
+"""The cause why a socket cannot listen: the setting of its address, and the process that holds the address.
+
+Linux lists sockets in /proc/net with their inode and the user of their process. The process itself shows only in the
+descriptors of /proc/PID/fd, which root and that user alone can read.
+"""
+
+import errno
+import ipaddress
+import os
+import pwd
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from sallyport.base.errors import StartError
+from sallyport.base.setting_values import Address, environment_name
+
+TCP_LISTEN: Final = 10
+"""State of a listening TCP socket in /proc/net/tcp (TCP_LISTEN of linux/tcp_states.h)."""
+UNPRIVILEGED = Path("/proc/sys/net/ipv4/ip_unprivileged_port_start")
+"""The lowest port that needs no privilege (Linux's ip-sysctl); 1024 unless an admin has changed it."""
+
+
+class Holder(NamedTuple):
+    """The process that has a socket. process_id: None if /proc denies access to it. user_id: its user."""
+
+    user_id: int
+    process_id: int | None = None
+
+    def __str__(self) -> str:
+        """Return the process for a message: `radiusd (process 4711)`."""
+        if self.process_id is None:
+            return f"a process of user {user_name(self.user_id)}, which root can name"
+        return process_name(self.process_id)
+
+
+class _Entry(NamedTuple):
+    """A line of /proc/net/udp or /proc/net/tcp."""
+
+    host: ipaddress.IPv4Address | ipaddress.IPv6Address
+    port: int
+    state: int
+    user_id: int
+    inode: str
+
+
+def cannot_listen(setting: str, address: Address, kind: socket.SocketKind, error: OSError) -> StartError:
+    """Return the error of a socket that cannot be bound: setting, address, cause and remedy."""
+    variable, protocol = environment_name(setting), "UDP" if kind == socket.SOCK_DGRAM else "TCP"
+    where = f"setting {setting}: cannot listen on {address} ({protocol})"
+    if error.errno == errno.EADDRINUSE:
+        held = holder(address, kind)
+        if held is not None and held.process_id == os.getpid():
+            return StartError(f"{where}: another setting of this service has the same address; change {variable}")
+        return StartError(f"{where}: in use by {held or 'another process'}; stop it, or change {variable}")
+    if error.errno == errno.EACCES and address.port < (lowest := lowest_unprivileged_port()):
+        return StartError(
+            f"{where}: only root may use a port below {lowest}; set {variable} to a higher port, or give the service "
+            "the capability: AmbientCapabilities=CAP_NET_BIND_SERVICE and CapabilityBoundingSet=CAP_NET_BIND_SERVICE "
+            "in its systemd unit"
+        )
+    if error.errno == errno.EADDRNOTAVAIL:
+        return StartError(f"{where}: no interface of this machine has the address; change {variable}")
+    return StartError(f"{where}: {os.strerror(error.errno) if error.errno else error}; change {variable}")
+
+
+def lowest_unprivileged_port() -> int:
+    """Return the lowest port that an ordinary user may bind."""
+    try:
+        return int(UNPRIVILEGED.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return 1024
+
+
+def holder(address: Address, kind: socket.SocketKind) -> Holder | None:
+    """Return the process whose socket prevents a bind to an address; None if /proc lists no such socket.
+
+    A listening socket comes before other sockets of the port, and the same family before a socket of both families.
+    """
+    entries = [entry for entry in _entries(kind) if _conflicts(entry, address)]
+    if not entries:
+        return None
+    family = ipaddress.ip_address(address.host).version
+    entry = min(entries, key=lambda entry: (entry.state != TCP_LISTEN, entry.host.version != family))
+    return Holder(entry.user_id, _process_of(entry.inode))
+
+
+def process_name(process_id: int) -> str:
+    """Return a process for a message: `radiusd (process 4711)`. Its command line may hold secrets."""
+    try:
+        name = Path(f"/proc/{process_id}/comm").read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        name = ""
+    return f"{name} (process {process_id})" if name else f"process {process_id}"
+
+
+def locking_process(path: Path) -> str:
+    """Return the process that holds a lock (flock) on a file, for a message. /proc/locks shows it to every user."""
+    status = path.stat()
+    device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+    for line in Path("/proc/locks").read_text(encoding="utf-8").splitlines():
+        fields = line.split()
+        # A process of another PID namespace is number 0; a process that waits for the lock has `->`.
+        if fields[1] == "FLOCK" and fields[5] == device and int(fields[4]) > 0:
+            return process_name(int(fields[4]))
+    return "another process"
+
+
+def user_name(user_id: int) -> str:
+    """Return a user's name, or the number of a user without a name."""
+    try:
+        return pwd.getpwuid(user_id).pw_name
+    except KeyError:
+        return str(user_id)
+
+
+def _entries(kind: socket.SocketKind) -> Iterator[_Entry]:
+    table = "udp" if kind == socket.SOCK_DGRAM else "tcp"
+    for name in (table, f"{table}6"):
+        path = Path("/proc/net", name)
+        for line in path.read_text(encoding="utf-8").splitlines()[1:] if path.exists() else ():
+            fields = line.split()
+            host, _, port = fields[1].partition(":")
+            yield _Entry(_host(host), int(port, 16), int(fields[3], 16), int(fields[7]), fields[9])
+
+
+def _host(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    """Read an address of /proc/net: words of 32 bits in hexadecimal, each in the machine's byte order."""
+    words = [int(text[at : at + 8], 16) for at in range(0, len(text), 8)]
+    found = ipaddress.ip_address(b"".join(word.to_bytes(4, sys.byteorder) for word in words))
+    return getattr(found, "ipv4_mapped", None) or found
+
+
+def _conflicts(entry: _Entry, address: Address) -> bool:
+    """Return whether a socket can prevent a bind. A socket of `::` may have the port of IPv4 as well; a socket of IPv4
+    never prevents a bind to IPv6, since the service's IPv6 sockets leave IPv4 out."""
+    wanted = ipaddress.ip_address(address.host)
+    if entry.port != address.port or (wanted.version == 6 and entry.host.version == 4):
+        return False
+    return wanted.is_unspecified or entry.host.is_unspecified or entry.host == wanted
+
+
+def _process_of(inode: str) -> int | None:
+    """Return the first process with a descriptor of a socket; None if /proc denies access."""
+    for process_id in sorted(int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal()):
+        try:
+            if any(_link(each) == f"socket:[{inode}]" for each in Path(f"/proc/{process_id}/fd").iterdir()):
+                return process_id
+        except OSError:  # another user's process, or one that has ended
+            continue
+    return None
+
+
+def _link(descriptor: Path) -> str:
+    try:
+        return str(descriptor.readlink())
+    except OSError:  # closed since it was listed
+        return ""

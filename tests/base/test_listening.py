@@ -1,0 +1,160 @@
+"""The causes that prevent a bind, found with real processes that hold the address."""
+
+import fcntl
+import multiprocessing
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import pytest
+
+from sallyport.base.errors import StartError
+from sallyport.base.listening import (
+    Holder,
+    cannot_listen,
+    holder,
+    locking_process,
+    lowest_unprivileged_port,
+    process_name,
+)
+from sallyport.base.setting_values import Address
+
+UDP, TCP = socket.SOCK_DGRAM, socket.SOCK_STREAM
+NOBODY = 65534
+HOLD = """
+import socket, sys
+family, kind, host = socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET, int(sys.argv[2]), sys.argv[1]
+sock = socket.socket(family, kind)
+sock.bind((host, 0))
+if kind == socket.SOCK_STREAM:
+    sock.listen()
+print(sock.getsockname()[1], flush=True)
+sys.stdin.read()
+"""
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+
+
+@contextmanager
+def held(host: str, kind: socket.SocketKind) -> Iterator[tuple[int, int]]:
+    """(process, port) of a program that holds a port of an address."""
+    command = [sys.executable, "-c", HOLD, host, str(int(kind))]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        yield program.pid, int(program.stdout.readline())
+        program.communicate()
+
+
+def refused(setting: str, address: Address, kind: socket.SocketKind) -> StartError:
+    """The error of a socket that cannot be bound."""
+    with socket.socket(socket.AF_INET6 if ":" in address.host else socket.AF_INET, kind) as sock:
+        if sock.family == socket.AF_INET6:
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        with pytest.raises(OSError) as raised:
+            sock.bind(tuple(address))
+    return cannot_listen(setting, address, kind, raised.value)
+
+
+@pytest.mark.parametrize(
+    ("held_at", "wanted", "kind"),
+    [
+        ("127.0.0.1", "127.0.0.1", UDP),
+        ("127.0.0.1", "0.0.0.0", UDP),
+        ("0.0.0.0", "127.0.0.1", TCP),
+        ("::1", "::", UDP),
+        ("::1", "::1", TCP),
+        ("::", "127.0.0.1", UDP),
+    ],
+)
+def test_the_process_is_named(held_at: str, wanted: str, kind: socket.SocketKind) -> None:
+    """The message has the setting, its variable, the address, and name and number of the process that holds the port;
+    also where either holds all addresses, and where a socket of both families has it."""
+    with held(held_at, kind) as (process, port):
+        address = Address(wanted, port)
+        told = str(refused("radius_auth_bind", address, kind))
+        name = Path(f"/proc/{process}/comm").read_text().strip()
+    protocol = "UDP" if kind == UDP else "TCP"
+    assert told == (
+        f"setting radius_auth_bind: cannot listen on {address} ({protocol}): in use by {name} (process {process}); "
+        "stop it, or change SALLYPORT_RADIUS_AUTH_BIND"
+    )
+
+
+@pytest.mark.parametrize(("held_at", "wanted"), [("127.0.0.1", "127.0.0.2"), ("127.0.0.1", "::1"), ("0.0.0.0", "::")])
+def test_a_socket_of_another_address_is_not_blamed(held_at: str, wanted: str) -> None:
+    """The same port of another address or family prevents no bind."""
+    with held(held_at, UDP) as (_, port):
+        assert holder(Address(wanted, port), UDP) is None
+        assert holder(Address(held_at, port), TCP) is None
+
+
+def test_an_address_that_two_settings_have() -> None:
+    """The process itself holds the address: another of its settings has it."""
+    with socket.socket(socket.AF_INET, UDP) as own:
+        own.bind(("127.0.0.1", 0))
+        told = str(refused("radius_acct_bind", Address(*own.getsockname()), UDP))
+    assert told.endswith("another setting of this service has the same address; change SALLYPORT_RADIUS_ACCT_BIND")
+
+
+@as_root
+def test_the_process_of_another_user_cannot_be_named() -> None:
+    """An ordinary user learns the user of a socket, and that root can name the process."""
+    with held("127.0.0.1", TCP) as (_, port):
+        told = as_nobody("http_bind", Address("127.0.0.1", port), TCP)
+    assert "in use by a process of user root, which root can name; stop it, or change SALLYPORT_HTTP_BIND" in told
+
+
+@as_root
+def test_a_port_that_only_root_may_use() -> None:
+    """An ordinary user is told the lowest port, and the capability for the service."""
+    lowest = lowest_unprivileged_port()
+    if lowest <= 1:
+        pytest.skip("every user of this machine may use every port")
+    told = as_nobody("http_bind", Address("127.0.0.1", lowest - 1), TCP)
+    assert f"only root may use a port below {lowest}; set SALLYPORT_HTTP_BIND to a higher port" in told
+    assert "AmbientCapabilities=CAP_NET_BIND_SERVICE" in told
+
+
+def test_an_address_that_the_machine_does_not_have() -> None:
+    """No interface has an address of the documentation's network (RFC 5737)."""
+    told = str(refused("radsec_bind", Address("192.0.2.77", 0), TCP))
+    assert told.endswith("no interface of this machine has the address; change SALLYPORT_RADSEC_BIND")
+
+
+def test_a_holder_without_a_name() -> None:
+    """A user without a name is a number, and a process that has ended is a number too."""
+    assert str(Holder(4_000_000)).startswith("a process of user 4000000")
+    assert process_name(2**22 + 1) == f"process {2**22 + 1}"
+
+
+def test_the_process_that_holds_a_lock_is_named(tmp_path: Path) -> None:
+    """A free lock names no process."""
+    path = tmp_path / "lock"
+    with path.open("w") as file:
+        assert locking_process(path) == "another process"
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert locking_process(path) == process_name(os.getpid())
+
+
+def as_nobody(setting: str, address: Address, kind: socket.SocketKind) -> str:
+    """What an ordinary user is told of an address."""
+    forks = multiprocessing.get_context("forkserver")
+    answer, give = forks.Pipe(duplex=False)
+    process = forks.Process(target=_ask_as_nobody, args=(give, setting, address, kind))
+    process.start()
+    give.close()
+    try:
+        return str(answer.recv())
+    finally:
+        process.join()
+
+
+def _ask_as_nobody(give: Connection, setting: str, address: Address, kind: socket.SocketKind) -> None:
+    os.setgroups([])
+    os.setgid(NOBODY)
+    os.setuid(NOBODY)
+    give.send(str(refused(setting, address, kind)))
