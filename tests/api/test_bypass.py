@@ -14,14 +14,14 @@ def test_a_printer_comes_and_goes(tenant: Tenant) -> None:
     with tenant.nas() as nas:
         assert nas.login(MAC, MAC, CALLING_STATION_ID=STATION) == REJECT
         given = {"station": "0200.0000.000A", "name": "printer, hall"}
-        assert tenant.ask(ADD, domainId=tenant.domain, **given)["message"] == "1 station(s) added"
+        assert tenant.ask(ADD, domainId=tenant.domain, **given)["message"] == "1 station added"
         assert nas.login(MAC, MAC, CALLING_STATION_ID=STATION) == ACCEPT
         (event,) = tenant.ask("/ad/GetAuthLog", domainId=tenant.domain, pageSize=1)["events"]
         assert (event["method"], event["factor"], event["user"]) == ("mab", "mac", MAC)
         answer = tenant.ask(LIST, domainId=tenant.domain, search="hall")
         assert answer["totalCount"] == 1
         assert answer["stations"][0]["station"] == "02:00:00:00:00:0a"
-        assert tenant.ask(DELETE, domainId=tenant.domain, station=[MAC])["message"] == "1 station(s) deleted"
+        assert tenant.ask(DELETE, domainId=tenant.domain, station=[MAC])["message"] == "1 station deleted"
         assert nas.login(MAC, MAC, CALLING_STATION_ID=STATION) == REJECT
     entries = tenant.ask("/api/v1/audit/list", domainId=tenant.domain, search="station")["entries"]
     assert [each["action"] for each in entries] == ["bypass.delete", "bypass.add"]

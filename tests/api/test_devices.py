@@ -41,7 +41,7 @@ def test_a_deleted_device_registers_again(tenant: Tenant) -> None:
         nas.login("ann", PASSWORD, NAS_IDENTIFIER=b"switch")
         (before,) = tenant.devices()
         answer = tenant.ask(DELETE, domainId=tenant.domain, deviceId=before["device_id"])
-        assert answer == {**DELETED, "message": "1 device(s) deleted"}
+        assert answer == {**DELETED, "message": "1 device deleted"}
         assert tenant.devices() == tenant.devices(search="switch") == []
         nas.login("ann", PASSWORD, NAS_IDENTIFIER=b"switch")
     (after,) = tenant.devices(search="switch")
@@ -78,7 +78,7 @@ def test_devices_are_named_by_addresses(tenant: Tenant) -> None:
         nas.login("ann", PASSWORD, NAS_IDENTIFIER=b"c")
         nas.login("ann", PASSWORD, NAS_IDENTIFIER=b"d", NAS_IP_ADDRESS=bytes((10, 0, 0, 1)))
     answer = tenant.ask(DELETE, domainId=tenant.domain, ip_address=address, client_ip=address)
-    assert answer["message"] == "2 device(s) deleted"
+    assert answer["message"] == "2 devices deleted"
     assert tenant.names() == ["b", "d"]
     again = tenant.refused(DELETE, domainId=tenant.domain, ip_address=address, client_ip=address)
     assert again == NOT_FOUND

@@ -185,7 +185,7 @@ def test_deletion(tenant: Tenant) -> None:
     )
     wanted = [one, {"type": "User", "did": held}]
     assert tenant.ask(DELETE, method="DELETE", domainId=tenant.domain, dids=wanted) == {
-        "code": 200, "message": "2 DID(s) deleted", "status": "Success",
+        "code": 200, "message": "2 DIDs deleted", "status": "Success",
     }  # fmt: skip
     assert tenant.ask(LIST, domainId=tenant.domain) == []
     assert tenant.refused(DELETE, method="DELETE", domainId=tenant.domain, dids=[{"type": "x", "did": by}])[0] == 400
@@ -273,7 +273,7 @@ def test_a_new_credential(tenant: Tenant, path: str) -> None:
     }  # fmt: skip
     answer = tenant.ask(CREDENTIALS, domainId=tenant.domain)
     assert answer == {
-        "code": 200, "message": "1 credential(s)", "status": "Success", "domainId": tenant.domain, "count": 1,
+        "code": 200, "message": "1 credential", "status": "Success", "domainId": tenant.domain, "count": 1,
         "credentials": [
             {
                 "id": made["id"], "issuerId": answer["credentials"][0]["issuerId"], "issuerName": "The issuer",

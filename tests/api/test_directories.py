@@ -97,7 +97,7 @@ def test_import_status(tenant: Tenant) -> None:
     done = send(tenant, [ANN, BEN])
     for body in ({"DirectoryName": "HQ"}, {"directoryName": "hq", "domainId": str(tenant.domain)}):
         answer = tenant.world.post(STATUS, tenant.token, json=[body]).json()
-        assert answer == {"message": "1 import(s), 0 not done yet", "status": "Success", "jobs": [done]}
+        assert answer == {"message": "1 import, 0 not done yet", "status": "Success", "jobs": [done]}
     other = tenant.world.tenant()
     assert other.refused(STATUS, DirectoryName="hq") == (404, "directory not found")
     assert tenant.refused(CANCEL, domainId=tenant.domain, jobId=done["jobId"]) == (409, "the import is over")

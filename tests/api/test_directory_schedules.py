@@ -28,7 +28,7 @@ def test_schedules(tenant: Tenant) -> None:
     assert tenant.ask(LIST, domainId=tenant.domain) == {
         "code": 200,
         "status": "Success",
-        "message": "1 schedule(s)",
+        "message": "1 schedule",
         "schedules": [
             {
                 "directoryName": "hq", "everyMinutes": 90, "timesOfDay": [], "timeZone": "UTC", "fullEvery": 24,

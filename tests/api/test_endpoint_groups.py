@@ -117,7 +117,7 @@ def test_deleting(world: World, tenant: Tenant) -> None:
     foreign = add_group(world.tenant(), "a")
     assert tenant.refused(DELETE, method="DELETE", domainId=tenant.domain, id=[one, foreign]) == NO_GROUP
     deleted = tenant.ask(DELETE, method="DELETE", domainId=tenant.domain, id=one)
-    assert deleted == {"status": "Success", "message": "1 group(s) deleted"}
+    assert deleted == {"status": "Success", "message": "1 group deleted"}
     tenant.ask(DELETE, method="DELETE", domainId=tenant.domain, id=[two, two])
     tenant.ask(DELETE, method="DELETE", domainId=tenant.domain, epmGroupId=str(three))
     assert list(listed(tenant)) == ["d"]

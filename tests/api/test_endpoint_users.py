@@ -283,10 +283,10 @@ def test_deleting(world: World, tenant: Tenant) -> None:
         assert answer == {"status": "Success", "message": "users removed from their instances"}
     assert list(listed(tenant, instanceIds=[machine])) == ["carl", "dora"]
     answer = tenant.ask(DELETE, method="DELETE", key="Delete", epmUsers=off, **fields)
-    assert answer == {"status": "Success", "message": "1 user(s) deleted"}
+    assert answer == {"status": "Success", "message": "1 user deleted"}
     both = [{"epmUserId": carl, "instanceId": 0}, {"epmUserId": 0, "userName": "DORA"}]
     answer = tenant.ask(DELETE, method="DELETE", epmUsers=both, **fields)
-    assert answer["message"] == "2 user(s) deleted" and dora
+    assert answer["message"] == "2 users deleted" and dora
     assert list(listed(tenant)) == ["ann"]
     assert tenant.refused(DELETE, method="DELETE", epmUsers=[{"epmUserId": bob}], **fields) == NO_USER
     for wrong_list in ([], [{}], "hunter2", [{"epmUserId": "hunter2"}], [{"instanceId": 1}], None):

@@ -98,10 +98,10 @@ def test_rules_are_deleted(tenant: Tenant) -> None:
     """One, or several at once, all or none."""
     one, two, three = (add(tenant) for _ in range(3))
     answer = tenant.ask(DELETE, domainId=tenant.domain, ruleId=one)
-    assert answer == {"code": 200, "status": "Success", "message": "1 rule(s) deleted"}
+    assert answer == {"code": 200, "status": "Success", "message": "1 rule deleted"}
     assert tenant.refused(DELETE, domainId=tenant.domain, ruleId=[two, one]) == NOT_FOUND
     assert [each["ruleId"] for each in listed(tenant)] == [two, three]
-    assert tenant.ask(DELETE, domainId=tenant.domain, ruleId=[two, str(three)])["message"] == "2 rule(s) deleted"
+    assert tenant.ask(DELETE, domainId=tenant.domain, ruleId=[two, str(three)])["message"] == "2 rules deleted"
     assert listed(tenant) == []
 
 

@@ -46,7 +46,7 @@ def test_a_presentation_from_end_to_end(holder: Holder, server: str) -> None:
     }
     issued = tenant.ask(ISSUE_PR, **wanted)
     (pr,) = issued.pop("prs")
-    assert issued == {"message": "1 presentation request(s) issued", "status": "Success", "code": 200}
+    assert issued == {"message": "1 presentation request issued", "status": "Success", "code": 200}
     assert pr == {"prId": pr["prId"], "walletId": holder.wallet, "holderDid": holder.did}
     request = holder.poll()
     assert request["presentationRequestId"] == pr["prId"] and request["pending"] == 1

@@ -90,7 +90,7 @@ def test_clean_or_not_at_all(tenant: Tenant) -> None:
     answer = tenant.world.post(UPDATE, tenant.token, json=tenant.scoped(**fields))
     body = answer.json()
     assert (answer.status_code, body["code"], set(body)) == (409, 409, {"error", "code", "users", "devices"})
-    assert body["error"] == "enforcing would deny 2 user(s) or device(s)"
+    assert body["error"] == "enforcing would deny 2 users or devices"
     assert [(each["user"], each["reason"]) for each in body["users"]] == [("ann", NO_PROVIDER)]
     assert [each["device_name"] for each in body["devices"]] == ["vpn"]
     assert (entry(tenant)["enforcementMode"], entry(tenant)["fallbackAction"]) == ("monitor", "deny")

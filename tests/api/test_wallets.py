@@ -62,7 +62,7 @@ def test_the_list_of_wallet_users(holder: Holder, path: str) -> None:
     assert answer == {
         "code": 200,
         "status": "Success",
-        "message": "2 wallet user(s)",
+        "message": "2 wallet users",
         "count": 2,
         "users": [
             {
@@ -89,7 +89,7 @@ def test_arrays_of_assignments(holder: Holder) -> None:
     listed = tenant.ask("/api/v1/credential/credentialList", domainId=tenant.domain)["credentials"]
     assert [each["status"] for each in listed] == ["ACTIVE", "ACTIVE"]
     answer = tenant.ask(ASSIGN, **{**body, "credentialId": credentials})
-    assert answer == {"code": 200, "status": "Success", "message": "2 credential(s) assigned"}
+    assert answer == {"code": 200, "status": "Success", "message": "2 credentials assigned"}
     found = tenant.ask("/api/v1/credential/GetAssignedCredential", token=holder.token, walletId=holder.wallet)
     assert [each["id"] for each in found["credentials"]] == credentials
 
@@ -119,7 +119,7 @@ def test_the_credentials_of_a_wallet(holder: Holder) -> None:
     assert answer == {
         "code": 200,
         "status": "Success",
-        "message": "1 credential(s)",
+        "message": "1 credential",
         "email": "ann@corp.example",
         "walletKey": holder.key,
         "totalCount": 1,

@@ -1,12 +1,18 @@
 """The form in which text is compared."""
 
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
 from unicodedata import combining, normalize
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sallyport.base.text import MARKS, composed, fold, fold_name, normal
+from sallyport.base.text import MARKS, composed, counted, fold, fold_name, normal
+
+SOURCES = Path(__file__).parents[2] / "src"
 
 
 def test_letters_with_accents() -> None:
@@ -50,3 +56,33 @@ def test_marks_of_languages_are_left_alone() -> None:
     """A text with up to 30 marks behind a letter is in normalization form C."""
     text = "e" + "\u0316\u0301" * 14
     assert fold(text) == normalize("NFC", text)
+
+
+@pytest.mark.parametrize(
+    ("number", "words", "told"),
+    [
+        (1, ("device",), "1 device"),
+        (0, ("device",), "0 devices"),
+        (2, ("device",), "2 devices"),
+        (1, ("policy", "policies"), "1 policy"),
+        (3, ("policy", "policies"), "3 policies"),
+    ],
+)
+def test_a_count_has_its_noun(number: int, words: tuple[str, ...], told: str) -> None:
+    """One device, two devices; a plural that is not made with an s is given."""
+    assert counted(number, *words) == told
+
+
+def _texts(tree: ast.AST) -> Iterator[str]:
+    """The texts of a module but its docstrings."""
+    skipped = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in skipped:
+            yield node.value
+
+
+def test_no_message_leaves_the_plural_to_the_reader() -> None:
+    """A message says `1 device` or `2 devices`, and never the noun with its s in brackets."""
+    for path in sorted(SOURCES.rglob("*.py")):
+        for text in _texts(ast.parse(path.read_text(encoding="utf-8"))):
+            assert not re.search(r"[a-z]\((?:s|es|ies)\)", text), path

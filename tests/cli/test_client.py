@@ -282,7 +282,7 @@ def test_a_wrong_secret_is_named(service: Service, signed: bool) -> None:
     knock(service, address, "quite another secret", signed=signed)
     row = unknown(service, address)
     assert (row["verdict"], row["client"]) == ("wrong secret", name)
-    assert f"{address} of {name}: 1 packet(s)" in service.ok("doctor")
+    assert f"{address} of {name}: 1 packet" in service.ok("doctor")
 
 
 def test_noise_is_called_noise(service: Service) -> None:

@@ -77,7 +77,7 @@ def test_a_device_is_asked(service: Service, domain: str) -> None:
         refused = service.cli("session", "disconnect", session)
     assert refused.returncode == 1
     assert "nak" in refused.stdout
-    assert "1 of 1 session(s) not done" in refused.stderr
+    assert "1 of 1 session not done" in refused.stderr
 
 
 @pytest.mark.parametrize(

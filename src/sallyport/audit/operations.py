@@ -6,6 +6,7 @@ from sallyport.audit.bodies import AuditList, ListAudit
 from sallyport.audit.repo import FOREVER, AuditQuery, AuditRow
 from sallyport.audit.service import Audit
 from sallyport.base.clock import iso
+from sallyport.base.text import counted
 from sallyport.base.wire import JSON
 from sallyport.web.operation import Operations, Plain
 from sallyport.web.scope import READERS, Caller, Gate
@@ -37,7 +38,7 @@ def operations(service: Audit, gate: Gate) -> Operations:
             {
                 "code": 200,
                 "status": "Success",
-                "message": f"{total} entries",
+                "message": counted(total, "entry", "entries"),
                 "totalCount": total,
                 "entries": [entry(row) for row in rows],
             }

@@ -33,6 +33,11 @@ def fold(text: str) -> str:
     return text.lower() if text.isascii() else normal("NFC", normal("NFC", text).casefold())
 
 
+def counted(number: object, one: str, several: str = "") -> str:
+    """Return a number with its noun: `1 device`, `2 devices`. several: the plural, if it is not made with an s."""
+    return f"{number} {one if number == 1 else several or one + 's'}"
+
+
 def folded(texts: Iterable[str]) -> frozenset[str]:
     """Return texts in the form that is compared. A hostile name takes 0.4 ms: fold many of them in a thread."""
     return frozenset(map(fold, texts))

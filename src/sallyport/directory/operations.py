@@ -8,6 +8,7 @@ from pydantic import SecretStr
 
 from sallyport.base.clock import iso
 from sallyport.base.errors import BODY, NotFound, invalid_field
+from sallyport.base.text import counted
 from sallyport.base.wire import Row
 from sallyport.directory.area import DirectoryArea
 from sallyport.directory.bodies import (
@@ -178,7 +179,7 @@ def _declare_imports(declared: Operations, service: Directories, domains_of: Dom
             found |= {job.id: job for job in jobs}
         jobs = [found[job_id] for job_id in sorted(found, reverse=True)]
         waiting = sum(job.state in OPEN for job in jobs)
-        message = f"{len(jobs)} import(s), {waiting} not done yet"
+        message = f"{counted(len(jobs), 'import')}, {waiting} not done yet"
         return Plain({"message": message, "status": "Success", "jobs": [job_entry(job) for job in jobs]})
 
     @declared.post("/api/v1/cancelImport", roles=OPERATORS)
@@ -218,7 +219,7 @@ def _declare_mappings(declared: Operations, mappings: Mappings, service: Directo
             }
             for each in found
         ]
-        return _done(f"{total} mapping(s)", mappings=entries, totalCount=total)
+        return _done(counted(total, "mapping"), mappings=entries, totalCount=total)
 
     @declared.post("/api/v1/mapping/preview", roles=READERS)
     async def preview_mapping(body: PreviewMapping, caller: Caller) -> Plain[MappingPreview]:
@@ -226,7 +227,7 @@ def _declare_mappings(declared: Operations, mappings: Mappings, service: Directo
         of = await _of(mappings, service, domains_of, body, caller)
         found = await mappings.preview(of, body.fieldMappings)
         users = [{"userId": each.user_id, "dn": each.dn, "before": each.before, "after": each.after} for each in found]
-        return _done(f"{len(users)} of the people", users=users)
+        return _done(counted(len(users), "person", "people"), users=users)
 
 
 def _declare_schedules(declared: Operations, schedules: Schedules, service: Directories) -> None:
@@ -241,7 +242,7 @@ def _declare_schedules(declared: Operations, schedules: Schedules, service: Dire
     async def list_schedules(body: ListSchedules, caller: Caller) -> Plain[ScheduleList]:
         """List the schedules of a domain's directories, with the result of each directory's last import."""
         found = [_schedule(each) for each in await schedules.of_domain(body.domainId)]
-        return _done(f"{len(found)} schedule(s)", schedules=found)
+        return _done(counted(len(found), "schedule"), schedules=found)
 
     @declared.post("/api/v1/directory/sync", roles=OPERATORS)
     async def sync(body: SyncNow, caller: Caller) -> SyncQueued:

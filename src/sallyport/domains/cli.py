@@ -4,6 +4,7 @@ import click
 
 from sallyport.base.command import CommandLine, Form, domains, entries, note_new
 from sallyport.base.options import Group
+from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
 from sallyport.domains.first_factor_cli import check, first_factor
 from sallyport.domains.settings_cli import rename, set_
@@ -204,7 +205,7 @@ def _tell_impact(line: CommandLine, impact: Row) -> None:
     for what in ("users", "devices"):
         told = ", ".join(f"{number} {outcome}" for outcome, number in _object(counts[what]).items())
         line.note(f"{what}: {told}")
-    line.note(f"from {impact['logins']} logins between {impact['from']} and {impact['to']}")
+    line.note(f"from {counted(impact['logins'], 'login')} between {impact['from']} and {impact['to']}")
 
 
 def _object(value: JSON) -> Row:

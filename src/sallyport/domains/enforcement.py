@@ -15,6 +15,7 @@ import trio
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import Conflict, StoreError
 from sallyport.base.periodic import every
+from sallyport.base.text import counted
 from sallyport.domains.bodies import Impact
 from sallyport.domains.domain import Domain, Effect, Fallback, Mode
 from sallyport.domains.service import Domains
@@ -41,7 +42,7 @@ class NotClean(Conflict):
     def __init__(self, impact: Impact) -> None:
         users = [each for each in impact.users if each.outcome is Effect.REJECT and not each.gone]
         devices = [each for each in impact.devices if each.outcome is Effect.REJECT]
-        super().__init__(f"enforcing would deny {impact.counts.denied} user(s) or device(s)")
+        super().__init__(f"enforcing would deny {counted(impact.counts.denied, 'user or device', 'users or devices')}")
         self.details = {
             "users": [each.model_dump(mode="json") for each in users],
             "devices": [each.model_dump(mode="json") for each in devices],

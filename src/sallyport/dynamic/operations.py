@@ -1,5 +1,6 @@
 """The HTTP operations of dynamic authorization: /network_device/DisconnectSession and ChangeSession."""
 
+from sallyport.base.text import counted
 from sallyport.base.wire import JSON
 from sallyport.dynamic.bodies import ChangeSession, DisconnectSession, SessionResults
 from sallyport.dynamic.sender import RequestOutcome
@@ -42,7 +43,7 @@ def _answer(asked: Results) -> Plain[SessionResults]:
         {
             "code": 200,
             "status": "Success",
-            "message": f"{done} of {len(asked.results)} session(s) done{more}",
+            "message": f"{done} of {counted(len(asked.results), 'session')} done{more}",
             "results": [_entry(each) for each in asked.results],
             "more": asked.more,
         }

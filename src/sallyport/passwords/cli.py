@@ -9,6 +9,7 @@ import click
 from sallyport.base.command import CommandLine, Form
 from sallyport.base.errors import Invalid
 from sallyport.base.options import Group
+from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
 
 COLUMNS = ("policyId", "policyName", "templateName", "rules", "instanceIds")
@@ -121,7 +122,7 @@ def remove(line: CommandLine, *, policy_ids: tuple[int, ...], org: int, tenant: 
     """Remove policies and their assignments, all or none."""
     body = [{**_scope(org, tenant), "policyId": each} for each in policy_ids]
     line.run("/api/v1/instances/deletePasswordPolicy", body)
-    line.note(f"{len(set(policy_ids))} policies removed")
+    line.note(f"{counted(len(set(policy_ids)), 'policy', 'policies')} removed")
 
 
 @policy.command()

@@ -24,6 +24,7 @@ from itertools import groupby, pairwise
 from typing import Final
 
 from sallyport.base.agentwire.state import First, Quality, Rules
+from sallyport.base.text import counted
 
 SHORTEST: Final = 6
 """What libpwquality raises a smaller minlen to."""
@@ -185,9 +186,9 @@ def _octets(text: str) -> bytes:
 def _of_characters(rules: Rules, features: _Features) -> Iterator[Failure]:
     password = features.password
     if rules.min_length is not None and len(password) < rules.min_length:
-        yield Failure("minLen", f"the password has fewer than {rules.min_length} characters")
+        yield Failure("minLen", f"the password has fewer than {counted(rules.min_length, 'character')}")
     if rules.max_length is not None and len(password) > rules.max_length:
-        yield Failure("maxLen", f"the password has more than {rules.max_length} characters")
+        yield Failure("maxLen", f"the password has more than {counted(rules.max_length, 'character')}")
     if rules.first is not None:
         wanted, begins = _FIRSTS[rules.first]
         if not begins(password[0]):
@@ -207,7 +208,8 @@ def _is_special(character: str) -> bool:
 def _of_octets(quality: Quality, features: _Features) -> Iterator[Failure]:
     if 1 < quality.maxclassrepeat < features.class_run:
         yield Failure(
-            "maxclassrepeat", f"the password has more than {quality.maxclassrepeat} characters of one class in a row"
+            "maxclassrepeat",
+            f"the password has more than {counted(quality.maxclassrepeat, 'character')} of one class in a row",
         )
     yield from _of_credits(quality, features.counts)
     demanded = min(quality.minclass, CLASSES)
@@ -220,7 +222,9 @@ def _of_octets(quality: Quality, features: _Features) -> Iterator[Failure]:
     if 0 < quality.maxrepeat < features.run:
         yield Failure("maxrepeat", f"the password has more than {quality.maxrepeat} same characters in a row")
     if 0 < quality.maxsequence < features.sequence:
-        yield Failure("maxsequence", f"the password has a sequence of more than {quality.maxsequence} characters")
+        yield Failure(
+            "maxsequence", f"the password has a sequence of more than {counted(quality.maxsequence, 'character')}"
+        )
     if quality.usercheck and features.has_user_name:
         yield Failure("usercheck", "the password contains the user name in some form")
 
@@ -235,7 +239,7 @@ def _of_credits(quality: Quality, counts: Sequence[int]) -> Iterator[Failure]:
     credited = sum(min(count, max(credit, 0)) for credit, count in zip(quality.credits, counts, strict=True))
     if sum(counts) < shortest - credited:
         mixed = ", of which some kinds count twice" if any(credit > 0 for credit in quality.credits) else ""
-        yield Failure("minlen", f"the password has fewer than {shortest} characters{mixed}")
+        yield Failure("minlen", f"the password has fewer than {counted(shortest, 'character')}{mixed}")
 
 
 def _longest_run(items: Sequence[int]) -> int:

@@ -9,6 +9,7 @@ from sallyport.base.command import CommandLine
 from sallyport.base.errors import StartError
 from sallyport.base.options import Group
 from sallyport.base.setting_values import MASTER_KEY
+from sallyport.base.text import counted
 from sallyport.store.vault import FILE
 
 CONFIRM = "Everything in the present database is replaced. Go on?"
@@ -39,9 +40,9 @@ def backup(line: CommandLine, *, file: Path, keep: int | None) -> None:
     if file.is_dir() is (keep is None):
         raise click.UsageError("a directory takes --keep" if keep is None else "--keep takes a directory")
     made = line.row("db.backup", path=str(file.absolute()), keep=keep)
-    line.print(f"{file if keep is None else made['path']}: {made['size']} octets")
+    line.print(f"{file if keep is None else made['path']}: {counted(made['size'], 'octet')}")
     if made["deleted"]:
-        line.print(f"{made['deleted']} older deleted")
+        line.print(f"{counted(made['deleted'], 'older backup')} deleted")
     line.print(f"The master key is not in it: keep {_master_key(line)} as well, apart from the backup.")
 
 
@@ -74,7 +75,7 @@ def rotate_key(line: CommandLine) -> None:
     It can be cut off at any time, and is gone on with by the next one.
     """
     done = line.row("db.rotate-key")
-    line.print(f"{done['sealed']} secret(s) are sealed under version {done['version']} of the master key")
+    line.print(f"{counted(done['sealed'], 'secret')} sealed under version {done['version']} of the master key")
     if done["old_file"]:
         line.note(f"backups made until now open with the key before: keep {done['old_file']} with them, or delete it")
     else:

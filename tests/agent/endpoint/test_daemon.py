@@ -225,7 +225,7 @@ def test_systemd_is_told(tmp_path: Path) -> None:
         world.stop.ask()
         daemon.run()
         told = b"\n".join(_received(sock))
-    assert b"STATUS=1 accounts, 0 failures" in told
+    assert b"STATUS=1 account, 0 failures" in told
     for word in (b"READY=1", b"WATCHDOG=1", b"STOPPING=1"):
         assert word in told
 

@@ -38,6 +38,7 @@ from sallyport.base.agentwire.report import (
 from sallyport.base.agentwire.state import State, Trigger, TriggerKind
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import ConfigError, HostError, ServiceAway, ServiceRefused, WireError
+from sallyport.base.text import counted
 from sallyport.base.wire import dumps, loads
 
 _WRONG_CLOCK_US: Final = 300 * SECOND
@@ -266,7 +267,7 @@ class Endpoint:
     def _ended(self, state: State, actions: list[Action]) -> list[Outcome]:
         """What became of the triggers that a pass deals with by itself."""
         failed = sum(1 for action in actions if action.error)
-        error = f"{failed} of {len(actions)} actions failed" if failed else ""
+        error = f"{failed} of {counted(len(actions), 'action')} failed" if failed else ""
         sync = [Outcome(each.id, error) for each in self._open(state) if each.kind is TriggerKind.SYNC]
         return sync + [Outcome(each.id) for each in self._open(state) if each.kind is TriggerKind.DISCOVER]
 

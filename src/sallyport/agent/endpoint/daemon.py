@@ -24,6 +24,7 @@ from sallyport.base.agentwire.state import Settings
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import ConfigError, HostError, ServiceAway, ServiceRefused, WireError
 from sallyport.base.notify import Notifier
+from sallyport.base.text import counted
 
 POLL_S: Final = 25.0
 """Longest wait of a poll: below the idle timeout of proxies, and half of the service's heartbeat interval."""
@@ -237,7 +238,9 @@ class Daemon:
         self._unsent = deque((each for each in self._unsent if isinstance(each, Report)), maxlen=_UNSENT)
         self._unsent.extend((report, status))
         failures = sum(1 for action in report.actions if action.error)
-        self._environment.systemd.status(f"{len(report.managed)} accounts, {failures} failures, state {report.version}")
+        self._environment.systemd.status(
+            f"{counted(len(report.managed), 'account')}, {counted(failures, 'failure')}, state {report.version}"
+        )
         return failures
 
     def _tell(self) -> float:

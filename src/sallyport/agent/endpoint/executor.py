@@ -24,6 +24,7 @@ from sallyport.agent.endpoint.sudoers import BITS, FILE, render
 from sallyport.base.agentwire.fields import NO_PASSWORD
 from sallyport.base.agentwire.state import DesiredGroup, DesiredUser
 from sallyport.base.errors import HostError
+from sallyport.base.text import counted
 
 HANDED_OVER: Final = Mode(0o700)
 """A home whose account is gone belongs to root, so that the next account of that uid does not get it."""
@@ -215,7 +216,9 @@ class Executor:
         """
         account = self._own(name)
         if left := self.processes.of(self.ids_of(account, read(self.files))):
-            raise HostError(f"{len(left)} processes of the account run; it stays locked until they have ended")
+            raise HostError(
+                f"{counted(len(left), 'process', 'processes')} of the account still running; it stays locked until then"
+            )
         self._tools.account("userdel", *(("--remove",) if home else ()), name)
         self.forget(name)
 

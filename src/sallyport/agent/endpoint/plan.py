@@ -20,6 +20,7 @@ from sallyport.agent.endpoint.sudoers import FILE, ROOT_GROUPS, named, render
 from sallyport.base.agentwire.report import Action, Drift, DriftKind
 from sallyport.base.agentwire.state import DesiredGroup, DesiredUser, Removal, State
 from sallyport.base.errors import HostError
+from sallyport.base.text import counted
 
 _SYSTEM_HOMES: Final = frozenset(
     {"bin", "boot", "dev", "etc", "lib", "lib64", "proc", "root", "run", "sbin", "sys", "usr"}
@@ -201,7 +202,7 @@ class _Planner:
             count = sum(ids.own(process) for process in self._processes())
             if count or not account.locked:  # a login may begin until the lock is set
                 do = partial(self._executor.end_sessions, account.name)
-                yield self._step("-", "sessions", account.name, f"{count} processes", do)
+                yield self._step("-", "sessions", account.name, counted(count, "process", "processes"), do)
         if account.locked:
             yield from self._keys(account, (), None)
         elif self._executor.options.keys != "off":  # no home is looked into while its user may be logged in

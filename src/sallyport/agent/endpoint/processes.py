@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from sallyport.base.errors import HostError
+from sallyport.base.text import counted
 
 _GRACE_S: Final = 3.0
 """Time between SIGTERM and SIGKILL."""
@@ -95,7 +96,9 @@ class Processes:
         while left := self.of(ids):
             passed_s = time.monotonic() - begin
             if passed_s >= _KILL_S:
-                raise HostError(f"{len(left)} processes do not end after SIGKILL: they may hang in a file system")
+                raise HostError(
+                    f"{counted(len(left), 'process', 'processes')} still running after SIGKILL: a file system may hang"
+                )
             if passed_s >= _FORKING_S:
                 self._kill_stopped({uid for process in left for uid in ids.within(process)}, ids)
             else:

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import trio
 
 from sallyport.base.errors import NotFound
+from sallyport.base.text import counted
 from sallyport.base.wire import JSON
 from sallyport.cli.checks.model import Examination, Finding, ok, problem
 from sallyport.events.outlets.transport import targets_of
@@ -34,7 +35,7 @@ def check_reach(examination: Examination) -> Iterator[Finding]:
     """MFA providers and directories take connections, and the addresses of RADIUS servers and outlets are allowed."""
     targets = list(dict.fromkeys(_targets(examination)))
     failed = trio.run(_connect_all, targets, Egress(examination.settings.egress))
-    yield ok(f"{len(targets) - len(failed)} of {len(targets)} server(s) can be connected to")
+    yield ok(f"{len(targets) - len(failed)} of {counted(len(targets), 'server')} can be connected to")
     for target in targets:
         if target in failed:
             yield problem(f"{target.name}: {target.host} port {target.port}: {failed[target]}")

@@ -9,6 +9,7 @@ from cryptography import x509
 
 from sallyport.base.clock import SECOND, from_iso, now_us
 from sallyport.base.command import entries
+from sallyport.base.text import counted
 from sallyport.base.wire import Row
 from sallyport.certs.authority import common_name
 from sallyport.certs.directory import present
@@ -31,7 +32,9 @@ def check_clients(examination: Examination) -> Iterator[Finding]:
         yield warning("no RADIUS client: nobody is answered; sallyport client add")
         return
     weak = examination.rows("client.weaknesses")
-    yield ok(f"{len(clients)} RADIUS client(s), {len({each['client'] for each in weak})} with something to look at")
+    yield ok(
+        f"{counted(len(clients), 'RADIUS client')}, {len({each['client'] for each in weak})} with something to look at"
+    )
     for each in weak:
         yield warning(f"{each['client']} ({each['address']}): {each['weakness']}")
     for client in clients:
@@ -73,7 +76,7 @@ def check_domains(examination: Examination) -> Iterator[Finding]:
     """An enforcing domain has a provider, and each domain has RADIUS clients and a first factor."""
     domains, clients = examination.domains, examination.clients
     enforcing = sum(each["enforcementMode"] == "enforce" for each in domains)
-    yield ok(f"{len(domains)} domain(s), {enforcing} in enforce mode")
+    yield ok(f"{counted(len(domains), 'domain')}, {enforcing} in enforce mode")
     for domain in domains:
         warnings = domain["warnings"]
         for text in warnings if isinstance(warnings, list) else ():
@@ -136,7 +139,7 @@ def check_senders(examination: Examination) -> Iterator[Finding]:
     for each in senders[:LISTED]:
         name = f" of {each['client']}" if each["client"] else ""
         remedy = f"; {each['remedy']}" if each["remedy"] else ""
-        packets = f"{each['packets']} packet(s), the last at {each['last']}"
+        packets = f"{counted(each['packets'], 'packet')}, the last at {each['last']}"
         yield warning(f"{each['address']}{name}: {packets}: {each['verdict']}{remedy}")
     if len(senders) > LISTED:
         yield warning(f"and {len(senders) - LISTED} more: sallyport client unknown")

@@ -3,6 +3,7 @@
 import json
 
 from sallyport.base.clock import Clock, iso_seconds
+from sallyport.base.text import counted
 from sallyport.did.credentials.bodies import (
     CreateCredential,
     CreateSchema,
@@ -136,7 +137,7 @@ def _listed(found: list[Credential], count: int, now: int) -> dict[str, object]:
     return {
         "code": 200,
         "status": "Success",
-        "message": f"{count} credential(s)",
+        "message": counted(count, "credential"),
         "count": count,
         "credentials": credentials,
     }

@@ -1,6 +1,7 @@
 """The HTTP operations of DIDs: /api/v1/did/*."""
 
 from sallyport.base.clock import from_us
+from sallyport.base.text import counted
 from sallyport.did.dids.bodies import (
     CreateHolderDid,
     CreateIssuerDid,
@@ -53,7 +54,7 @@ def _declare_changing(dids: Operations, service: Dids) -> None:
         issuer has signed can still be verified, and revoked. The credentials of a deleted holder admit no user any
         more, and the sessions of the users that they admitted end if the domain disconnects on revocation."""
         deleted = await service.delete(body.domainId, [(each.type, each.did) for each in body.dids])
-        return Done(message=f"{deleted} DID(s) deleted")
+        return Done(message=f"{counted(deleted, 'DID')} deleted")
 
     @dids.post("/api/v1/did/rotateKey", roles=OPERATORS)
     async def rotate(body: RotateKey, caller: Caller) -> KeyRotated:

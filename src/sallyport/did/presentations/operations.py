@@ -4,6 +4,7 @@ import json
 
 from sallyport.base.clock import iso
 from sallyport.base.errors import in_field
+from sallyport.base.text import counted
 from sallyport.did.presentations.bodies import (
     CreatePresentation,
     IssuedPR,
@@ -45,7 +46,7 @@ def _declare_asking(presentations: Operations, verifier: Verifier, service: Pres
                 IssuedPR(prId=each.id, walletId=each.holder.wallet_id, holderDid=each.holder.holder_did)
                 for each in issued
             ],
-            message=f"{len(issued)} presentation request(s) issued",
+            message=f"{counted(len(issued), 'presentation request')} issued",
         )
 
     @presentations.post("/api/v1/verifierService/presentationStatus", roles=READERS)

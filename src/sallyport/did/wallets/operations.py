@@ -2,6 +2,7 @@
 
 from sallyport.base.clock import iso
 from sallyport.base.errors import NotFound
+from sallyport.base.text import counted
 from sallyport.did.wallets.bodies import (
     Acknowledge,
     AssignWallet,
@@ -54,7 +55,7 @@ def _declare_managing(wallets: Operations, service: Wallets) -> None:
             {
                 "code": 200,
                 "status": "Success",
-                "message": f"{total} wallet user(s)",
+                "message": counted(total, "wallet user"),
                 "count": total,
                 "users": [_entry(each) for each in listed],
                 **is_minimum,
@@ -66,7 +67,7 @@ def _declare_managing(wallets: Operations, service: Wallets) -> None:
         """Assign credentials to wallet users, all or none: one to each, or all to one."""
         pairs = paired(body.walletId, body.userId, body.credentialId)
         await service.assign(caller.tenant_id, pairs)
-        return Done(message=f"{len(pairs)} credential(s) assigned")
+        return Done(message=f"{counted(len(pairs), 'credential')} assigned")
 
 
 def _declare_holding(wallets: Operations, service: Wallets) -> None:
@@ -84,7 +85,7 @@ def _declare_holding(wallets: Operations, service: Wallets) -> None:
             {
                 "code": 200,
                 "status": "Success",
-                "message": f"{len(delivered)} credential(s)",
+                "message": counted(len(delivered), "credential"),
                 "email": wallet.email,
                 "walletKey": wallet_key,
                 "totalCount": total,

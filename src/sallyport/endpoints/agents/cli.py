@@ -3,6 +3,7 @@
 import click
 
 from sallyport.base.command import CommandLine, Form, entries
+from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
 from sallyport.endpoints import files
 
@@ -75,7 +76,7 @@ def take_over(line: CommandLine, *, instance: str, account: tuple[str, ...], dom
         "action": "remove" if undo else "add",
     }
     line.run("/api/v1/agent/takeOver", body, domain=domain)
-    line.note(f"{len(account)} account(s) {'given back' if undo else 'taken over'}")
+    line.note(f"{counted(len(account), 'account')} {'given back' if undo else 'taken over'}")
 
 
 @click.command("order")

@@ -6,6 +6,7 @@ from base64 import b64decode
 from sallyport.base.agentwire.fields import PRIVILEGES, REPORT, ROTATION, STATE
 from sallyport.base.clock import iso
 from sallyport.base.errors import Forbidden, Refused
+from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
 from sallyport.endpoints.agents import bodies
 from sallyport.endpoints.agents.agent_bodies import (
@@ -104,7 +105,7 @@ def _declare_changing(declared: Operations, agents: Agents) -> None:
         """Let an agent manage accounts that it has discovered, or give them back; all or none."""
         await agents.take_over(body.domainId, body.instanceId, body.userNames, body.action)
         done = "taken over" if body.action is Action.ADD else "given back"
-        return Done(message=f"{len(set(body.userNames))} account(s) {done}")
+        return Done(message=f"{counted(len(set(body.userNames)), 'account')} {done}")
 
     @declared.post("/api/v1/agent/order", roles=OPERATORS)
     async def order(body: bodies.GiveOrder, caller: Caller) -> Plain[bodies.OrdersGiven]:
@@ -113,7 +114,7 @@ def _declare_changing(declared: Operations, agents: Agents) -> None:
             body.domainId, body.instanceId, body.kind, body.userNames, wait_s=body.waitSeconds
         )
         done = sum(each.outcome == "done" for each in given)
-        message, orders = f"{done} of {len(given)} order(s) done", [order_entry(each) for each in given]
+        message, orders = f"{done} of {counted(len(given), 'order')} done", [order_entry(each) for each in given]
         return Plain({"code": 200, "status": "Success", "message": message, "orders": orders})
 
     @declared.post("/api/v1/agent/setSettings", roles=OPERATORS)

@@ -1,6 +1,7 @@
 """The HTTP operations of endpoint groups: /api/v1/instanceGroup/*, and their credential policy."""
 
 from sallyport.base.clock import iso
+from sallyport.base.text import counted
 from sallyport.base.wire import Row
 from sallyport.endpoints.bodies import CodeAnswer, StatusAnswer, totals
 from sallyport.endpoints.groups.bodies import (
@@ -55,7 +56,7 @@ def _declare_groups(groups: Operations, service: Groups) -> None:
     async def delete_groups(body: DeleteGroups, caller: Caller) -> StatusAnswer:
         """Delete one group or several, all or none, with their assignments."""
         deleted = await service.delete(body.domainId, body.id)
-        return StatusAnswer(message=f"{deleted} group(s) deleted")
+        return StatusAnswer(message=f"{counted(deleted, 'group')} deleted")
 
     @groups.put(
         "/api/v1/epmGroupManagement/editEPMGroupStatus", "/api/v1/instanceGroup/editInstanceGroup", roles=OPERATORS

@@ -2,6 +2,7 @@
 
 from sallyport.base.clock import iso
 from sallyport.base.errors import FieldError, Invalid
+from sallyport.base.text import counted
 from sallyport.base.wire import JSON
 from sallyport.endpoints.bodies import StatusAnswer, totals
 from sallyport.endpoints.totp import LinkTo, OneTimeSeeds, QrImages
@@ -101,7 +102,9 @@ def _declare_changing(users: Operations, service: Users) -> None:
         wanted = [Removal(each.epmUserId, each.userName, each.instanceId) for each in body.epmUsers]
         wholly = body.key.strip().lower() == DELETE
         deleted = await service.remove(body.domainId, wanted, wholly=wholly)
-        return StatusAnswer(message=f"{deleted} user(s) deleted" if deleted else "users removed from their instances")
+        return StatusAnswer(
+            message=f"{counted(deleted, 'user')} deleted" if deleted else "users removed from their instances"
+        )
 
 
 def _declare_seeds(users: Operations, seeds: OneTimeSeeds, link_to: LinkTo) -> None:

@@ -10,6 +10,7 @@ import trio
 
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import FieldError, Invalid, NotFound
+from sallyport.base.text import counted
 from sallyport.base.wire import JSON
 from sallyport.endpoints import membership
 from sallyport.endpoints import repo as secrets
@@ -242,7 +243,7 @@ class Users:
             self._credentials.assign(tx, wallet)
             if added or wallet.wallet_user_ids or wallet.credential_ids:
                 what = _assigned(wanted)
-                self.note(tx, "user.wallet.update", domain_id, f"{len(ids)} user(s)", what)
+                self.note(tx, "user.wallet.update", domain_id, counted(len(ids), "user"), what)
 
         with self.changing(domain_id, names):
             await self._store.write(work)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from sallyport.base.addresses import canonical
 from sallyport.base.clock import Clock, iso
 from sallyport.base.errors import FieldError, Invalid
+from sallyport.base.text import counted
 from sallyport.base.wire import Row
 from sallyport.inventory.devices.bodies import (
     FILTERS,
@@ -65,7 +66,7 @@ def operations(service: Devices, attribute_name: AttributeName, gate: Gate, cloc
             addresses=(body.ip_address, body.client_ip) if body.ip_address and body.client_ip else None,
             actor=caller.name,
         )
-        return Done(message=f"{deleted} device(s) deleted")
+        return Done(message=f"{counted(deleted, 'device')} deleted")
 
     @devices.post("/network_device/ListStations", roles=READERS)
     async def list_stations(body: ListStations, caller: Caller) -> Plain[DeviceStationList]:

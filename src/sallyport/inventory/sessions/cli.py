@@ -7,6 +7,7 @@ import click
 from sallyport.base.command import CommandLine, Form, domains, entries
 from sallyport.base.errors import StartError
 from sallyport.base.options import Group
+from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
 
 COLUMNS = (
@@ -114,7 +115,7 @@ def _tell(line: CommandLine, asked: Row, form: Form | None) -> None:
         line.note("further sessions are live: ask again")
     failed = sum(each["outcome"] != "ack" for each in results)
     if failed:
-        raise StartError(f"{failed} of {len(results)} session(s) not done")
+        raise StartError(f"{failed} of {counted(len(results), 'session')} not done")
 
 
 def _domain_of(line: CommandLine, session_id: int | None) -> str:

@@ -7,6 +7,7 @@ import click
 
 from sallyport.base.command import CommandLine, Form
 from sallyport.base.options import Group
+from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
 
 COLUMNS: Final = ("station", "name", "addedAt")
@@ -38,7 +39,7 @@ def add(line: CommandLine, *, stations: Sequence[str], domain: str, name: str, f
         for at in range(0, len(addresses), BATCH):
             body: Row = {"station": list[JSON](addresses[at : at + BATCH]), "name": label}
             line.run("/ad/AddBypassStation", body, domain=domain)
-    line.note(f"{sum(map(len, wanted.values()))} station(s) are let in by their address in {domain}")
+    line.note(f"{counted(sum(map(len, wanted.values())), 'station')} added to {domain}")
 
 
 @bypass.command()

@@ -1,6 +1,7 @@
 """The HTTP operations of MAC authentication bypass: /ad/...BypassStation(s)."""
 
 from sallyport.base.clock import iso
+from sallyport.base.text import counted
 from sallyport.base.wire import JSON
 from sallyport.policy.bypass.bodies import AddBypassStation, DeleteBypassStation, ListBypassStations, StationList
 from sallyport.policy.bypass.match import mac_text
@@ -25,13 +26,13 @@ def operations(service: Bypass, gate: Gate) -> Operations:
     async def add_bypass_station(body: AddBypassStation, caller: Caller) -> Done:
         """Admit stations by their MAC address (MAC authentication bypass), from the next request on."""
         added = await service.add(body.domainId, body.station, body.name)
-        return Done(message=f"{added} station(s) added")
+        return Done(message=f"{counted(added, 'station')} added")
 
     @bypass.post("/ad/DeleteBypassStation", roles=ADMINS)
     async def delete_bypass_station(body: DeleteBypassStation, caller: Caller) -> Done:
         """Take stations off the list, all or none. Their sessions end if the domain disconnects on revocation."""
         removed = await service.delete(body.domainId, body.station)
-        return Done(message=f"{removed} station(s) deleted")
+        return Done(message=f"{counted(removed, 'station')} deleted")
 
     return bypass
 

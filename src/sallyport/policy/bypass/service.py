@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from sallyport.base.clock import Clock, now_us
+from sallyport.base.text import counted
 from sallyport.base.wire import JSON
 from sallyport.endpoints.service import NoRevocations, Revocations
 from sallyport.policy.attempt import Attempt
@@ -92,7 +93,7 @@ class Bypass:
             at=at,
             tenant_id=audit.tenant_of(tx, domain_id),
             domain_id=domain_id,
-            target=f"{len(stations)} station(s)",
+            target=counted(len(stations), "station"),
             changes={"stations": [None, changed], **({"name": [None, name]} if name else {})},
         )
 

@@ -1,5 +1,6 @@
 """The HTTP operations of login rules: /ad/...LoginRule(s)."""
 
+from sallyport.base.text import counted
 from sallyport.base.wire import JSON
 from sallyport.policy.rules.bodies import (
     AddLoginRule,
@@ -56,7 +57,7 @@ def operations(service: LoginRules, names: Names, gate: Gate) -> Operations:
     async def delete_login_rule(body: DeleteLoginRule, caller: Caller) -> Done:
         """Remove one login rule or several, all or none."""
         removed = await service.delete(body.domainId, body.ruleId)
-        return Done(message=f"{removed} rule(s) deleted")
+        return Done(message=f"{counted(removed, 'rule')} deleted")
 
     return rules
 
