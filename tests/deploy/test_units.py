@@ -8,9 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from sallyport.base import systemd
+from sallyport.base.config import Settings, load
+from sallyport.deploy import units
+from sallyport.deploy.install import located
+
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "src" / "sallyport" / "deploy"
 UNITS = sorted((DEPLOY / "systemd").iterdir())
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PROGRAM = Path("/opt/venvs/one two/bin/sallyport")
 EXPOSURE = 3.0
 """What `systemd-analyze security` may find at most, of 10; a unit without hardening has 9.2."""
 
@@ -19,7 +26,7 @@ verifies = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="s
 
 def in_place(unit: Path, directory: Path) -> Path:
     """The unit with programs that are here: what it starts is not installed on this machine."""
-    text = re.sub(r"(?m)^(ExecStart=)\S+", r"\1/bin/true", unit.read_text(encoding="utf-8"))
+    text = units.unit(unit.name, Path("/bin/true"))
     text = re.sub(r"(?m)^(User|Group)=.*\n", "", text)
     copy = directory / unit.name
     copy.write_text(text, encoding="utf-8")
@@ -71,3 +78,79 @@ def test_what_the_container_copies_is_there() -> None:
     for names in re.findall(r"(?m)^COPY (?!--from)(.+) /build/\S*$", text):
         for name in names.split():
             assert (ROOT / name).exists(), name
+
+
+def lines(name: str) -> list[str]:
+    """The lines of a unit as it is installed."""
+    return units.unit(name, PROGRAM).splitlines()
+
+
+def test_the_units_are_those_that_are_installed() -> None:
+    """Each file is a unit that `server install` writes, and each of these is a file."""
+    assert {unit.name for unit in UNITS} == set(systemd.UNITS)
+
+
+def test_the_units_have_the_paths_of_the_installation() -> None:
+    """User, settings file, data directory and program are those that every command looks for."""
+    for name, command in (
+        (systemd.UNIT, "serve"),
+        (systemd.BACKUP_UNIT, f"db backup {systemd.DATA_DIR}/backups --keep 14"),
+    ):
+        text = lines(name)
+        assert f"User={systemd.USER}" in text
+        assert f"Group={systemd.USER}" in text
+        assert f"WorkingDirectory={systemd.DATA_DIR}" in text
+        assert f'ExecStart="{PROGRAM}" --config {systemd.CONFIG_FILE} {command}' in text
+        assert not any(line.startswith("Environment") for line in text)  # it would override the settings file
+    assert f"StateDirectory={systemd.DATA_DIR.name} {systemd.DATA_DIR.name}/backups" in lines(systemd.UNIT)
+    assert f"ConfigurationDirectory={systemd.CONFIG_DIR.name}" in lines(systemd.UNIT)
+
+
+def test_the_readme_has_the_paths_of_the_installation() -> None:
+    """The table under systemd names everything that is made."""
+    for path in (systemd.CONFIG_FILE, systemd.DATA_DIR, *units.unit_paths(), units.drop_in_path(systemd.UNIT)):
+        assert f"`{path}`" in README
+    assert f"systemctl enable --now {systemd.UNIT} {systemd.BACKUP_TIMER}" in README
+    assert f"runuser -u {systemd.USER} -- /opt/sallyport/bin/sallyport --config {systemd.CONFIG_FILE} serve" in README
+    assert "hides `/home`, `/root` and `/tmp`" in README
+    assert {"ProtectHome=yes", "PrivateTmp=yes", "ProtectSystem=strict"} <= set(lines(systemd.UNIT))
+
+
+def needs(tmp_path: Path, text: str) -> dict[str, str]:
+    """What the drop-ins of a settings file say, by unit."""
+    file = tmp_path / "sallyport.toml"
+    file.write_text(text)
+    texts = units.drop_ins(located(load(file, {})))
+    names = {units.drop_in_path(name): name for name in (systemd.UNIT, systemd.BACKUP_UNIT)}
+    return {names[path]: text.partition("[Service]\n")[2] for path, text in texts.items()}
+
+
+def test_the_settings_as_installed_need_no_drop_in() -> None:
+    """The unit itself allows everything that the defaults need."""
+    assert set(units.drop_ins(Settings(data_dir=systemd.DATA_DIR)).values()) == {""}
+
+
+def test_the_settings_are_allowed_what_they_need(tmp_path: Path) -> None:
+    """Low ports need a capability; a data directory, a database and a file of decisions elsewhere are writable."""
+    bind = "CapabilityBoundingSet=CAP_NET_BIND_SERVICE\nAmbientCapabilities=CAP_NET_BIND_SERVICE\n"
+    assert needs(tmp_path, 'data_dir="/var/lib/sallyport"\nhttp_bind = "0.0.0.0:443"') == {
+        systemd.UNIT: bind,
+        systemd.BACKUP_UNIT: "",
+    }
+    elsewhere = 'data_dir="/srv/s p"\ndatabase = "/db/x.db"\nevent_outlets = "file:///var/log/s/x.jsonl udp://[::1]:1"'
+    paths = 'ReadWritePaths=-"/srv/s p"\nReadWritePaths=-/db\nReadWritePaths=-/var/log/s\n'
+    assert needs(tmp_path, elsewhere) == {systemd.UNIT: paths, systemd.BACKUP_UNIT: paths}
+    assert needs(tmp_path, 'data_dir = "here"')[systemd.UNIT] == ""  # relative to the working directory of the unit
+
+
+@verifies
+@pytest.mark.peer
+def test_the_drop_ins_are_sound(tmp_path: Path) -> None:
+    """`systemd-analyze verify` takes the service with everything that settings can add."""
+    unit = in_place(DEPLOY / "systemd" / systemd.UNIT, tmp_path)
+    settings = Settings(data_dir=Path("/srv/s p%"), http_bind="127.0.0.1:80")
+    drop_in = tmp_path / f"{systemd.UNIT}.d" / units.DROP_IN
+    drop_in.parent.mkdir()
+    drop_in.write_text(units.drop_ins(settings)[units.drop_in_path(systemd.UNIT)])
+    done = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True, check=False)
+    assert not [line for line in done.stderr.splitlines() if systemd.UNIT in line], done.stderr

@@ -52,17 +52,30 @@ def write_unit(path: Path, text: str) -> None:
 
 
 def make_directory(directory: Path, mode: int) -> None:
-    """Make a directory if there is none. ConfigError."""
+    """Make a directory if there is none; the mode does not depend on the umask. ConfigError."""
     try:
-        directory.mkdir(mode=mode, parents=True, exist_ok=True)
+        if not directory.is_dir():
+            directory.mkdir(parents=True)
+            directory.chmod(mode)
     except OSError as error:
         raise ConfigError(f"{directory}: {error.strerror}") from None
 
 
 def systemctl(*arguments: str) -> None:
     """Run systemctl. ConfigError: it failed, with its message."""
+    done = _run(*arguments)
+    if done.returncode != 0:
+        raise ConfigError(f"systemctl {arguments[0]}: {done.stderr.decode(errors='replace').strip()}")
+
+
+def is_active(unit: str) -> bool:
+    """Return whether a unit runs. ConfigError."""
+    return _run("is-active", "--quiet", unit).returncode == 0
+
+
+def _run(*arguments: str) -> "subprocess.CompletedProcess[bytes]":
     try:
-        done = subprocess.run(  # noqa: S603  an argument list of our own words
+        return subprocess.run(  # noqa: S603  an argument list of our own words
             ["systemctl", *arguments],  # noqa: S607
             env={"PATH": PATH, "LC_ALL": "C", **_bus()},
             capture_output=True,
@@ -71,8 +84,6 @@ def systemctl(*arguments: str) -> None:
         )
     except (OSError, subprocess.TimeoutExpired):
         raise ConfigError("systemctl: not there, or it does not answer") from None
-    if done.returncode != 0:
-        raise ConfigError(f"systemctl {arguments[0]}: {done.stderr.decode(errors='replace').strip()}")
 
 
 def _bus() -> dict[str, str]:

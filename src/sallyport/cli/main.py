@@ -60,6 +60,7 @@ SECTIONS: Sections = {
     },
     "Operate": {
         "serve": ("sallyport.cli.serve:serve", "Run the service."),
+        "server": ("sallyport.deploy.cli:server", "Install and uninstall the service as one of this machine."),
         "doctor": ("sallyport.cli.doctor:doctor", "Look for what is wrong or weak in this installation."),
         "token": ("sallyport.tenancy.cli:token", "Access tokens of the API."),
         "db": ("sallyport.store.cli:db", "The database as a whole: schema, backup, restore."),

@@ -1,0 +1,134 @@
+"""The service's user: made and deleted, and what it can run and read."""
+
+import grp
+import os
+import pwd
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import sallyport
+from sallyport.base.errors import ConfigError
+from sallyport.base.systemd import DATA_DIR, PATH, USER
+from sallyport.deploy.units import HIDDEN
+
+_NOBODY: Final = 65_534
+_FIRST_PERSON: Final = 1000
+_TIMEOUT_S: Final = 120
+_FIND: Final = 'for path; do test -x "$path" || { echo "$path"; exit; }; done'
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Numbers of a user and its groups."""
+
+    uid: int
+    gid: int
+    groups: tuple[int, ...] = ()
+
+    def run(self, *command: str, environ: Mapping[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
+        """Run a program as this user, in / and with a small environment."""
+        return subprocess.run(  # noqa: S603  the words of our own commands
+            command,
+            cwd="/",
+            env={"PATH": PATH, "LC_ALL": "C.UTF-8", **(environ or {})},
+            user=self.uid,
+            group=self.gid,
+            extra_groups=self.groups,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
+
+    def unreachable(self, paths: Iterable[Path]) -> str:
+        """Return the first directory or program on the way to the paths that this user cannot enter or run, or ''."""
+        steps = dict.fromkeys(str(step) for path in paths for step in (*reversed(path.parents), path))
+        return self.run("/bin/sh", "-c", _FIND, "sh", *steps).stdout.strip()
+
+    def can_read(self, path: Path) -> bool:
+        """Return whether this user can read a file or a directory."""
+        return self.run("/usr/bin/test", "-r", str(path)).returncode == 0
+
+
+ANYONE: Final = Account(_NOBODY, _NOBODY)
+"""A user without rights of its own, as the service's user will be."""
+
+
+def find() -> Account | None:
+    """Return the service's user; None if there is none."""
+    try:
+        found = pwd.getpwnam(USER)
+    except KeyError:
+        return None
+    return Account(found.pw_uid, found.pw_gid, tuple(os.getgrouplist(USER, found.pw_gid)))
+
+
+def make() -> Account:
+    """Make the service's user. ConfigError: it failed."""
+    has_group = any(group.gr_name == USER for group in grp.getgrall())
+    group = ("--gid", USER) if has_group else ("--user-group",)
+    options = ("--system", "--home-dir", str(DATA_DIR), "--no-create-home", "--shell", "/usr/sbin/nologin")
+    _change("useradd", *group, *options, "--comment", "Sallyport service", USER)
+    account = find()
+    if account is None:
+        raise ConfigError(f"useradd: it made no user {USER}")
+    return account
+
+
+def delete() -> bool:
+    """Delete the user that `make` made. False: there is none, or it is another's, and stays. ConfigError."""
+    try:
+        found = pwd.getpwnam(USER)
+    except KeyError:
+        return False
+    if found.pw_uid >= _FIRST_PERSON or found.pw_dir != str(DATA_DIR):
+        return False
+    _change("userdel", USER)
+    return True
+
+
+def check_program(program: Path, account: Account) -> None:
+    """Check that the service's user can run this program. ConfigError: it cannot, with the path and the remedy."""
+    package = Path(sallyport.__file__).parent
+    paths = [program, Path(sys.executable), package]
+    real = [path.resolve() for path in paths]
+    for path in (*paths, *real):
+        hidden = next((directory for directory in HIDDEN if path.is_relative_to(directory)), None)
+        if hidden is not None:
+            raise _refusal(program, f"{path} is in {hidden}, which the service cannot see")
+    try:
+        runs = [
+            account.run(str(program), "--version"),
+            account.run(sys.executable, "-P", "-c", "import sallyport.serve"),
+        ]
+    except OSError:
+        runs = []
+    if not runs or any(done.returncode for done in runs):
+        blocked = account.unreachable([*paths, *real])
+        said = next((done.stderr.strip().splitlines()[-1] for done in runs if done.stderr.strip()), "it does not start")
+        raise _refusal(program, f"no access to {blocked}" if blocked else said)
+
+
+def _refusal(program: Path, reason: str) -> ConfigError:
+    return ConfigError(
+        f"the user {USER} cannot run {program}: {reason}. Install the program where every user can run it, then run "
+        "`server install` of that one: sudo /usr/bin/python3 -m venv /opt/sallyport && sudo /opt/sallyport/bin/pip "
+        "install WHEEL && sudo /opt/sallyport/bin/sallyport server install"
+    )
+
+
+def _change(*command: str) -> None:
+    try:
+        done = subprocess.run(  # noqa: S603  the words above
+            command, env={"PATH": PATH, "LC_ALL": "C.UTF-8"}, capture_output=True, text=True, check=False
+        )
+    except OSError as error:
+        raise ConfigError(f"{command[0]}: {error.strerror}; install the package that contains it") from None
+    if done.returncode:
+        raise ConfigError(f"{command[0]}: {done.stderr.strip() or f'exit status {done.returncode}'}")

@@ -1,0 +1,99 @@
+"""`sallyport server install` and `uninstall`: the service as a service of this machine."""
+
+import os
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+import click
+
+from sallyport.base import systemd
+from sallyport.base.errors import ConfigError
+from sallyport.base.options import Group
+from sallyport.base.systemd import BACKUP_TIMER, CONFIG_FILE, DATA_DIR, UNIT, USER
+
+QUESTION = f"Delete {DATA_DIR} with everything in it, the settings and the user {USER}?"
+
+
+@click.group(cls=Group)
+def server() -> None:
+    """The service as a service of this machine: its user, settings, data directory and units."""
+
+
+@server.command()
+@click.option("--start", is_flag=True, help="Enable and start it, too.")
+def install(*, start: bool) -> None:
+    """Install the service for systemd with this program: user, settings, data directory, units.
+
+    Existing parts stay; a unit of another text is updated. Without systemd, everything but the units is made.
+    """
+    from sallyport.base.config import unknown_environment
+    from sallyport.base.setting_values import MASTER_KEY, PREFIX
+    from sallyport.deploy.install import Installation
+
+    program = _checked()
+    if start and not systemd.is_booted():
+        raise ConfigError(f"--start: systemd does not run on this machine. Leave it out; {_by_hand(program)}")
+    installation = Installation(program, click.echo, _note)
+    left_out = {name for name in os.environ if name.startswith(PREFIX)} - {MASTER_KEY, *unknown_environment(os.environ)}
+    for name in sorted(left_out):
+        _note(f"{name} is not passed on to the service: set {name.removeprefix(PREFIX).lower()} in {CONFIG_FILE}")
+    changed = installation.make(os.environ)
+    if start:
+        systemd.systemctl("enable", UNIT, BACKUP_TIMER)
+        systemd.systemctl("restart" if changed else "start", UNIT)
+        systemd.systemctl("start", BACKUP_TIMER)
+        click.echo(f"{UNIT} and {BACKUP_TIMER} are enabled and run")
+    elif systemd.is_booted():
+        _note(f"next: sudo systemctl enable --now {UNIT} {BACKUP_TIMER}")
+        if changed and systemd.is_active(UNIT):
+            _note(f"it runs with its former unit: sudo systemctl restart {UNIT}")
+    else:
+        _note(f"systemd does not run on this machine: {_by_hand(program)}")
+        if installation.has_systemd:
+            _note(f"once it does: systemctl enable --now {UNIT} {BACKUP_TIMER}")
+    _note(f"then: sudo {_called(program)} client add NAME --address ADDRESS --org 1 --tenant 1")
+
+
+@server.command()
+@click.option("--purge", is_flag=True, help=f"Delete {DATA_DIR}, {CONFIG_FILE} and the user, too.")
+@click.option("--yes", is_flag=True, help="Do not ask before --purge deletes.")
+def uninstall(*, purge: bool, yes: bool) -> None:
+    """Stop the service and remove its units. Data, settings and user stay, unless --purge is given."""
+    from sallyport.deploy import uninstall as steps
+
+    if yes and not purge:
+        raise click.UsageError("--yes: only --purge asks")
+    steps.check(_checked())
+    if purge and not yes and not click.confirm(QUESTION, err=True):
+        raise ConfigError("nothing was changed")
+    steps.remove_units(click.echo)
+    if purge:
+        steps.purge(click.echo)
+    elif DATA_DIR.exists():
+        _note(f"{DATA_DIR}, {CONFIG_FILE} and the user {USER} stay; --purge deletes them")
+
+
+def _checked() -> Path:
+    """Return the path of this program after the checks that both commands need. ConfigError."""
+    program, command = systemd.program(), f"server {click.get_current_context().info_name}"
+    config = click.get_current_context().find_root().params.get("config")
+    if config is not None and config != CONFIG_FILE:
+        raise ConfigError(f"--config: {command} takes no other file than {CONFIG_FILE}; copy yours there before")
+    if os.geteuid() != 0:
+        raise ConfigError(f"{command} needs root: sudo {shlex.join([str(program), *sys.argv[1:]])}")
+    return program
+
+
+def _by_hand(program: Path) -> str:
+    return f"start the service with: runuser -u {USER} -- {program} --config {CONFIG_FILE} serve"
+
+
+def _called(program: Path) -> str:
+    """Return how an admin calls this program: by its name if the shell finds it so."""
+    return program.name if shutil.which(program.name, path=systemd.PATH) == str(program) else str(program)
+
+
+def _note(text: str) -> None:
+    click.echo(text, err=True)

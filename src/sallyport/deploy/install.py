@@ -1,0 +1,184 @@
+"""The steps of `sallyport server install`. Each can be repeated, and changes nothing that is right.
+
+Everything that may be refused is checked before the first change. A step that fails ends the installation; the next
+attempt continues there.
+"""
+
+import os
+import shutil
+import stat
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from sallyport.base import disk, systemd
+from sallyport.base.config import Settings, load
+from sallyport.base.errors import ConfigError
+from sallyport.base.setting_values import MASTER_KEY
+from sallyport.base.systemd import CONFIG_DIR, CONFIG_FILE, DATA_DIR, UNITS, USER
+from sallyport.deploy import account, units
+from sallyport.deploy.account import Account
+from sallyport.deploy.settings_file import settings_file
+
+THERE: Final = "is there already"
+_CONFIG_MODE: Final = 0o640
+_DATA_MODE: Final = 0o700
+
+
+class Installation:
+    """The installation of the system service by this program. report: takes each step; warn: takes each doubt.
+
+    ConfigError: it is refused, and nothing was changed.
+    """
+
+    def __init__(self, program: Path, report: Callable[[str], None], warn: Callable[[str], None]) -> None:
+        self._program = program
+        self._report = report
+        self._warn = warn
+        self.has_systemd = shutil.which("systemctl", path=systemd.PATH) is not None
+        self.is_packaged = has_package(program)
+        account.check_program(program, account.find() or account.ANYONE)
+        self._read_settings()
+
+    def make(self, environ: Mapping[str, str]) -> bool:
+        """Make everything that is missing; return whether a unit has changed. ConfigError: a step failed."""
+        user = self._make_user()
+        self._make_settings(user)
+        settings = self._read_settings()
+        self._make_data(settings, user)
+        self._make_store(settings, user, environ)
+        changed = self._make_units(settings)
+        self._doubt(settings, user)
+        return changed
+
+    def _read_settings(self) -> Settings:
+        """Return the settings of the file, with absolute paths; without a file, those of a new one."""
+        if not CONFIG_FILE.exists():
+            return Settings(data_dir=DATA_DIR)
+        try:
+            return located(load(CONFIG_FILE, {}))
+        except ConfigError as error:
+            raise ConfigError(f"{CONFIG_FILE}: {str(error).removeprefix(f'{CONFIG_FILE}: ')}") from None
+
+    def _make_user(self) -> Account:
+        found = account.find()
+        self._report(f"user {USER} {THERE if found else 'is made'}")
+        return found or account.make()
+
+    def _make_settings(self, user: Account) -> None:
+        systemd.make_directory(CONFIG_DIR, 0o755)
+        if CONFIG_DIR.stat().st_mode & 0o005 != 0o005:  # made for an agent, whose own file is private
+            CONFIG_DIR.chmod(0o755)
+        if CONFIG_FILE.exists() and user.can_read(CONFIG_FILE):
+            self._report(f"{CONFIG_FILE} {THERE}")
+            return
+        is_new = not CONFIG_FILE.exists()
+        if is_new:
+            disk.write(CONFIG_FILE, settings_file().encode(), mode=_CONFIG_MODE)
+        os.chown(CONFIG_FILE, 0, user.gid)
+        CONFIG_FILE.chmod(_CONFIG_MODE)
+        self._report(f"{CONFIG_FILE} {'is made' if is_new else f'is readable by the group {USER} now'}")
+
+    def _make_data(self, settings: Settings, user: Account) -> None:
+        for directory in dict.fromkeys((DATA_DIR, settings.data_dir)):
+            is_new = not directory.exists()
+            systemd.make_directory(directory, _DATA_MODE)
+            if directory.stat().st_uid != user.uid:
+                _give(directory, user)
+            if stat.S_IMODE(directory.stat().st_mode) != _DATA_MODE:
+                directory.chmod(_DATA_MODE)
+            self._report(f"{directory} {'is made' if is_new else THERE}")
+
+    def _make_store(self, settings: Settings, user: Account, environ: Mapping[str, str]) -> None:
+        if settings.database_path.exists():
+            self._report(f"{settings.database_path} {THERE}")
+            return
+        key = {MASTER_KEY: environ[MASTER_KEY]} if MASTER_KEY in environ else {}
+        done = user.run(str(self._program), "--config", str(CONFIG_FILE), "db", "migrate", environ=key)
+        if done.returncode:
+            said = done.stderr.strip().rpartition("\n")[2].removeprefix("sallyport: ")
+            raise ConfigError(f"the store was not made: {said}")
+        self._report(f"{settings.database_path} is made; the first access token: {settings.data_dir / 'admin.token'}")
+
+    def _make_units(self, settings: Settings) -> bool:
+        """Write the units and drop-ins that differ; return whether there were any."""
+        if not self.has_systemd:
+            self._report("no unit is made: systemd is not installed")
+            return False
+        texts = units.drop_ins(settings)
+        if self.is_packaged:
+            self._report(f"the units {THERE}, from the package")
+        else:
+            texts |= {systemd.ADMIN_UNITS / name: units.unit(name, self._program) for name in UNITS}
+        changed = False
+        for path, text in texts.items():
+            before = path.read_text(encoding="utf-8") if path.exists() else ""
+            if before == text:
+                if text:
+                    self._report(f"{path} {THERE}")
+                continue
+            changed = True
+            self._replace_unit(path, before, text)
+        if changed and systemd.is_booted():
+            systemd.systemctl("daemon-reload")
+        return changed
+
+    def _replace_unit(self, path: Path, before: str, text: str) -> None:
+        if not text:
+            path.unlink()
+            self._report(f"{path} is removed: the settings need it no longer")
+            return
+        if before and path.parent == systemd.ADMIN_UNITS:
+            systemd.write_unit(old(path), before)
+        systemd.write_unit(path, text)
+        self._report(f"{path} is " + (f"updated; the former is in {old(path).name}" if before else "made"))
+
+    def _doubt(self, settings: Settings, user: Account) -> None:
+        """Warn of files of the settings that the service will not see or read."""
+        for name, path in (*units.read_paths(settings), *units.written_paths(settings)):
+            if units.is_hidden(path):
+                self._warn(
+                    f"setting {name}: {path} is hidden from the service by its unit; use {CONFIG_DIR}, {DATA_DIR}"
+                )
+        for name, path in units.read_paths(settings):
+            if not user.can_read(path):
+                self._warn(f"setting {name}: the user {USER} cannot read {path}")
+
+
+def located(settings: Settings) -> Settings:
+    """Return settings with the paths that the service uses: relative ones start at its working directory."""
+    paths = {
+        name: DATA_DIR / value for name in Settings.model_fields if isinstance(value := getattr(settings, name), Path)
+    }
+    database = {"database": str(DATA_DIR / settings.database)} if settings.database else {}
+    return settings.model_copy(update={**paths, **database})
+
+
+def has_package(program: Path) -> bool:
+    """Return whether the units are those of a package, for this program. ConfigError: they are for another one."""
+    for path in (directory / systemd.UNIT for directory in systemd.PACKAGE_UNITS):
+        if path.exists():
+            if f"ExecStart={program} " not in path.read_text(encoding="utf-8"):
+                raise ConfigError(
+                    f"{path} is a package's, for another program: use that one, or remove the package first"
+                )
+            return True
+    return False
+
+
+def old(path: Path) -> Path:
+    """Return where the former text of a unit is kept."""
+    return path.with_name(f"{path.name}.old")
+
+
+def _give(directory: Path, user: Account) -> None:
+    """Give a directory to the service's user: an empty one, or the standard one with all that is in it, as systemd does
+    for StateDirectory= (systemd.exec(5)). ConfigError: another directory has content, whose owner an admin decides."""
+    if directory != DATA_DIR and any(directory.iterdir()):
+        raise ConfigError(
+            f"data_dir {directory} belongs to another user. If it is the service's: sudo chown -R {USER}: {directory}"
+        )
+    for _, names, files, descriptor in os.fwalk(directory):
+        os.chown(descriptor, user.uid, user.gid)
+        for name in (*names, *files):
+            os.chown(name, user.uid, user.gid, dir_fd=descriptor, follow_symlinks=False)

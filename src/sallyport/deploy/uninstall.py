@@ -1,0 +1,96 @@
+"""The steps of `sallyport server uninstall`. Each can be repeated, so an interrupted one is completed by the next."""
+
+import fcntl
+import os
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from sallyport.base import systemd
+from sallyport.base.config import load
+from sallyport.base.errors import ConfigError
+from sallyport.base.systemd import BACKUP_UNIT, CONFIG_DIR, CONFIG_FILE, DATA_DIR, UNIT, UNITS, USER
+from sallyport.deploy import account, units
+from sallyport.deploy.install import has_package, located, old
+
+
+def check(program: Path) -> None:
+    """ConfigError: the units are a package's, or a service that systemd does not manage uses the data."""
+    if has_package(program):
+        raise ConfigError("the installation is a package's: remove that, such as by apt remove sallyport-radius")
+    if not systemd.is_booted() and is_in_use(data_directory()):
+        raise ConfigError(f"a service uses {data_directory()}, and systemd does not run here: stop the service first")
+
+
+def remove_units(report: Callable[[str], None]) -> None:
+    """Stop the service and remove its units. ConfigError."""
+    there = [name for name in UNITS if (systemd.ADMIN_UNITS / name).exists()]
+    if there and systemd.is_booted():
+        systemd.systemctl("disable", "--now", *there)
+        report(f"{UNIT} is stopped")
+    for path in units.unit_paths():
+        for each in (path, old(path)):
+            _remove(each, report)
+    for name in (UNIT, BACKUP_UNIT):
+        path = units.drop_in_path(name)
+        _remove(path, report)
+        with suppress(OSError):  # an admin's own drop-ins stay
+            path.parent.rmdir()
+    for name in there:  # without systemd, links of `systemctl enable` are left
+        for wants in systemd.ADMIN_UNITS.glob("*.wants"):
+            (wants / name).unlink(missing_ok=True)
+    if there and systemd.is_booted():
+        systemd.systemctl("daemon-reload")
+    if not there:
+        report("no unit is installed")
+
+
+def purge(report: Callable[[str], None]) -> None:
+    """Delete data, settings and user. ConfigError: a process still uses the data, or a step failed."""
+    data = data_directory()
+    if is_in_use(data):
+        raise ConfigError(f"a process still uses {data}: nothing was deleted; stop it first")
+    try:
+        if DATA_DIR.exists():
+            shutil.rmtree(DATA_DIR.resolve())
+            DATA_DIR.unlink(missing_ok=True)  # a link to another disk
+            report(f"{DATA_DIR} is deleted")
+        _remove(CONFIG_FILE, report)
+    except OSError as error:
+        raise ConfigError(f"{error.filename}: {error.strerror}") from None
+    with suppress(OSError):  # an agent's file stays
+        CONFIG_DIR.rmdir()
+    if account.delete():
+        report(f"user {USER} is deleted")
+    if data.exists():
+        report(f"{data} stays, since it is not the standard place: delete it yourself")
+
+
+def data_directory() -> Path:
+    """Return the data directory of the settings; the standard one if they cannot be read."""
+    with suppress(ConfigError):
+        if CONFIG_FILE.exists():
+            return located(load(CONFIG_FILE, {})).data_dir
+    return DATA_DIR
+
+
+def is_in_use(directory: Path) -> bool:
+    """Return whether a process holds the lock of a data directory."""
+    try:
+        descriptor = os.open(directory / "lock", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _remove(path: Path, report: Callable[[str], None]) -> None:
+    if path.exists() or path.is_symlink():
+        path.unlink()
+        report(f"{path} is removed")

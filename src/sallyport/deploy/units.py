@@ -1,0 +1,85 @@
+"""The service's units for systemd: their text, and the drop-ins that the settings need (systemd.exec(5))."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from sallyport.base.config import Settings
+from sallyport.base.systemd import ADMIN_UNITS, BACKUP_UNIT, CONFIG_DIR, DATA_DIR, UNIT, UNITS
+
+DROP_IN: Final = "50-settings.conf"
+HIDDEN: Final = (Path("/home"), Path("/root"), Path("/run/user"), Path("/tmp"), Path("/var/tmp"))  # noqa: S108
+"""Directories that the service does not see, by ProtectHome= and PrivateTmp= of its unit."""
+_TEMPLATES: Final = Path(__file__).with_name("systemd")
+_PROGRAM: Final = "/opt/sallyport/bin/sallyport"
+_CAPABILITY: Final = "CAP_NET_BIND_SERVICE"
+_PRIVILEGED: Final = 1024
+
+
+def unit(name: str, program: Path) -> str:
+    """Return the text of a unit. program: the absolute path of `sallyport`."""
+    return (_TEMPLATES / name).read_text(encoding="utf-8").replace(_PROGRAM, _quoted(program))
+
+
+def unit_paths() -> list[Path]:
+    """Return where `server install` writes units."""
+    return [ADMIN_UNITS / name for name in UNITS]
+
+
+def drop_in_path(name: str) -> Path:
+    """Return where the drop-in of a unit is."""
+    return ADMIN_UNITS / f"{name}.d" / DROP_IN
+
+
+def drop_ins(settings: Settings) -> dict[Path, str]:
+    """Return the text of each drop-in: what the settings need beyond the unit; empty if nothing. Paths of the settings
+    are absolute."""
+    written = [path for _, path in written_paths(settings) if not path.is_relative_to(DATA_DIR)]
+    writes = [f"ReadWritePaths=-{_quoted(path)}" for path in dict.fromkeys(written)]
+    binds = [f"{kind}={_CAPABILITY}" for kind in ("CapabilityBoundingSet", "AmbientCapabilities")]
+    ports = [port for _, port in _ports(settings) if 0 < port < _PRIVILEGED]
+    return {
+        drop_in_path(UNIT): _drop_in([*writes, *(binds if ports else [])]),
+        drop_in_path(BACKUP_UNIT): _drop_in(writes),
+    }
+
+
+def read_paths(settings: Settings) -> Iterator[tuple[str, Path]]:
+    """Yield the settings whose files the service reads, with the path."""
+    for name in ("tls_certificate", "tls_key", "eap_certificate", "eap_key", "eap_ca", "dictionaries"):
+        path = getattr(settings, name)
+        if path is not None:
+            yield name, path
+
+
+def written_paths(settings: Settings) -> Iterator[tuple[str, Path]]:
+    """Yield the settings with a directory in which the service writes, and the directory."""
+    yield "data_dir", settings.data_dir
+    yield "database", settings.database_path.parent
+    for outlet in settings.event_outlets:
+        if outlet.startswith("file:"):
+            yield "event_outlets", Path(urlsplit(outlet).path).parent
+
+
+def is_hidden(path: Path) -> bool:
+    """Return whether the unit hides a path from the service."""
+    return any(path.is_relative_to(directory) for directory in HIDDEN)
+
+
+def _ports(settings: Settings) -> Iterator[tuple[str, int]]:
+    binds = (settings.http_bind, *settings.radius_auth_bind, *settings.radius_acct_bind, *settings.radsec_bind)
+    yield from binds if settings.metrics_bind is None else (*binds, settings.metrics_bind)
+
+
+def _drop_in(lines: list[str]) -> str:
+    if not lines:
+        return ""
+    head = f"# Made by `sallyport server install` from the settings in {CONFIG_DIR}.\n[Service]\n"
+    return head + "".join(f"{line}\n" for line in lines)
+
+
+def _quoted(path: Path) -> str:
+    """Return a path as a word of a unit (systemd.syntax(7))."""
+    text = str(path).replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+    return f'"{text}"' if " " in text or "'" in text else text
