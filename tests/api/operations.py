@@ -218,6 +218,7 @@ OPERATIONS = (
     Operation("/api/v1/endpointUsers/confirmTotp", OPERATOR, {"userName": "ann", "code": "123456"}),
     Operation("/ad/ListLoginRules", READER),
     Operation("/ad/AddLoginRule", ADMIN, {"name": "r", "action": "mfa_required"}),
+    Operation("/ad/TestLoginRules", READER, {"user": "bob"}),
     Operation("/ad/UpdateLoginRule", ADMIN, {"ruleId": 1}),
     Operation("/ad/DeleteLoginRule", ADMIN, {"ruleId": 1}),
     Operation("/ad/ListBypassStations", READER),

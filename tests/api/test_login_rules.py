@@ -254,6 +254,44 @@ def test_names_that_another_server_knows_are_no_warning(tenant: Tenant) -> None:
     assert tenant.ask(ADD, domainId=tenant.domain, name="r", action="block", **fields)["warnings"] == []
 
 
+def test_a_login_is_tested(world: World, tenant: Tenant) -> None:
+    """The whole answer: the rules up to the deciding one, and the outcome of each step."""
+    first, second = add(tenant, "bobs", users=["bob"]), add(tenant, "all", "mfa_required")
+    asked = {"domainId": tenant.domain, "user": "ANN", "at": "2026-01-05T23:00:00Z"}
+    answer = tenant.ask("/ad/TestLoginRules", **asked, token=tenant.role("auditor"))
+    assert answer == {
+        "code": 200, "status": "Success", "message": f"rule {second} decides: mfa_required", "user": "ANN",
+        "rules": [
+            {
+                "position": 1, "ruleId": first, "name": "bobs", "action": "block", "result": "differs",
+                "scope": "users", "has": "ANN",
+            },
+            {
+                "position": 2, "ruleId": second, "name": "all", "action": "mfa_required", "result": "decides",
+                "scope": "", "has": "",
+            },
+        ],
+        "ruleId": second, "action": "mfa_required", "bypass": False, "lockedOut": False, "firstFactor": "local",
+        "firstFactorReason": "", "secondFactor": "", "secondFactorReason": "no provider",
+        "enforcementMode": "monitor", "fallbackAction": "deny", "decision": "reject", "appliedDecision": "accept",
+        "reason": "no provider", "warnings": [],
+    }  # fmt: skip
+    other = world.tenant()
+    world.service.add_client("theirs", "203.0.113.77", org=other.org, tenant=other.number)
+    for client in ("theirs", "203.0.113.77", "nothing"):
+        status, text = tenant.refused("/ad/TestLoginRules", **asked, client=client)
+        assert (status, text.partition(":")[0]) == (404, "RADIUS client not found")
+
+
+def test_a_test_of_the_largest_size(tenant: Tenant) -> None:
+    """200 names that are costly to compare are answered; more are refused."""
+    names = [f"{number:04}" + "\u0301" * 251 for number in range(200)]
+    answer = tenant.ask("/ad/TestLoginRules", domainId=tenant.domain, user="\u0301" * 64, groups=names, ous=names)
+    assert answer["firstFactorReason"] == "unknown user"
+    refused = tenant.refused("/ad/TestLoginRules", domainId=tenant.domain, user="ann", groups=[*names, "x"])
+    assert refused == (400, "invalid groups")
+
+
 def test_a_rule_holds_for_the_next_login(tenant: Tenant) -> None:
     """Added, changed and removed: an enforcing domain without a provider lets in whom a rule allows, with the rule's
     reply attributes, and nobody else; what is absent from the request is no exemption."""

@@ -116,6 +116,59 @@ def test_unknown_names_are_told(service: Service, corp: str) -> None:
     assert changed.stderr.splitlines()[1:] == ["warning: no user 'rosalint' in this domain yet; nearest: rosalind"]
 
 
+def test_a_rule_is_tested(service: Service) -> None:
+    """A table of the rules that are read, then the outcome of each step; the client tells the domain."""
+    add_domain(service, "tested")
+    add_user(service, "tested", "ann")
+    add_client(service, "tested nas", "198.51.100.44", "tested")
+    add = ("rule", "add", "--domain", "tested", "--action")
+    service.ok(*add, "block", "bob's", "--user", "bob")
+    night = service.ok(*add, "block", "night", "--time", "22:00-06:00").strip()
+    asked = ("rule", "test", "--user", "ann", "--client", "tested nas", "--at", "2026-01-05T23:00:00")
+    table, steps = service.ok(*asked).split("\n\n")[0].splitlines(), service.ok(*asked).splitlines()
+    assert [line.split()[2:] for line in table[2:4]] == [
+        ["bob's", "block", "differs", "users", "ann"], ["night", "block", "decides"],
+    ]  # fmt: skip
+    assert steps[-5:] == [
+        f"rule {night} decides: block",
+        "first factor: local, taken as passed",
+        "second factor: no MFA provider, not asked",
+        "mode: monitor, fallback deny",
+        "decision: reject (blocked by rule); sent: accept",
+    ]
+    for client in ("198.51.100.44", "tested nas"):
+        tested = json.loads(
+            service.ok("rule", "test", "--user", "ann@tested", "--client", client, "--at", AT, "--json")
+        )
+        assert (tested["ruleId"], tested["action"], tested["user"]) == (None, "mfa_required", "ann")
+        assert [(each["position"], each["result"]) for each in tested["rules"]] == [(1, "differs"), (2, "differs")]
+    unknown = service.cli("rule", "test", "--user", "zed", "--domain", "tested", "--group", "g", "--at", AT)
+    assert "first factor: local, unknown user" in unknown.stdout
+
+
+AT = "2026-01-05T12:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "says"),
+    [
+        (("--user", "ann"), 2, "--domain or --client"),
+        (("--user", "ann", "--client", "no such"), 1, "no RADIUS client no such"),
+        (("--user", "ann", "--domain", "corp", "--client", "no such"), 1, "RADIUS client not found"),
+        (("--user", "ann", "--domain", "corp", "--at", "tomorrow"), 1, "at"),
+        (("--user", "ann", "--domain", "corp", "--medium", "aether"), 1, "media"),
+        (("--user", "ann", "--domain", "corp", "--nas", "x"), 1, "nas"),
+    ],
+)
+def test_a_test_that_is_refused(
+    service: Service, corp: str, arguments: tuple[str, ...], status: int, says: str
+) -> None:
+    """The option is named; nothing is on standard output."""
+    refused = service.cli("rule", "test", *arguments)
+    assert (refused.returncode, refused.stdout) == (status, "")
+    assert says in refused.stderr
+
+
 def test_the_list_is_in_reading_order(service: Service) -> None:
     """The most specific first, then by priority."""
     add_domain(service, "ordered")

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sallyport.base.clock import SECOND
 from sallyport.domains.domain import Fallback, Mode
 from sallyport.policy.rules.bodies import RuleFields
+from sallyport.preview.rule_test import Question
 from tests.areas import Areas, SetClock, running_store
 from tests.login.conftest import Answers, Desk
 from tests.packets import attributes, pap
@@ -134,5 +135,11 @@ async def compare(areas: Areas, scene: Scene) -> None:
         scene,
         areas.clock() // SECOND,
     )
+    asked = Question(
+        scene.user, areas.clock(), "192.0.2.1", nas_identifier=NAS.decode(), service_type=scene.service_type,
+        station=STATION.decode() if scene.station else "",
+    )  # fmt: skip
+    tested = await areas.logins.rule_test.run(areas.domain, asked)
+    assert (tested.decision.applied, tested.decision.reason) == (live.applied, live.reason), scene
     monitored = recorded.decision.applied.value
     assert impact.counts.denied >= (monitored == "accept" and live.applied.value == "reject" and not scene.gone)

@@ -79,9 +79,7 @@ from sallyport.mfa.host import ConfiguredProvider
 from sallyport.outgoing.http import HttpFactory
 from sallyport.passwords.repo import forget_instance
 from sallyport.passwords.service import PasswordPolicies
-from sallyport.policy.rules.names import Names
 from sallyport.policy.rules.service import LoginRules
-from sallyport.preview.enrolled import SecondFactors
 from sallyport.preview.service import Preview
 from sallyport.radius.dictionary import Dictionary
 from sallyport.radius.retransmission import RFC_5080, Timers
@@ -166,11 +164,6 @@ class App:
         self.devices = Devices(store, Sightings(), inventory_metrics, clock)
         self.sessions = Sessions(store, SessionMetrics(registry), clock)
         self.rules = LoginRules(self.configuration, dictionary, clock)
-        self.rule_names = Names(
-            store,
-            lambda domain_id: self.domains.table.by_id[domain_id],
-            lambda tenant_id: [each.name for each in self.clients.of_tenant(tenant_id)],
-        )
         self.http = overrides.http or HttpFactory(egress=settings.egress)
         self.dynamic, self.revocations = self._dynamic_authorization()
         self._wire_endpoints(vault)
@@ -270,9 +263,8 @@ class App:
         store, settings = self.store, self.settings
         self.reverts = Reverts(self.domains, self.clock)
         self.logins = Logins(self, self._overrides)
-        enrolled = SecondFactors(self.logins.providers, self.logins.second.enrolments)
         self.preview = Preview(
-            store, self.configuration, self.domains, self.rules, enrolled, self._find_client, self.clock
+            store, self.configuration, self.domains, self.rules, self.logins.enrolled, self._find_client, self.clock
         )
         self.enforcement = Enforcement(self.domains, self.preview)
         self.journal = Journal(

@@ -1,4 +1,4 @@
-"""The wiring of the login path: its steps, the MFA providers and the first factors."""
+"""The wiring of the login path: its steps, the MFA providers, the first factors, and tests of login rules."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ from sallyport.mfa.providers import available
 from sallyport.mfa.service import Providers
 from sallyport.policy.bypass.service import Bypass
 from sallyport.policy.lockouts.service import Lockouts
+from sallyport.policy.rules.names import Names
+from sallyport.preview.enrolled import SecondFactors
+from sallyport.preview.rule_test import RuleTest
 from sallyport.radius.salted import hidden_places
 from sallyport.tenancy import repo as tokens_repo
 
@@ -69,6 +72,14 @@ class Logins:
             second=self.second,
             credentials=overrides.credentials or app.certificates.server,
             certificate_tenant=app.clients.certificate_tenant,
+        )
+
+        self.enrolled = SecondFactors(self.providers, self.second.enrolments)
+        self.rule_test = RuleTest(app.store, self.pipeline, self.enrolled, lambda: app.clients.table)
+        self.rule_names = Names(
+            app.store,
+            lambda domain_id: app.domains.table.by_id[domain_id],
+            lambda tenant_id: [each.name for each in app.clients.of_tenant(tenant_id)],
         )
 
     def _first_host(self, domain_id: int) -> FirstHost:

@@ -161,9 +161,13 @@ class Pipeline:
         login.method, login.factor = Method.MAB, BY_ADDRESS
         login.proven = True
         self.note(login)
-        action = self._apply_rules(login, domain)
-        action = Action.BLOCK if action is Action.BLOCK else Action.ALLOW
+        action = self.action_for_station(self._apply_rules(login, domain))
         return decide(PASSED, action, PASSED, domain.mode, domain.fallback)
+
+    @staticmethod
+    def action_for_station(action: Action) -> Action:
+        """Return the action of the rules for a station that is admitted by its address: nobody is there to be asked."""
+        return Action.BLOCK if action is Action.BLOCK else Action.ALLOW
 
     def _is_by_station(self, login: Login, domain: Domain) -> bool:
         """Return whether it is a conversation with a station that may be admitted by its address."""

@@ -4,6 +4,7 @@
     repo     recorded logins that the rules cannot distinguish, counted by the store
     enrolled the second factors of many users, without a prompt
     tally    counts of outcomes, and the items with the worst ones
+    rule_test  one login that has not happened, and the rule that decides it
     service  login rules, enrolment and `decide` for them; users and devices with the worst outcome, by name
 
 **Taken as recorded**: that the first factor was right (other names are noise that any client can make), and source,

@@ -1,6 +1,8 @@
 """The second factors of many users, forecast as the live path does it and without a prompt."""
 
+from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
 
 import trio
@@ -18,6 +20,7 @@ AT_ONCE: Final = 2  # live logins have the others
 MOST_ASKED: Final = 50
 REST_S: Final = 60.0
 """A repeated preview within this time asks the provider about no user: its rate limit is for logins."""
+MOST_SINGLE: Final = 10
 OWN: Final = frozenset({"totp"})
 """Providers that read the service's own store: the time alone limits their questions."""
 
@@ -29,6 +32,7 @@ class SecondFactors:
         self._providers = providers
         self._enrolments = enrolments
         self._asked_at: dict[int, float] = {}
+        self._singles: dict[int, deque[float]] = {}
 
     def of(self, domain: Domain) -> Standing:
         """Return the state of a domain's second factor."""
@@ -45,6 +49,21 @@ class SecondFactors:
         if second.attached.name in OWN:
             return 1_000_000
         return 0 if trio.current_time() - self._asked_at.get(domain.id, -REST_S) < REST_S else MOST_ASKED
+
+    async def of_user(self, domain: Domain, second: Standing, key: str, name: str) -> Reason:
+        """Return the enrolment of one user, ENROLMENT_UNKNOWN if it is not known in time. The provider is asked about
+        at most MOST_SINGLE users of a domain in a minute."""
+        known = self.known(domain, second, key)
+        if known is not None or second.attached is None or second.away is not Reason.NONE:
+            return known or Reason.ENROLMENT_UNKNOWN
+        lately = self._singles.setdefault(domain.id, deque(maxlen=MOST_SINGLE))
+        now = trio.current_time()
+        if second.attached.name not in OWN and len(lately) == MOST_SINGLE and lately[0] > now - REST_S:
+            return Reason.ENROLMENT_UNKNOWN
+        lately.append(now)
+        with trio.move_on_after(ASK_S), suppress(StoreError):
+            return await self._enrolments.find_out(second.attached, domain.tenant_id, (domain.id, key), name)
+        return Reason.ENROLMENT_UNKNOWN
 
     async def ask(self, domain: Domain, second: Standing, names: Sequence[tuple[str, str]]) -> None:
         """Ask about users, in their order, for some seconds at most. names: (without case, as sent)."""

@@ -1,27 +1,21 @@
-"""The HTTP operations of the impact preview: /ad/PreviewEnforcement."""
+"""The HTTP operations of previews: /ad/PreviewEnforcement and /ad/TestLoginRules."""
 
-from typing import Annotated
-
-from pydantic import Field
-
-from sallyport.base.validation import Between
+from sallyport.base.clock import Clock
+from sallyport.base.validation import moment
 from sallyport.domains.bodies import Impact
-from sallyport.domains.enforcement import DEFAULT_DAYS, LONGEST_DAYS, ImpactPreview
+from sallyport.domains.enforcement import ImpactPreview
+from sallyport.policy.rules.translation import Translation
+from sallyport.preview.bodies import LoginRulesTested, PreviewEnforcement, ReadRule, TestLoginRules
+from sallyport.preview.rule_test import Answer, Question, RuleTest
 from sallyport.web.operation import Operations
-from sallyport.web.scope import READERS, Caller, Gate, InDomain, Whole
-
-Days = Annotated[Whole, Between(1, LONGEST_DAYS)]
+from sallyport.web.scope import READERS, Caller, Gate
 
 
-class PreviewEnforcement(InDomain):
-    """Body of PreviewEnforcement."""
-
-    days: Days = Field(default=DEFAULT_DAYS, description="Days before now whose logins are decided again.")
-
-
-def operations(service: ImpactPreview, gate: Gate) -> Operations:
+def operations(
+    service: ImpactPreview, tests: RuleTest, translation: Translation, gate: Gate, clock: Clock
+) -> list[Operations]:
     """The operations of this slice."""
-    previews = Operations("Domains", gate)
+    previews, rules = Operations("Domains", gate), Operations("Login rules", gate)
 
     @previews.post("/ad/PreviewEnforcement", roles=READERS)
     async def preview_enforcement(body: PreviewEnforcement, caller: Caller) -> Impact:
@@ -33,4 +27,62 @@ def operations(service: ImpactPreview, gate: Gate) -> Operations:
         """
         return await service.impact(body.domainId, days=body.days)
 
-    return previews
+    @rules.post("/ad/TestLoginRules", roles=READERS)
+    async def test_login_rules(body: TestLoginRules, caller: Caller) -> LoginRulesTested:
+        """Tell which login rule decides a login, and why each rule before it does not.
+
+        The login path decides it for a right password, with the groups and the product that are known; nothing is
+        written, and no user is prompted. The MFA provider is asked about the enrolment of 10 users a minute at most.
+        """
+        types = translation.service_types([body.serviceType]) if body.serviceType else []
+        media = translation.media([body.medium]) if body.medium else []
+        asked = Question(
+            user=body.user,
+            at=moment("at", body.at, clock()),
+            client=body.client,
+            nas=body.nas,
+            nas_identifier=body.nasIdentifier,
+            station=body.station,
+            medium=media[0] if media else "",
+            service_type=types[0] if types else None,
+            groups=body.groups,
+            ous=body.ous,
+        )
+        return _tested(await tests.run(body.domainId, asked))
+
+    return [previews, rules]
+
+
+def _tested(answer: Answer) -> LoginRulesTested:
+    domain, decision, rule = answer.domain, answer.decision, answer.rule
+    name = "no rule matches" if rule is None else f"rule {rule.id} decides"
+    return LoginRulesTested(
+        message=f"{name}: {answer.action.value}",
+        user=answer.user,
+        rules=[
+            ReadRule(
+                position=position,
+                ruleId=each.rule.id,
+                name=each.rule.name,
+                action=each.rule.action,
+                result=each.result,
+                scope=each.scope,
+                has=each.has,
+            )
+            for position, each in enumerate(answer.rules, 1)
+        ],
+        ruleId=None if rule is None else rule.id,
+        action=answer.action,
+        bypass=answer.bypass,
+        lockedOut=answer.locked_out,
+        firstFactor=domain.factor,
+        firstFactorReason=answer.first.value,
+        secondFactor=answer.provider,
+        secondFactorReason=answer.second.value,
+        enforcementMode=domain.mode.value,
+        fallbackAction=domain.fallback.value,
+        decision=decision.decision.value,
+        appliedDecision=decision.applied.value,
+        reason=decision.reason.value,
+        warnings=list(answer.warnings),
+    )

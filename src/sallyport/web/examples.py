@@ -80,6 +80,7 @@ STORY: Final[tuple[tuple[str, str, dict[str, JSON]], ...]] = (
     ("POST", "/ad/GetMFAProvider", _domain()),
     ("POST", "/ad/AddLoginRule", _domain(name="printers", action="allow", users=["printer-1"], priority=10)),
     ("POST", "/ad/ListLoginRules", _domain()),
+    ("POST", "/ad/TestLoginRules", _domain(user="bob", medium="Virtual", at="2026-01-05T23:00:00+01:00")),
     ("POST", "/ad/UpdateLoginRule", _domain(ruleId=1, action="block")),
     ("POST", "/ad/DeleteLoginRule", _domain(ruleId=1)),
     ("POST", "/ad/AddBypassStation", _domain(station="02:00:00:00:00:01")),

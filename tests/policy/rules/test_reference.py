@@ -159,6 +159,23 @@ def test_the_matcher_does_what_the_reference_does(drawn: list[tuple[str, dict[st
 
 @settings(max_examples=400)
 @given(st.lists(st.tuples(st.sampled_from(list(Action)), KEPT), max_size=6), FACTS)
+def test_the_explanation_is_of_the_rules_that_are_read(
+    drawn: list[tuple[str, dict[str, object]]], facts: Facts
+) -> None:
+    """Each rule up to the first that surely matches, with its state; the scope is named if it does not surely match."""
+    rules = [rule(id, action, **kept) for id, (action, kept) in enumerate(drawn, 1)]
+    steps = DomainRules(rules).explain(facts)
+    states = {True: "yes", False: "no", None: "may"}
+    in_order = sorted(rules, key=lambda each: each.place)
+    assert [step.rule for step in steps] == in_order[: len(steps)]
+    assert [states[step.matches] for step in steps] == [state(step.rule, facts) for step in steps]
+    assert all(bool(step.scope) is not step.matches for step in steps if step.matches is not None)
+    assert not any(step.matches for step in steps[:-1])
+    assert len(steps) == len(rules) or steps[-1].matches
+
+
+@settings(max_examples=400)
+@given(st.lists(st.tuples(st.sampled_from(list(Action)), KEPT), max_size=6), FACTS)
 def test_leaving_something_out_never_helps(drawn: list[tuple[str, dict[str, object]]], facts: Facts) -> None:
     """A login that hides station and Service-Type is treated as hard as the worst of those that it could have told."""
     rules = DomainRules(rule(id, action, **kept) for id, (action, kept) in enumerate(drawn, 1))

@@ -77,7 +77,7 @@ class Sightings:
             if dropped is not None and dropped.id is None:
                 self._drop(dropped)
         if at > device.look_again_at or device.client is not client:
-            _find_product(device, request, client, at)
+            find_product(device, request, client, at)
         port_type = first.get(NAS_PORT_TYPE)
         if port_type is not None and port_type != device.port_type:
             device.port_type = port_type
@@ -206,7 +206,7 @@ def new_device(request: Request, source: str, domain_id: int, at: int) -> Device
     return Device(domain_id, source, client_ip, request.text(NAS_IDENTIFIER), at)
 
 
-def _find_product(device: Device, request: Request, client: Client, at: int) -> None:
+def find_product(device: Device, request: Request, client: Client, at: int) -> None:
     """Determine the product: that of the registered client, else by the evidence, else the former one."""
     device.look_again_at = at + LOOK_AGAIN_US
     device.client = client

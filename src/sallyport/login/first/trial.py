@@ -19,16 +19,14 @@ from sallyport.base.fair import PerMinute
 from sallyport.domains.domain import Domain, FirstFactor
 from sallyport.domains.service import Domains
 from sallyport.endpoints.service import EndpointUsers
-from sallyport.inventory.clients.client import Client, Signatures
 from sallyport.login.first.password import check_password, ends_in_code
 from sallyport.login.first.service import FirstFactors
 from sallyport.login.first.winbind.checker import hashed_name
 from sallyport.login.identity import who
-from sallyport.login.login import Answered, Login, Reason
+from sallyport.login.login import Login, Reason
+from sallyport.login.simulated import client_of, simulated
 from sallyport.radius.attributes import NAS_IDENTIFIER, USER_NAME, USER_PASSWORD, push_attribute
-from sallyport.radius.duplicates import Entry
 from sallyport.radius.mschap import MsChap2, challenge_response, nt_hash, push_attempt
-from sallyport.radius.packet import ACCESS_REQUEST, SharedSecret, decode, encode_request
 from sallyport.radius.password import MAX_PASSWORD, Method, hide_password
 
 SOURCE: Final = ("127.0.0.1", 0)
@@ -120,23 +118,14 @@ class Trials:
             raise invalid_field("userName", f"text of 1 to {MAX_NAME} octets")
         if len(password) > MAX_PASSWORD:
             raise invalid_field("password", f"text of at most {MAX_PASSWORD} octets")
-        secret, authenticator = token_bytes(16), token_bytes(16)
-        shared = SharedSecret(secret)
+        client, authenticator = client_of(domain, "a trial"), token_bytes(16)
         body = push_attribute(USER_NAME, name) + push_attribute(NAS_IDENTIFIER, DEVICE)
         if mschap:
             body += _responded(name, password)
         else:
-            body += push_attribute(USER_PASSWORD, hide_password(password, shared, authenticator))
-        request = decode(encode_request(ACCESS_REQUEST, 0, shared, body, authenticator=authenticator), shared)
-        client = Client(
-            id=0, tenant_id=domain.tenant_id, name="a trial", network=f"{SOURCE[0]}/32", secret=secret, all_domains=0,
-            domain_ids=(domain.id,), product="", require_message_authenticator=Signatures.YES,
-            limit_proxy_state=Signatures.AUTO, password_verified=0, signed_since=None, proxy_state_limited_since=None,
-            coa_port=0,
-        )  # fmt: skip
-        login = Login(request, client, SOURCE, self._clock(), _NoExchange(), Entry((SOURCE, 0), authenticator))
-        login.method = Method.MSCHAP2 if mschap else Method.PAP
-        return login
+            body += push_attribute(USER_PASSWORD, hide_password(password, client.secret, authenticator))
+        method = Method.MSCHAP2 if mschap else Method.PAP
+        return simulated(client, SOURCE[0], body, authenticator, method, self._clock())
 
 
 def _responded(name: bytes, password: bytes) -> bytes:
@@ -144,18 +133,6 @@ def _responded(name: bytes, password: bytes) -> bytes:
     attempt = MsChap2(0, token_bytes(16), token_bytes(16), b"")
     response = challenge_response(attempt.nt_challenge(hashed_name(name)), nt_hash(password))
     return push_attempt(replace(attempt, response=response))
-
-
-class _NoExchange:
-    """An exchange without a socket: nothing comes of a trial."""
-
-    number = 0
-
-    def committed(self, entry: Answered, now: int) -> None:
-        """It is not written."""
-
-    def abandoned(self, entry: Answered) -> None:
-        """Nor is it waited for."""
 
 
 def _described(login: Login, reason: Reason) -> str:

@@ -10,6 +10,7 @@ from sallyport.base.command import CommandLine, Form
 from sallyport.base.errors import Invalid
 from sallyport.base.options import Group
 from sallyport.base.wire import JSON, Row
+from sallyport.policy.rules.trial_cli import test
 
 COLUMNS = ("ruleId", "name", "action", "priority", "enabled", "scope", "reply")
 ACTIONS = click.Choice(["allow", "block", "mfa_required"])
@@ -117,6 +118,9 @@ def remove(line: CommandLine, *, rule_ids: tuple[int, ...], domain: str) -> None
     """Remove rules, all or none."""
     done = line.run("/ad/DeleteLoginRule", {"ruleId": list[JSON](rule_ids)}, domain=domain)
     line.note(str(done["message"]))
+
+
+rule.add_command(test)
 
 
 def _run(line: CommandLine, path: str, body: Row, domain: str) -> Row:

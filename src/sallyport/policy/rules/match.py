@@ -63,6 +63,16 @@ class Facts:
     names: frozenset[str] = frozenset()
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A rule that was read for a login. matches: None if a fact is missing. scope: the first one that does not match,
+    or that cannot be judged, as the interface spells it; empty if all match."""
+
+    rule: Rule
+    matches: bool | None
+    scope: str
+
+
 class DomainRules:
     """The enabled rules of a domain, in their order. groups: all groups that they name, without case."""
 
@@ -92,6 +102,15 @@ class DomainRules:
             each_name = (self._of_user.get(name, ()) for name in facts.names)
             own = sorted({*(own or ()), *chain.from_iterable(each_name)}, key=lambda each: each.rule.place)
         return _first((*own, *self._others) if own else self._others, seen)
+
+    def explain(self, facts: Facts) -> list[Step]:
+        """Return the rules in the order in which `match` reads them, up to the first one that surely matches."""
+        seen, steps = _Seen(facts, self._index), list[Step]()
+        for each in self._all:
+            steps.append(each.explain(seen))
+            if steps[-1].matches:
+                break
+        return steps
 
 
 class _Index:
@@ -216,18 +235,28 @@ class _Prepared:
         self.rule = rule
         self.bare = replace(rule, attributes=b"")
         self.users = folded(rule.definition.users)
-        self.conditions = tuple(_conditions(rule.definition, self.users, bit, index))
+        self.conditions = dict(_conditions(rule.definition, self.users, bit, index))
 
     def matches(self, seen: _Seen) -> bool | None:
         """Whether the rule matches; None: it may match."""
         sure: bool | None = True
-        for condition in self.conditions:
+        for condition in self.conditions.values():
             holds = condition(seen)
             if holds is False:
                 return False
             if holds is None:
                 sure = None
         return sure
+
+    def explain(self, seen: _Seen) -> Step:
+        """Return the same with the scope that decides it."""
+        doubt = ""
+        for scope, condition in self.conditions.items():
+            holds = condition(seen)
+            if holds is False:
+                return Step(self.rule, False, scope)
+            doubt = doubt or ("" if holds else scope)
+        return Step(self.rule, None if doubt else True, doubt)
 
 
 def _first(rules: Sequence[_Prepared], seen: _Seen) -> Rule | None:
@@ -247,33 +276,33 @@ def _first(rules: Sequence[_Prepared], seen: _Seen) -> Rule | None:
     return least
 
 
-def _conditions(kept: Definition, users: Names, bit: int, index: _Index) -> Iterable[Condition]:
-    """Yield the conditions of a rule, and add the names that are looked up to the index under its bit."""
+def _conditions(kept: Definition, users: Names, bit: int, index: _Index) -> Iterable[tuple[str, Condition]]:
+    """Yield the conditions of a rule by scope, and add the names that are looked up to the index under its bit."""
     if users:
-        yield _user(users)
+        yield "users", _user(users)
     if kept.kinds:
         kinds = frozenset(kept.kinds)
-        yield lambda seen: seen.facts.kind in kinds
+        yield "kinds", lambda seen: seen.facts.kind in kinds
     if kept.service_types:
-        yield _service_type(frozenset(kept.service_types))
+        yield "serviceTypes", _service_type(frozenset(kept.service_types))
     if kept.media:
-        yield _medium(folded(kept.media))
+        yield "media", _medium(folded(kept.media))
     if kept.products:
-        yield _product(folded(kept.products))
+        yield "products", _product(folded(kept.products))
     if kept.stations:
-        yield _station(frozenset(map(station_key, kept.stations)))
+        yield "stations", _station(frozenset(map(station_key, kept.stations)))
     if kept.clients:
-        yield _client(kept.clients, kept.action is Action.ALLOW, bit, index)
+        yield "clients", _client(kept.clients, kept.action is Action.ALLOW, bit, index)
     if kept.groups:
         for name in folded(kept.groups):
             _add(index.groups, name, bit)
-        yield lambda seen: None if seen.groups is None else bool(seen.groups & bit)
+        yield "groups", lambda seen: None if seen.groups is None else bool(seen.groups & bit)
     if kept.ous:
         for name in folded(kept.ous):
             _add(index.ous, name, bit)
-        yield lambda seen: None if seen.ous is None else bool(seen.ous & bit)
+        yield "ous", lambda seen: None if seen.ous is None else bool(seen.ous & bit)
     if kept.time is not None:
-        yield _time(kept.time)
+        yield "time", _time(kept.time)
 
 
 def _user(wanted: Names) -> Condition:

@@ -1,0 +1,40 @@
+"""Logins that no device has sent: they take the steps of the live path, and nothing comes of them."""
+
+from secrets import token_bytes
+
+from sallyport.domains.domain import Domain
+from sallyport.inventory.clients.client import Client, Signatures
+from sallyport.login.login import Answered, Login
+from sallyport.radius.duplicates import Entry
+from sallyport.radius.packet import ACCESS_REQUEST, decode, encode_request
+
+
+class NoExchange:
+    """An exchange without a socket."""
+
+    number = 0
+
+    def committed(self, entry: Answered, now: int) -> None:
+        """Nothing is sent."""
+
+    def abandoned(self, entry: Answered) -> None:
+        """Nothing is waited for."""
+
+
+def client_of(domain: Domain, name: str = "") -> Client:
+    """Return a RADIUS client that serves one domain, with a secret of its own."""
+    return Client(
+        id=0, tenant_id=domain.tenant_id, name=name, network="127.0.0.1/32", secret=token_bytes(16), all_domains=0,
+        domain_ids=(domain.id,), product="", require_message_authenticator=Signatures.YES,
+        limit_proxy_state=Signatures.AUTO, password_verified=0, signed_since=None, proxy_state_limited_since=None,
+        coa_port=0,
+    )  # fmt: skip
+
+
+def simulated(client: Client, source: str, attributes: bytes, authenticator: bytes, method: str, at: int) -> Login:
+    """Return a signed login. attributes: of the request, in octets. at: microseconds."""
+    packet = encode_request(ACCESS_REQUEST, 0, client.secret, attributes, authenticator=authenticator)
+    request, sender = decode(packet, client.secret), (source, 0)
+    login = Login(request, client, sender, at, NoExchange(), Entry((sender, 0), authenticator))
+    login.method = method
+    return login

@@ -1,0 +1,91 @@
+"""`sallyport rule test`: which rule decides a login, and why."""
+
+import click
+
+from sallyport.base.command import CommandLine, Form, domains, entries, named
+from sallyport.base.errors import NotFound
+from sallyport.base.text import fold
+from sallyport.base.wire import JSON, Row
+
+READ = ("position", "ruleId", "name", "action", "result", "scope", "has")
+
+
+@click.command()
+@click.option("--user", required=True, help="User name, with or without a realm.")
+@click.option("--client", default="", help="RADIUS client that sends the login: its name or its address.")
+@click.option("--domain", help="The domain's name or domainId; the client's, or that of the realm, unless given.")
+@click.option("--at", default="", help="Time of the login (ISO 8601; no zone means UTC); now unless given.")
+@click.option("--station", default="", help="Calling-Station-Id; a MAC address in any notation.")
+@click.option("--nas", default="", help="Address of the NAS behind the client (NAS-IP-Address).")
+@click.option("--nas-identifier", "nasIdentifier", default="", help="Name that the NAS sends.")
+@click.option("--medium", default="", help="Ethernet, Wireless, Virtual, ...; as the inventory has it unless given.")
+@click.option("--service-type", "serviceType", default="", help="A number or a name: Login, Framed, ...")
+@click.option("--group", "groups", multiple=True, help="A group that the login brings, as an LDAP server gives it.")
+@click.option("--ou", "ous", multiple=True, help="An organizational unit that the login brings.")
+@click.option("--json", "form", flag_value="json", help="As JSON.")
+@click.pass_obj
+def test(line: CommandLine, /, *, user: str, client: str, domain: str | None, form: Form | None, **facts: JSON) -> None:
+    """Show which rule decides a login with a right password, and why each rule before it does not.
+
+    Nothing is written, and the user is not prompted.
+    """
+    if domain is None:
+        if not client:
+            raise click.UsageError("--domain or --client: the rules of which domain?")
+        domain = str(_domain_of(line, user, client)["domainId"])
+    body: Row = {"user": user, "client": client}
+    for name, value in facts.items():
+        body[name] = list(value) if isinstance(value, tuple) else value
+    tested = line.run("/ad/TestLoginRules", body, domain=domain)
+    if form == "json":
+        line.print_json(tested)
+        return
+    line.print_rows(entries(tested["rules"]), READ)
+    for text in _told(tested):
+        line.print(text)
+    warnings = tested["warnings"]
+    for warning in warnings if isinstance(warnings, list) else ():
+        line.note(f"warning: {warning}")
+
+
+def _told(tested: Row) -> list[str]:
+    """Return the outcome, a line for each step."""
+    password = tested["firstFactorReason"]
+    second, provider = tested["secondFactorReason"], tested["secondFactor"] or "no MFA provider"
+    steps = [f"{tested['message']}"]
+    if tested["bypass"]:
+        steps.append("first factor: none; the station is admitted by its MAC address")
+    else:
+        steps.append(f"first factor: {tested['firstFactor']}, {password or 'taken as passed'}")
+        steps.append(f"second factor: {provider}, {second or 'not asked'}")
+    if tested["lockedOut"]:
+        steps.append("locked out: sallyport lockout remove ends it")
+    reason = f" ({tested['reason']})" if tested["reason"] else ""
+    mode = f"{tested['enforcementMode']}, fallback {tested['fallbackAction']}"
+    decided = f"decision: {tested['decision']}{reason}"
+    if tested["decision"] != tested["appliedDecision"]:
+        decided += f"; sent: {tested['appliedDecision']}"
+    return [*steps, f"mode: {mode}", decided]
+
+
+def _domain_of(line: CommandLine, user: str, client: str) -> Row:
+    """Return the domain that a login of a RADIUS client belongs to. NotFound."""
+    path = "/network_device/ListClients"
+    own = list(line.listed_everywhere(path, "clients"))
+    by_address = [each for each in own if each["address"] == client]
+    found = by_address[0] if len(by_address) == 1 else named(own, "name", client, "RADIUS client")
+    ids = found["domainIds"]
+    every = [each for each in domains(line, None) if (each["org"], each["tenant"]) == (found["org"], found["tenant"])]
+    if isinstance(ids, list) and ids:
+        every = [each for number in ids for each in every if each["domainId"] == number]
+    realm = user.partition("\\")[0] if "\\" in user else user.rpartition("@")[2] if "@" in user else ""
+    fit = [each for each in every if not realm or fold(realm) in _realms(each)]
+    if not fit:
+        what = "no domain has this realm" if every else "its tenant has no domain"
+        raise NotFound(f"RADIUS client {found['name']}: {what}; name a domain with --domain")
+    return fit[0]
+
+
+def _realms(domain: Row) -> set[str]:
+    realms = domain["realms"]
+    return {fold(str(each)) for each in (domain["domainName"], *(realms if isinstance(realms, list) else ()))}

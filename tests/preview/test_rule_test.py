@@ -1,0 +1,179 @@
+"""Which rule decides a login that has not happened, and why."""
+
+from typing import Any
+
+import pytest
+
+from sallyport.base.clock import SECOND
+from sallyport.base.errors import Invalid, NotFound
+from sallyport.domains.domain import Fallback, FirstFactor, Mode
+from sallyport.login.login import Reason, Verdict
+from sallyport.policy.rules.bodies import RuleFields
+from sallyport.preview.rule_test import Answer, Question
+from tests.areas import Areas
+from tests.login.conftest import Answers, Desk
+from tests.packets import attributes, pap
+from tests.preview.conftest import Scripted
+
+MAC = "02:00:00:00:00:01"
+
+
+async def rule(areas: Areas, name: str, action: str, **fields: Any) -> int:
+    """A rule of the domain; its id."""
+    body = {"name": name, "action": action, **fields}
+    return await areas.rules.add(areas.domain, RuleFields.model_validate(body))
+
+
+async def ask(areas: Areas, user: str = "ann", **facts: Any) -> Answer:
+    """What becomes of a login now."""
+    return await areas.logins.rule_test.run(areas.domain, Question(user, areas.clock(), **facts))
+
+
+def read(answer: Answer) -> list[tuple[str, str, str, str]]:
+    """The rules that were read, in their order: name, result, scope and what the login has."""
+    return [(each.rule.name, each.result, each.scope, each.has) for each in answer.rules]
+
+
+@pytest.fixture
+async def office(areas: Areas) -> Areas:
+    """The areas with the user ann and the RADIUS client vpn, a Cisco ASA."""
+    await areas.add_user(areas.domain, "ann", b"hello")
+    await areas.client("192.0.2.1/32", name="vpn", product="Cisco ASA")
+    return areas
+
+
+async def test_each_rule_before_the_one_that_decides_has_its_reason(office: Areas) -> None:
+    """The scope that does not match, and what the login has of it; rules after the deciding one are not read."""
+    await rule(office, "bob's", "allow", users=["bob"])
+    await rule(office, "admins", "block", groups=["admins"])
+    await rule(office, "off", "block", enabled=False)
+    await rule(office, "elsewhere", "block", clients=["198.51.100.0/24"])
+    await rule(office, "at night", "block", time={"from": "01:00", "until": "02:00"})
+    await rule(office, "switches", "block", products=["Cisco IOS"], kinds=["user"])
+    decides = await rule(office, "vpn", "mfa_required", clients=["VPN"])
+    await rule(office, "last", "block")
+    answer = await ask(office, client="vpn")
+    assert answer.rule is not None and answer.rule.id == decides
+    assert read(answer) == [
+        ("bob's", "differs", "users", "ann"),
+        ("admins", "differs", "groups", "none"),
+        ("off", "disabled", "", ""),
+        ("elsewhere", "differs", "clients", "vpn, 192.0.2.1"),
+        ("at night", "differs", "time", "2026-01-01T00:00:00.000000Z"),
+        ("switches", "differs", "products", "Cisco ASA"),
+        ("vpn", "decides", "", ""),
+    ]
+
+
+async def test_a_missing_fact_is_no_exemption(office: Areas) -> None:
+    """Without the client, a rule that allows it is passed over, and a stricter one that may match decides."""
+    await rule(office, "let in", "allow", clients=["vpn"])
+    blocks = await rule(office, "blocked", "block", clients=["vpn"], users=[])
+    await rule(office, "rest", "mfa_required")
+    answer = await ask(office)
+    assert answer.rule is not None and answer.rule.id == blocks
+    assert read(answer) == [
+        ("let in", "may match", "clients", "not known"),
+        ("blocked", "decides", "clients", "not known"),
+        ("rest", "matches", "", ""),
+    ]
+
+
+async def test_the_time_is_the_one_that_is_given(office: Areas) -> None:
+    """The same login an hour later."""
+    await rule(office, "at night", "block", time={"from": "01:00", "until": "02:00"})
+    office.clock.pass_by(1800)  # type: ignore[attr-defined]
+    assert (await ask(office)).rule is None
+    later = Question("ann", office.clock() + 3600 * SECOND)
+    answer = await office.logins.rule_test.run(office.domain, later)
+    assert read(answer) == [("at night", "decides", "", "")]
+    assert (answer.decision.decision, answer.decision.applied) == (Verdict.REJECT, Verdict.ACCEPT)
+
+
+async def test_facts_of_the_inventory(office: Areas) -> None:
+    """Product and medium are those of the device at the client's address, unless given."""
+    desk = Desk(office, office.client_named("vpn"), Answers())
+    login = await desk.ready(pap("ann", "hello", attributes(NAS_PORT_TYPE=(19).to_bytes(4))))
+    office.journal.add(login)
+    office.journal.flush()
+    await desk.answers.told.wait()
+    await office.devices.flush()
+    await rule(office, "wlan", "block", media=["Wireless"], products=["Cisco ASA"])
+    assert (await ask(office, client="192.0.2.1")).rule is not None
+    assert (await ask(office, client="vpn", medium="Ethernet")).rule is None
+
+
+async def test_nothing_is_written(office: Areas) -> None:
+    """The inventory, the log of logins and the lock-outs are as before; no user is prompted."""
+    office.kinds["scripted"] = Scripted
+    await office.providers.set(office.domain, "scripted", {"enrolled": "ann"}, 60)
+    changes = office.store.changes
+    answer = await ask(office, client="vpn", station=MAC, nas="10.0.0.1", nas_identifier="x", service_type=2)
+    assert (answer.second, answer.decision.decision) == (Reason.ASKED, Verdict.CHALLENGE)
+    await office.devices.flush()
+    assert office.store.changes == changes
+    sql = "select id from devices union all select id from stations union all select id from events"
+    assert await office.store.read(lambda tx: tx.rows(sql)) == []
+
+
+async def test_the_provider_is_asked_about_few_users(office: Areas) -> None:
+    """Ten a minute, each once; the others are not known yet."""
+    office.kinds["scripted"] = Scripted
+    await office.providers.set(office.domain, "scripted", {"enrolled": "user0"}, 60)
+    Scripted.calls.clear()
+    for number in range(12):
+        await office.add_user(office.domain, f"user{number}", b"x")
+    seconds = [(await ask(office, f"user{number}")).second for number in range(12)]
+    assert seconds == [Reason.ASKED] + [Reason.NOT_ENROLLED] * 9 + [Reason.ENROLMENT_UNKNOWN] * 2
+    assert (await ask(office, "user0")).second is Reason.ASKED
+    assert len(Scripted.calls) == 10
+
+
+async def test_a_station_is_admitted_by_its_address(office: Areas) -> None:
+    """On the list: no password, no second factor; a rule may block it."""
+    await office.bypass.add(office.domain, ["020000000001"])
+    answer = await ask(office, MAC, station=MAC)
+    assert (answer.bypass, answer.decision.decision) == (True, Verdict.ACCEPT)
+    assert not (await ask(office, MAC, station="02:00:00:00:00:02")).bypass
+    await rule(office, "no stations", "block", kinds=["station"])
+    assert (await ask(office, MAC, station=MAC)).decision.decision is Verdict.REJECT
+
+
+async def test_what_the_first_factor_refuses(office: Areas) -> None:
+    """An unknown user, an unknown realm, and a first factor that is not configured, or that trusts no such client."""
+    assert (await ask(office, "bob")).first is Reason.UNKNOWN_USER
+    assert (await ask(office, "ann@nowhere")).first is Reason.UNKNOWN_REALM
+    assert (await ask(office, "ann@corp")).first is Reason.NONE
+    unset = await office.domains.add(office.tenant, "unset", first_factor=FirstFactor.LDAP)
+    asked = Question("ann", office.clock())
+    assert (await office.logins.rule_test.run(unset, asked)).first is Reason.FIRST_FACTOR_UNAVAILABLE
+    await office.first_settings.set(office.domains.table.by_id[office.domain], FirstFactor.NONE, {})
+    assert (await ask(office, client="vpn")).first is Reason.MAY_NOT_VOUCH
+
+
+async def test_mode_and_fallback(office: Areas) -> None:
+    """Without a provider the fallback of an enforcing domain decides."""
+    await office.domains.set_mode([office.domain], Mode.ENFORCE, Fallback.ALLOW)
+    answer = await ask(office)
+    assert (answer.second, answer.decision.applied) == (Reason.NO_PROVIDER, Verdict.ACCEPT)
+    await office.domains.set_mode([office.domain], Mode.ENFORCE, Fallback.DENY)
+    assert (await ask(office)).decision.applied is Verdict.REJECT
+
+
+async def test_a_client_of_another_domain_is_a_warning(office: Areas) -> None:
+    """Logins of the client go to its own domain; another tenant's client does not exist."""
+    branch = await office.domains.add(office.tenant, "branch")
+    await office.client("192.0.2.2/32", name="branch nas", domain_ids=(branch,))
+    (warning,) = (await ask(office, client="branch nas")).warnings
+    assert "does not serve this domain" in warning
+    other = await office.tenancy.ensure_tenant(2, 1)
+    await office.domains.add(other, "theirs")
+    await office.client("203.0.113.9/32", name="foreign", tenant=other)
+    for client in ("foreign", "203.0.113.9", "nothing"):
+        with pytest.raises(NotFound):
+            await ask(office, client=client)
+    for facts in ({"station": "x" * 254}, {"nas_identifier": "é" * 200}):
+        with pytest.raises(Invalid):
+            await ask(office, **facts)
+    with pytest.raises(Invalid):
+        await ask(office, "x" * 129)
