@@ -91,6 +91,8 @@ OPERATIONS = (
         OPERATOR,
         {"ldapHost": "127.0.0.1", "ldapPort": "1", "baseDN": "dc=example"},
     ),
+    Operation("/api/v1/directory/list", READER),
+    Operation("/api/v1/directory/check", OPERATOR, {"directoryName": "d", "appUrl": "ldaps://192.0.2.1"}),
     Operation("/api/v1/getImportStatus", READER, {"DirectoryName": "d"}, in_domain=False),
     Operation("/api/v1/directory/setSchedule", OPERATOR, {"directoryName": "d", "everyMinutes": 60}),
     Operation("/api/v1/directory/listSchedules", READER),

@@ -10,6 +10,8 @@ from tests.api.test_directory_runs import ANN, BEN, OPS, job, names, send
 from tests.api.world import Tenant
 
 SAVE = "/api/v1/saveDirectoryConfig"
+LIST = "/api/v1/directory/list"
+CHECK = "/api/v1/directory/check"
 DELETE = "/api/v1/deleteDirectoryConfig"
 IMPORT = "/api/v1/importUsers"
 STATUS = "/api/v1/getImportStatus"
@@ -84,12 +86,52 @@ def test_configuration(tenant: Tenant) -> None:
     body = [{"domainId": tenant.domain, "directoryName": "two"}, {"domainId": tenant.domain, "directoryName": ""}]
     answer = tenant.world.post(SAVE, tenant.token, json=body)
     assert (answer.status_code, answer.json()["message"]) == (400, "invalid directoryName")
-    listed = tenant.world.service.call("directory.list", domain=str(tenant.domain))
+    listed = tenant.ask(LIST, domainId=tenant.domain)["directories"]
     assert [(each["directoryName"], each["kind"], each["appUrl"], each["hasSecret"]) for each in listed] == [
         ("ad", "ldap", "ldaps://dc1", True)
     ]
     trail = tenant.ask("/api/v1/audit/list", pageSize=100)["entries"]
     assert "directory.save" in [each["action"] for each in trail] and "hunter2" not in str((trail, listed))
+
+
+def test_the_list_of_directories(tenant: Tenant) -> None:
+    """Each directory with its settings, a page at a time; no secret, and nothing of another domain."""
+    entries = [
+        {"domainId": tenant.domain, "directoryName": f"d{number}", "appUrl": "ldaps://dc1", "baseDN": "dc=x",
+         "filter": "(uid=*)", "bindDN": "cn=b", "bindPassword": "hunter2"}
+        for number in range(3)
+    ]  # fmt: skip
+    assert tenant.world.post(SAVE, tenant.token, json=entries).status_code == 200
+    answer = tenant.ask(LIST, domainId=tenant.domain, pageSize=2)
+    assert (answer["totalCount"], [each["directoryName"] for each in answer["directories"]]) == (3, ["d0", "d1"])
+    first = answer["directories"][0]
+    assert {name: first[name] for name in ("kind", "appUrl", "accountName", "hasSecret", "fieldMappings")} == {
+        "kind": "ldap", "appUrl": "ldaps://dc1", "accountName": "", "hasSecret": True, "fieldMappings": {},
+    }  # fmt: skip
+    assert first["settings"] == {"baseDN": "dc=x", "filter": "(uid=*)", "bindDN": "cn=b"}
+    (last,) = tenant.ask(LIST, domainId=tenant.domain, pageSize=2, pageId=2)["directories"]
+    assert last["directoryName"] == "d2" and "hunter2" not in str((answer, last))
+    other = tenant.world.tenant()
+    assert other.ask(LIST, domainId=other.domain)["directories"] == []
+    assert other.refused(LIST, domainId=tenant.domain) == (403, "domain not in tenant")
+
+
+def test_a_directory_is_tried(tenant: Tenant) -> None:
+    """A directory that cannot be read is told apart without being saved; at most five a minute in a domain."""
+    body = {"domainId": tenant.domain, "directoryName": "hq", "appUrl": "ldap://127.0.0.1:1", "baseDN": "dc=x"}
+    answer = tenant.ask(CHECK, **body)
+    assert (answer["usable"], answer["status"]) == (False, "Success") and "no connection" in answer["message"]
+    assert tenant.ask(CHECK, **body | {"appUrl": "ldaps://dc1/x"})["message"].startswith("the directory's appUrl")
+    assert tenant.refused(CHECK, **body | {"kind": "agent"})[0] == 400
+    assert tenant.refused(CHECK, **body | {"kind": "ldif"})[0] == 400
+    assert tenant.ask(LIST, domainId=tenant.domain)["directories"] == []
+    secret = {"bindDN": "cn=b", "bindPassword": "hunter2"}
+    assert tenant.world.post(SAVE, tenant.token, json=[{**body, **secret}]).status_code == 200
+    moved = tenant.refused(CHECK, **body | {"appUrl": "ldap://127.0.0.1:2"})
+    assert moved == (400, "the secret is needed again")
+    assert tenant.refused(CHECK, **body) == (429, "more than 5 trials a minute")
+    branch = tenant.ask("/ad/AddDomain", domainName="branch")["domainId"]
+    assert tenant.ask(CHECK, **body | {"domainId": branch})["usable"] is False
 
 
 def test_import_status(tenant: Tenant) -> None:

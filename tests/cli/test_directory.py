@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.cli import Service
 
 LDIF = """dn: uid=ann,ou=People,dc=x
@@ -82,3 +84,75 @@ def test_most_of_a_directory_is_not_removed(service: Service, tmp_path: Path) ->
     told = service.cli("directory", "confirm", number, "--wait")
     assert told.returncode == 0 and "40 removed" in told.stderr
     assert service.cli("directory", "confirm", number).returncode == 1
+
+
+def test_people_and_groups(service: Service, tmp_path: Path) -> None:
+    """What was read is listed by a part of a name, by directory and by group; a limit tells that there are more; no
+    name of a directory commands the terminal."""
+    service.ok("domain", "add", "listed", "--org", "1", "--tenant", "1")
+    domain, file = ("--domain", "listed"), tmp_path / "people.ldif"
+    file.write_bytes(LDIF.encode() + b"\ndn: uid=red,dc=x\nobjectClass: person\nuid: red\ndisplayName:: G1szMW1yZWQ=\n")
+    for name in ("hq", "branch"):
+        service.ok("directory", "import-ldif", str(file), *domain, "--directory", name, "--wait")
+
+    def people(*words: str) -> list[tuple[str, str]]:
+        found = json.loads(service.ok("directory", "people", *domain, "--json", *words))
+        return [(each["directoryName"], each["userName"]) for each in found]
+
+    assert people("--search", "ANN@") == [("hq", "ann"), ("branch", "ann")]
+    assert len(people()) == 4 and len(people("--directory", "HQ")) == 2
+    assert people("--group", "OPS", "--directory", "branch") == [("branch", "ann")]
+    several = service.cli("directory", "people", *domain, "--group", "ops")
+    assert several.returncode == 1 and "branch, hq" in several.stderr
+    assert service.cli("directory", "people", *domain, "--group", "nobody").returncode == 1
+    limited = service.cli("directory", "people", *domain, "--limit", "3")
+    assert "more than 3" in limited.stderr and "\x1b" not in limited.stdout
+    assert "more than" not in service.cli("directory", "people", *domain, "--limit", "4").stderr
+    (first, second) = json.loads(service.ok("directory", "groups", *domain, "--search", "OP", "--json"))
+    assert (first["groupName"], first["memberCount"], second["directoryName"]) == ("ops", 1, "branch")
+    listed = json.loads(service.ok("directory", "list", "--json"))
+    assert {(each["domain"], each["directoryName"]) for each in listed} >= {("listed", "hq"), ("listed", "branch")}
+
+
+def test_directories_that_the_service_does_not_read(service: Service) -> None:
+    """One of an agent and one for files are added without a trial, and the next command is named."""
+    service.ok("domain", "add", "unread", "--org", "1", "--tenant", "1")
+    for kind, following in (("agent", "agent key create --kind directory"), ("ldif", "directory import-ldif FILE")):
+        added = service.cli("directory", "add", f"the {kind}", "--domain", "unread", "--kind", kind)
+        assert added.returncode == 0 and f"sallyport {following}" in added.stderr and f"'the {kind}'" in added.stderr
+        refused = service.cli("directory", "check", f"the {kind}", "--domain", "unread")
+        assert refused.returncode == 1 and "does not read" in refused.stderr
+    service.ok("directory", "set", "the ldif", "--domain", "unread", "--account", "x")
+    kinds = [each["kind"] for each in json.loads(service.ok("directory", "list", "--domain", "unread", "--json"))]
+    assert kinds == ["agent", "ldif"]
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "told"),
+    [
+        (("add", "x"), 2, "give --url, or --kind agent, or --kind ldif"),
+        (("add", "x", "--url", "ldap://h", "--bind-password", "hunter2"), 2, "a secret takes - only"),
+        (("add", "x", "--url", "ldap://h", "--api-token", "-", "--secret-file", "f"), 2, "or --secret-file"),
+        (("add", "x", "--url", "ldap://h", "--client-secret", "-"), 2, "the secret is empty"),
+        (("add", "x", "--url", "ldap://h", "--secret-file", "/nowhere"), 1, "/nowhere: No such file"),
+        (("add", "x", "--url", "ldap://h", "--ca-certificate", "/proc/self/mem"), 1, "/proc/self/mem"),
+        (("add", "x", "--url", "ldap://h", "--secret-file", "/usr/bin/env"), 1, "/usr/bin/env: not UTF-8"),
+        (("add", "x" * 300, "--kind", "agent"), 1, "directoryName"),
+        (("add", "x\x1b[31m", "--kind", "agent"), 1, "directoryName"),
+        (("add", "x", "--kind", "tape"), 2, "tape"),
+        (("add", "x", "--url", "https://acme.okta.com"), 1, "nothing is saved: the directory needs an apiToken"),
+        (("add", "x", "--url", "https://graph.microsoft.com"), 1, "needs tenant, clientId and clientSecret"),
+        (("add", "x", "--url", "ldaps://h"), 1, "baseDN"),
+        (("add", "x", "--url", "ldaps://h", "--base-dn", "nonsense"), 1, "base"),
+        (("set", "x"), 2, "nothing to change"),
+        (("set", "x", "--base-dn", "dc=x"), 1, "no directory x"),
+        (("check", "x"), 1, "no directory x"),
+    ],
+)
+def test_what_cannot_be_added_or_set(service: Service, words: tuple[str, ...], status: int, told: str) -> None:
+    """Each is refused in a line that names the option or the reason; no secret is in it, and nothing is saved."""
+    refused = service.cli("directory", *words, "--domain", "default")
+    assert (refused.returncode, refused.stdout) == (status, "") and told in refused.stderr, refused.stderr
+    assert "hunter2" not in refused.stderr and "\x1b" not in refused.stderr and "Traceback" not in refused.stderr
+    listed = json.loads(service.ok("directory", "list", "--domain", "default", "--json"))
+    assert {each["directoryName"] for each in listed} <= {"LDIF"}

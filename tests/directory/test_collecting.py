@@ -73,6 +73,7 @@ def reader(areas: Areas) -> Reader:
         areas.store.path.parent,
         areas.revocations,
         {"ldap": reader.read},
+        {},
         areas.clock,
         DirectoryMetrics(CollectorRegistry()),
     )

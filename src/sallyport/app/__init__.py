@@ -23,7 +23,7 @@ from sallyport.base.wire import JSON
 from sallyport.certs.credentials import Certificates, Credentials
 from sallyport.did.area import DidArea
 from sallyport.directory.area import DirectoryArea
-from sallyport.directory.readers import readers
+from sallyport.directory.readers import checks, readers
 from sallyport.domains.domain import FirstFactor
 from sallyport.domains.enforcement import Enforcement, Reverts
 from sallyport.domains.service import Domains
@@ -173,8 +173,10 @@ class App:
             settings.data_dir,
             self.revocations,
             readers(self._http_of, clock),
+            checks(self._http_of, clock),
             clock,
             directory_metrics,
+            lambda domain_id: self._http_of(domain_id).egress.advice(),
         )
         self.events = Events(store)
         self.retention = Retention(

@@ -1,24 +1,25 @@
 """All of the directories' services, wired: what the composition root, and the tests, hold of this area."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from sallyport.base.clock import Clock
 from sallyport.directory.imports.files import ImportFiles
-from sallyport.directory.imports.job import Read, Revocations
+from sallyport.directory.imports.job import Check, Read, Revocations
 from sallyport.directory.imports.service import Jobs
 from sallyport.directory.mappings import Mappings
 from sallyport.directory.principals import Principals
 from sallyport.directory.runs import Runs
 from sallyport.directory.schedules import Schedules
 from sallyport.directory.service import Directories
+from sallyport.directory.trial import Trials
 from sallyport.metrics import DirectoryMetrics
 from sallyport.store.model import Store
 from sallyport.store.vault import Vault
 
 
 class DirectoryArea:
-    """The services of directories. readers: by the kind of directory."""
+    """The services of directories. readers, checks: by the kind of directory. advice: see `Trials`."""
 
     def __init__(
         self,
@@ -27,14 +28,17 @@ class DirectoryArea:
         data_dir: Path,
         revocations: Revocations,
         readers: Mapping[str, Read],
+        checks: Mapping[str, Check],
         clock: Clock,
         metrics: DirectoryMetrics,
+        advice: Callable[[int], list[str]] = lambda _: [],
     ) -> None:
         files = ImportFiles(data_dir)
         self.principals = Principals(store)
         changed = self.principals.changed
         self.jobs = Jobs(store, vault, files, revocations, readers, clock, metrics=metrics, changed=changed)
         self.directories = Directories(store, vault, files, self.jobs, clock)
+        self.trials = Trials(self.directories, checks, advice, clock)
         self.mappings = Mappings(store, self.directories, clock)
         self.schedules = Schedules(store, self.directories, clock)
         self.runs = Runs(store, files, self.directories, clock)

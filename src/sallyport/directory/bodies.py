@@ -13,6 +13,7 @@ from sallyport.directory.directory import DirectoryKind
 from sallyport.directory.dn import parsed
 from sallyport.directory.reading.fields import Filter
 from sallyport.outgoing.fields import Certificates, HostName
+from sallyport.web.operation import Done
 from sallyport.web.paging import IsMinimum, Paged, Search, TotalCount
 from sallyport.web.scope import (
     DomainId,
@@ -179,6 +180,44 @@ class SaveDirectory(OfDomain):
             "tenant": self.tenant,
             "clientId": self.clientId,
         }
+
+
+class CheckDirectory(SaveDirectory):
+    """Body of directory/check: the fields of saveDirectoryConfig, in place of the stored ones."""
+
+
+class DirectoryChecked(Done):
+    """Answer of directory/check."""
+
+    usable: bool = Field(description="true: the directory answers, and shows accounts; false: message has the reason.")
+
+
+class ListDirectories(OfDomain, Paged):
+    """Body of directory/list."""
+
+
+class DirectoryEntry(Model):
+    """A directory with its settings, without its secret."""
+
+    directoryId: int = Field(description="Id of the directory.")
+    directoryName: str = Field(description="Name of the directory.")
+    kind: DirectoryKind = Field(description="Kind of the directory.")
+    appUrl: str = Field(description="URL of the directory; LDAP may have several. Empty: none.")
+    accountName: str = Field(description="Account that reads the directory, unless bindDN or clientId is set.")
+    settings: dict[str, str] = Field(
+        description="Other settings by the names of saveDirectoryConfig; an empty one is absent."
+    )
+    hasSecret: bool = Field(description="A password, a token or a key is stored.")
+    fieldMappings: dict[str, str] = Field(description="Attributes by field, with commas between them.")
+    createdAt: str = Field(description="Time when it was added, ISO 8601.")
+    updatedAt: str = Field(description="Time of the last change, ISO 8601.")
+
+
+class DirectoryList(Done):
+    """Answer of directory/list."""
+
+    directories: list[DirectoryEntry] = Field(description="Directories of the page, by id.")
+    totalCount: TotalCount
 
 
 class DeleteDirectory(OfDomain):

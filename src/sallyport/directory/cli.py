@@ -6,13 +6,27 @@ from pathlib import Path
 
 import click
 
-from sallyport.base.command import CommandLine, Form, entries, named
+from sallyport.base.command import CommandLine, Form, domains, entries, named
 from sallyport.base.errors import StartError
 from sallyport.base.options import Group
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON, Row
+from sallyport.directory.people_cli import group_id, groups, people
+from sallyport.directory.set_cli import LIST, add, check, set_
 
-COLUMNS = ("directoryId", "directoryName", "kind", "appUrl", "accountName", "hasSecret")
+COLUMNS = (
+    "directoryId",
+    "directoryName",
+    "domain",
+    "kind",
+    "appUrl",
+    "baseDN",
+    "filter",
+    "bindDN",
+    "accountName",
+    "clientId",
+    "hasSecret",
+)
 COUNTS = ("total", "added", "updated", "removed", "skipped", "failed")
 JOB_COLUMNS = ("jobId", "directoryName", "kind", "state", *COUNTS, "message")
 SCHEDULE_COLUMNS = (
@@ -34,18 +48,39 @@ json_form = click.option("--json", "form", flag_value="json", help="As JSON.")
 wait = click.option("--wait", is_flag=True, help="Wait until the import has ended; exit status 1 if it failed.")
 
 
-@click.group(cls=Group, first=("list", "show", "sync", "schedule", "jobs", "import-ldif", "mapping"))
+@click.group(
+    cls=Group,
+    first=(
+        "add",
+        "list",
+        "show",
+        "set",
+        "check",
+        "people",
+        "groups",
+        "sync",
+        "schedule",
+        "jobs",
+        "import-ldif",
+        "mapping",
+    ),
+)
 def directory() -> None:
     """Directories: people and groups that other systems keep."""
 
 
+for each in (add, set_, check, people, groups):
+    directory.add_command(each)
+
+
 @directory.command("list")
-@domain
+@click.option("--domain", help="Only of this domain (name or domainId).")
 @json_form
 @click.pass_obj
-def list_(line: CommandLine, *, domain: str, form: Form | None) -> None:
-    """List the directories of a domain."""
-    line.print_rows(line.rows("directory.list", domain=domain), COLUMNS, form)
+def list_(line: CommandLine, *, domain: str | None, form: Form | None) -> None:
+    """List directories with their settings, without secrets."""
+    rows = (each for one in domains(line, domain) for each in _directories(line, one))
+    line.print_rows(rows if form else ({**_settings(row), **row} for row in rows), COLUMNS, form)
 
 
 @directory.command()
@@ -54,7 +89,7 @@ def list_(line: CommandLine, *, domain: str, form: Form | None) -> None:
 @click.pass_obj
 def show(line: CommandLine, *, name: str, domain: str) -> None:
     """Show a directory with its settings, its mapping and its last imports, as JSON."""
-    found = named(line.rows("directory.list", domain=domain), "directoryName", name, "directory")
+    found = named(line.listed(*LIST, domain=domain), "directoryName", name, "directory")
     line.print_json({**found, "jobs": line.run(STATUS, [{"DirectoryName": name}], domain=domain)["jobs"]})
 
 
@@ -179,10 +214,19 @@ def mapping(line: CommandLine, *, name: str, domain: str, fields: tuple[str, ...
     pairs = [field.partition("=") for field in fields]
     if not all(mark for _, mark, _ in pairs):
         raise click.UsageError("a field and its attribute, such as email=mail")
-    of: Row = {"groupID": _group_id(line, domain, name, group)} if group else {"directoryName": name}
+    of: Row = {"groupID": group_id(line, domain, group, name)} if group else {"directoryName": name}
     taken: Row = {field: attribute for field, _, attribute in pairs}
     line.run("/api/v1/reConfigure", {**of, "fieldMappings": taken, "apply": apply}, domain=domain)
     line.note(f"the mapping of {name} is set")
+
+
+def _directories(line: CommandLine, domain: Row) -> Iterator[Row]:
+    for each in line.listed(*LIST, domain=str(domain["domainId"])):
+        yield {"domain": domain["domainName"], **each}
+
+
+def _settings(directory: Row) -> Row:
+    return directory["settings"] if isinstance(directory["settings"], dict) else {}
 
 
 def _mappings(line: CommandLine, domain: str) -> Iterator[Row]:
@@ -191,17 +235,6 @@ def _mappings(line: CommandLine, domain: str) -> Iterator[Row]:
         taken = each["fieldMappings"]
         for field, attribute in sorted(taken.items()) if isinstance(taken, dict) else ():
             yield {**each, "field": field, "attribute": attribute}
-
-
-def _group_id(line: CommandLine, domain: str, directory: str, name: str) -> JSON:
-    """Return the id of a directory's group. StartError: no group or several have the name."""
-    groups = line.listed("/ad/GetAllGroupsByDomain", "groups", {"search": name}, domain=domain)
-    found = [
-        each["groupId"] for each in groups if _is_named(each, directory) and fold(str(each["groupName"])) == fold(name)
-    ]
-    if len(found) != 1:
-        raise StartError(f"--group: {len(found) or 'no'} groups of {directory} have that name")
-    return found[0]
 
 
 def _is_named(row: Row, name: str) -> bool:

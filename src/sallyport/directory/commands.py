@@ -1,16 +1,13 @@
-"""The commands of directories that are no operations of the API: directory.list, import_ldif, jobs, job."""
+"""The commands of directories that are no operations of the API: directory.import_ldif, jobs, job."""
 
-import json
 from collections.abc import Callable
 
 import trio
 
-from sallyport.base.clock import iso
 from sallyport.base.command import Arguments, Command, command
 from sallyport.base.errors import SallyportError
-from sallyport.base.wire import JSON, Row
-from sallyport.directory.directory import Directory
-from sallyport.directory.operations import job_entry
+from sallyport.base.wire import JSON
+from sallyport.directory.answers import job_entry
 from sallyport.directory.service import Directories
 from sallyport.web.scope import Text
 
@@ -42,9 +39,6 @@ class OneJob(Arguments):
 def commands(service: Directories, find_domain: FindDomain) -> dict[str, Command]:
     """Return the commands by name."""
 
-    async def listing(wanted: OfDomain) -> JSON:
-        return [_row(each) for each in await service.of_domain(find_domain(wanted.domain))]
-
     async def import_ldif(wanted: ImportLdif) -> JSON:
         domain_id = find_domain(wanted.domain)
         file = await trio.to_thread.run_sync(service.files.copy, wanted.path)
@@ -65,21 +59,4 @@ def commands(service: Directories, find_domain: FindDomain) -> dict[str, Command
         "directory.import_ldif": command(ImportLdif, import_ldif),
         "directory.job": command(OneJob, job),
         "directory.jobs": command(OfDomain, jobs),
-        "directory.list": command(OfDomain, listing),
-    }
-
-
-def _row(directory: Directory) -> Row:
-    settings: dict[str, JSON] = json.loads(directory.settings)
-    return {
-        "directoryId": directory.id,
-        "directoryName": directory.name,
-        "kind": directory.kind,
-        "appUrl": directory.app_url,
-        "accountName": directory.account_name,
-        "settings": settings,
-        "hasSecret": directory.secret is not None,
-        "fieldMappings": json.loads(directory.mapping),
-        "createdAt": iso(directory.created_at),
-        "updatedAt": iso(directory.updated_at),
     }

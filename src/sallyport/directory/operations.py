@@ -1,6 +1,5 @@
 """The operations of directories: people and groups, configuration, imports, mappings, schedules, runs of agents."""
 
-import json
 from collections.abc import Callable, Collection, Sequence
 from typing import Final, TypeAlias, TypeVar
 
@@ -9,17 +8,20 @@ from pydantic import SecretStr
 from sallyport.base.clock import iso
 from sallyport.base.errors import BODY, NotFound, invalid_field
 from sallyport.base.text import counted
-from sallyport.base.wire import Row
+from sallyport.directory.answers import directory_entry, group_entry, job_entry, schedule_entry, user_entry
 from sallyport.directory.area import DirectoryArea
 from sallyport.directory.bodies import (
+    CheckDirectory,
     DeleteDirectory,
+    DirectoryChecked,
     DirectoryGroupList,
+    DirectoryList,
     DirectoryUserList,
     ImportLdif,
     ImportStatus,
     ImportUsers,
-    JobCounts,
     JobList,
+    ListDirectories,
     ListDirectoryGroups,
     ListDirectoryUsers,
     ListUsersOfDirectoryGroup,
@@ -28,7 +30,7 @@ from sallyport.directory.bodies import (
 )
 from sallyport.directory.directory import Configuration, Directory, Group, Reading, User
 from sallyport.directory.imports.files import Uploads
-from sallyport.directory.imports.job import OPEN, Job, Removals
+from sallyport.directory.imports.job import OPEN, Job
 from sallyport.directory.mapping_bodies import (
     ListMappings,
     MappingList,
@@ -40,7 +42,6 @@ from sallyport.directory.mapping_bodies import (
 from sallyport.directory.mappings import Mappings
 from sallyport.directory.run_bodies import BatchTaken, BeginRun, FinishRun, RunBegun, RunFinished, SendBatch
 from sallyport.directory.runs import Runs
-from sallyport.directory.schedule import clock_times, timing_of
 from sallyport.directory.schedule_bodies import (
     ListSchedules,
     ScheduleList,
@@ -49,8 +50,10 @@ from sallyport.directory.schedule_bodies import (
     SyncNow,
     SyncQueued,
 )
-from sallyport.directory.schedules import Schedules, Shown
+from sallyport.directory.schedules import Schedules
 from sallyport.directory.service import NO_GROUP, Directories
+from sallyport.directory.trial import Trials
+from sallyport.outgoing.errors import ADDRESS_NOT_ALLOWED
 from sallyport.store.search import Minimum, Stretch
 from sallyport.web.operation import Done, Operations, Plain
 from sallyport.web.scope import DIRECTORY_AGENTS, OPERATORS, READERS, Caller, Gate
@@ -70,7 +73,7 @@ def operations(area: DirectoryArea, domains_of: DomainsOf, gate: Gate) -> Operat
     """The operations of admins."""
     declared = Operations("Directories", gate)
     _declare_lists(declared, area.directories)
-    _declare_configuration(declared, area.directories)
+    _declare_configuration(declared, area.directories, area.trials)
     _declare_imports(declared, area.directories, domains_of)
     _declare_mappings(declared, area.mappings, area.directories, domains_of)
     _declare_schedules(declared, area.schedules, area.directories)
@@ -110,7 +113,7 @@ def _declare_lists(declared: Operations, service: Directories) -> None:
         """List the groups of a domain's directories, ordered by id."""
         found, total = await service.groups(_stretch(body), body.search)
         names = await service.names(body.domainId)
-        return Plain({"groups": [_group(each, names) for each in found], **_total(total)})
+        return Plain({"groups": [group_entry(each, names) for each in found], **_total(total)})
 
     @declared.post("/ad/GetAllUsersByGroup", roles=READERS)
     async def users_by_group(body: ListUsersOfDirectoryGroup, caller: Caller) -> Plain[DirectoryUserList]:
@@ -128,7 +131,24 @@ def _declare_lists(declared: Operations, service: Directories) -> None:
         return await _people(service, *await service.users(_stretch(body), body.search, cloud=True))
 
 
-def _declare_configuration(declared: Operations, service: Directories) -> None:
+def _declare_configuration(declared: Operations, service: Directories, trials: Trials) -> None:
+    @declared.post("/api/v1/directory/list", roles=READERS)
+    async def directories(body: ListDirectories, caller: Caller) -> Plain[DirectoryList]:
+        """List the directories of a domain with their settings, without secrets, ordered by id."""
+        found, page = await service.of_domain(body.domainId), body.page()
+        shown = [directory_entry(each) for each in found[page.offset : page.offset + page.size]]
+        return _done(counted(len(found), "directory", "directories"), directories=shown, totalCount=len(found))
+
+    @declared.post("/api/v1/directory/check", roles=OPERATORS)
+    async def check(body: CheckDirectory, caller: Caller) -> DirectoryChecked:
+        """Try a directory with its stored settings and the given ones: connect, log in, read the first accounts.
+        Nothing is stored. At most five a minute in a domain: 429."""
+        if not caller.is_installation:
+            trials.admit(body.domainId)
+        tried = await trials.run(body.domainId, _configuration(body))
+        advice = trials.advice(body.domainId) if caller.is_installation and ADDRESS_NOT_ALLOWED in tried.message else []
+        return DirectoryChecked(message="; ".join([tried.message, *advice]), usable=tried.usable)
+
     @declared.post("/api/v1/saveDirectoryConfig", roles=OPERATORS)
     async def save(body: list[SaveDirectory], caller: Caller) -> str:
         """Set the given fields of directories, all or none; a directory that does not exist is created."""
@@ -241,7 +261,7 @@ def _declare_schedules(declared: Operations, schedules: Schedules, service: Dire
     @declared.post("/api/v1/directory/listSchedules", roles=READERS)
     async def list_schedules(body: ListSchedules, caller: Caller) -> Plain[ScheduleList]:
         """List the schedules of a domain's directories, with the result of each directory's last import."""
-        found = [_schedule(each) for each in await schedules.of_domain(body.domainId)]
+        found = [schedule_entry(each) for each in await schedules.of_domain(body.domainId)]
         return _done(counted(len(found), "schedule"), schedules=found)
 
     @declared.post("/api/v1/directory/sync", roles=OPERATORS)
@@ -291,33 +311,7 @@ def _done(message: str, **fields: object) -> Plain[AnswerT]:
 
 async def _people(service: Directories, users: Sequence[User], total: int) -> Plain[DirectoryUserList]:
     groups = await service.groups_of(users)
-    return Plain({"users": [_user(*each) for each in zip(users, groups, strict=True)], **_total(total)})
-
-
-def _user(user: User, groups: list[str]) -> dict[str, object]:
-    return {
-        "userId": user.id,
-        "userName": user.name,
-        "displayName": user.display_name,
-        "email": user.email,
-        "upn": user.upn,
-        "dn": user.dn,
-        "status": user.status,
-        "source": user.source,
-        "groups": groups,
-        "directoryName": user.directory_name,
-        "fields": json.loads(user.fields),
-    }
-
-
-def _group(group: Group, names: dict[int, str]) -> dict[str, object]:
-    return {
-        "groupId": group.id,
-        "groupName": group.name,
-        "dn": group.dn,
-        "memberCount": group.members,
-        "directoryName": names.get(group.directory_id, ""),
-    }
+    return Plain({"users": [user_entry(*each) for each in zip(users, groups, strict=True)], **_total(total)})
 
 
 def _configuration(body: SaveDirectory) -> Configuration:
@@ -338,41 +332,3 @@ def _reading(body: ImportUsers) -> Reading:
 
 def _octets(secret: SecretStr | None) -> bytes | None:
     return None if secret is None or not secret.get_secret_value() else secret.get_secret_value().encode()
-
-
-def job_entry(job: Job) -> Row:
-    """Return an import as `JobEntry` describes it."""
-    return {
-        "jobId": job.id,
-        "domainId": job.domain_id,
-        "directoryName": job.directory_name,
-        "kind": job.kind,
-        "state": job.state,
-        "fileName": job.file_name,
-        "counts": {name: getattr(job, name) for name in JobCounts.model_fields},
-        "errors": [{"where": where, "message": message} for where, message in json.loads(job.errors)],
-        "message": job.message,
-        "needsConfirmation": job.removals == Removals.STOPPED,
-        "createdAt": iso(job.created_at),
-        "startedAt": _iso(job.started_at),
-        "endedAt": _iso(job.ended_at),
-    }
-
-
-def _schedule(shown: Shown) -> dict[str, object]:
-    timing, last = timing_of(shown.schedule), shown.last
-    return {
-        "directoryName": shown.schedule.directory_name,
-        "everyMinutes": timing.every_minutes,
-        "timesOfDay": clock_times(timing.times),
-        "timeZone": timing.zone,
-        "fullEvery": timing.full_every,
-        "nextRun": iso(shown.schedule.next_at),
-        "lastJobId": last.id if last is not None else 0,
-        "lastState": last.state if last is not None else "",
-        "lastEnd": _iso(last.ended_at) if last is not None else "",
-    }
-
-
-def _iso(at: int | None) -> str:
-    return iso(at) if at is not None else ""

@@ -9,14 +9,14 @@ from pydantic import TypeAdapter, ValidationError
 from sallyport.base.addresses import is_loopback
 from sallyport.base.clock import Clock
 from sallyport.directory.directory import DirectoryKind
-from sallyport.directory.entry import Batch
-from sallyport.directory.imports.job import ATTRIBUTES, Read, Source
+from sallyport.directory.entry import Batch, Person
+from sallyport.directory.imports.job import ATTRIBUTES, Check, Read, Source
 from sallyport.directory.reading import ReadError
 from sallyport.directory.reading.connection import Account
 from sallyport.directory.reading.fields import Filter, LdapUrl, Name
 from sallyport.directory.reading.graph import GRAPH, LOGIN, GraphReader, GraphSource
 from sallyport.directory.reading.okta import OktaReader, OktaSource
-from sallyport.directory.reading.reader import LdapReader, LdapSource
+from sallyport.directory.reading.reader import NO_ACCOUNT, LdapReader, LdapSource
 from sallyport.directory.reading.search import ACCOUNTS
 from sallyport.directory.reading.server import Server, in_clear
 from sallyport.outgoing.fields import Certificates, ServerUrl
@@ -51,6 +51,23 @@ def readers(http: Callable[[int], HttpFactory], clock: Clock) -> Mapping[str, Re
         return OktaReader(http(source.domain_id), clock).read(okta_source(source), cursor, full=full)
 
     return {DirectoryKind.LDAP: read_ldap, DirectoryKind.GRAPH: read_graph, DirectoryKind.OKTA: read_okta}
+
+
+def checks(http: Callable[[int], HttpFactory], clock: Clock) -> Mapping[str, Check]:
+    """Return the check of each kind that the service reads. http: see `readers`."""
+    read = readers(http, clock)
+
+    async def check_ldap(source: Source) -> int:
+        return await LdapReader(http(source.domain_id).egress, clock).check(ldap_source(source))
+
+    async def check_cloud(source: Source) -> int:
+        async with read[source.kind](source, "", True) as batches:
+            async for batch in batches:
+                if any(isinstance(each, Person) for each in batch.entries):
+                    return len(batch.entries)
+        raise ReadError(NO_ACCOUNT)
+
+    return {DirectoryKind.LDAP: check_ldap, DirectoryKind.GRAPH: check_cloud, DirectoryKind.OKTA: check_cloud}
 
 
 def ldap_source(source: Source) -> LdapSource:

@@ -9,6 +9,7 @@ import trio
 
 from sallyport.base.clock import Clock
 from sallyport.base.errors import Conflict, FieldError, Invalid, NotFound
+from sallyport.base.secret import Secret
 from sallyport.base.wire import JSON
 from sallyport.directory import repo
 from sallyport.directory.directory import (
@@ -27,7 +28,7 @@ from sallyport.directory.directory import (
 from sallyport.directory.entries import repo as entries
 from sallyport.directory.imports import repo as jobs_repo
 from sallyport.directory.imports.files import ImportFiles
-from sallyport.directory.imports.job import Job, Kind, NewJob
+from sallyport.directory.imports.job import Job, Kind, NewJob, Source
 from sallyport.directory.imports.service import Jobs
 from sallyport.directory.reading.okta import key_flaw
 from sallyport.store.audit import HIDDEN, changed
@@ -105,36 +106,35 @@ class Directories:
     def _save(self, tx: Tx, domain_id: int, configuration: Configuration, flaw: str) -> Directory:
         """Set the given fields of a directory. flaw: why the secret is not an application's private key."""
         known, at = repo.named_for_use(tx, domain_id, configuration.name), self._clock()
-        kind = configuration.kind or _kind_of(known, configuration.app_url or "")
-        if known is not None and (known.kind in CLOUD) != (kind in CLOUD) and entries.has_people(tx, known.id):
-            raise Conflict("the directory has people: it cannot become another kind of directory")
-        directory = known or self.make(tx, domain_id, configuration.name, kind)
+        columns = _columns(tx, known, configuration, flaw)
+        directory = known or self.make(tx, domain_id, configuration.name, DirectoryKind(str(columns["kind"])))
         before = _audited(directory)
-        settings = {
-            **json.loads(directory.settings),
-            **{k: v for k, v in (configuration.settings or {}).items() if v is not None},
-        }
-        columns: dict[str, Value] = {
-            "kind": kind.value,
-            "settings": json.dumps({k: v for k, v in settings.items() if v}),
-        }
-        given = {"account_name": configuration.account_name, "app_url": configuration.app_url}
-        columns |= {name: value for name, value in given.items() if value is not None}
-        if directory.secret is not None and not configuration.secret and _goes_elsewhere(directory, columns, settings):
-            raise Invalid("the secret is needed again", (FieldError("bindPassword", _NEEDED_AGAIN),))
-        if configuration.secret and flaw and kind is DirectoryKind.OKTA and settings.get("clientId"):
-            raise Invalid("invalid clientSecret", (FieldError("clientSecret", flaw),))
         if configuration.secret:
             columns["secret"] = self._vault.seal(configuration.secret, repo.identity(directory.id))
-        moved = columns.get("app_url", directory.app_url) != directory.app_url
-        if moved or settings != json.loads(directory.settings):
-            columns["cursor"] = ""  # the next reading is of another directory, or another part of it
         repo.update(tx, directory.id, columns, at)
         after = repo.get(tx, directory.id)
         assert after is not None  # noqa: S101  it was just written
         hidden: dict[str, JSON] = {"secret": HIDDEN} if configuration.secret else {}
         repo.note(tx, "directory.save", after, at, changed({**before, **hidden}, {**_audited(after), **hidden}))
         return after
+
+    async def source(self, domain_id: int, configuration: Configuration) -> Source:
+        """Return what a directory would be read from if the configuration was saved. Invalid, Conflict: as `save`.
+        SecretError."""
+        flaw = await trio.to_thread.run_sync(key_flaw, configuration.secret or b"")
+
+        def work(tx: Tx) -> tuple[Directory | None, dict[str, Value]]:
+            known = repo.named_for_use(tx, domain_id, configuration.name)
+            return known, _columns(tx, known, configuration, flaw)
+
+        known, columns = await self._store.read(work)
+        secret = Secret(configuration.secret) if configuration.secret else None
+        if secret is None and known is not None and known.secret is not None:
+            secret = Secret(self._vault.open(known.secret, repo.identity(known.id)))
+        app_url = columns.get("app_url", known.app_url if known is not None else "")
+        account = columns.get("account_name", known.account_name if known is not None else "")
+        settings: dict[str, str] = json.loads(str(columns["settings"]))
+        return Source(domain_id, str(columns["kind"]), str(app_url), str(account), settings, secret)
 
     def make(self, tx: Tx, domain_id: int, name: str, kind: DirectoryKind) -> Directory:
         """Return the domain's directory of that name, which is created if it does not exist. Conflict: too many."""
@@ -255,6 +255,28 @@ class Directories:
     def check_key(self, tx: Tx) -> None:
         """Open a secret of a store that will replace this one. SecretError."""
         repo.check_key(tx, self._vault)
+
+
+def _columns(tx: Tx, known: Directory | None, configuration: Configuration, flaw: str) -> dict[str, Value]:
+    """Return the columns that a configuration sets, without the secret. flaw: why the secret is not an application's
+    private key. Conflict: a directory with people becomes another kind. Invalid: the secret is needed again, or is not
+    usable."""
+    kind = configuration.kind or _kind_of(known, configuration.app_url or "")
+    if known is not None and (known.kind in CLOUD) != (kind in CLOUD) and entries.has_people(tx, known.id):
+        raise Conflict("the directory has people: it cannot become another kind of directory")
+    before: dict[str, str] = json.loads(known.settings) if known is not None else {}
+    settings = {**before, **{k: v for k, v in (configuration.settings or {}).items() if v is not None}}
+    columns: dict[str, Value] = {"kind": kind.value, "settings": json.dumps({k: v for k, v in settings.items() if v})}
+    given = {"account_name": configuration.account_name, "app_url": configuration.app_url}
+    columns |= {name: value for name, value in given.items() if value is not None}
+    keeps = known is not None and known.secret is not None and not configuration.secret
+    if known is not None and keeps and _goes_elsewhere(known, columns, settings):
+        raise Invalid("the secret is needed again", (FieldError("bindPassword", _NEEDED_AGAIN),))
+    if configuration.secret and flaw and kind is DirectoryKind.OKTA and settings.get("clientId"):
+        raise Invalid("invalid clientSecret", (FieldError("clientSecret", flaw),))
+    if known is not None and (columns.get("app_url", known.app_url) != known.app_url or settings != before):
+        columns["cursor"] = ""  # the next reading is of another directory, or another part of it
+    return columns
 
 
 def _goes_elsewhere(directory: Directory, columns: Mapping[str, Value], settings: Mapping[str, str]) -> bool:

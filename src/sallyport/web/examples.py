@@ -184,6 +184,8 @@ STORY: Final[tuple[tuple[str, str, dict[str, JSON]], ...]] = (
             bindPassword="Correct-Horse-9-Battery",
         ),
     ),
+    ("POST", "/api/v1/directory/list", _in()),
+    ("POST", "/api/v1/directory/check", _in(directoryName="head office")),
     ("POST", "/api/v1/directory/setSchedule", _in(directoryName="head office", everyMinutes=60)),
     ("POST", "/api/v1/directory/listSchedules", _in()),
     ("POST", "/api/v1/directory/sync", _in(directoryName="head office")),

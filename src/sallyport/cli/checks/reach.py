@@ -59,7 +59,9 @@ def _targets(examination: Examination) -> Iterator[Target]:
                 yield Target(f"{name}: RADIUS server", str(server["host"]), int(str(server["port"])), over_tcp=False)
             else:
                 yield from _of_url(f"{name}: directory", str(server))
-        for directory in examination.line.rows("directory.list", domain=str(domain["domainId"])):
+        for directory in examination.line.listed(
+            "/api/v1/directory/list", "directories", domain=str(domain["domainId"])
+        ):
             for url in str(directory["appUrl"]).replace(",", " ").split():
                 yield from _of_url(f"{name}: directory {directory['directoryName']}", url)
 

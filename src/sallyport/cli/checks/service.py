@@ -206,7 +206,7 @@ def check_directories(examination: Examination) -> Iterator[Finding]:
         line = examination.line
         listed = line.run("/api/v1/directory/listSchedules", domain=number)
         schedules = {each["directoryName"]: each for each in entries(listed["schedules"])}
-        for each in line.rows("directory.list", domain=number):
+        for each in line.listed("/api/v1/directory/list", "directories", domain=number):
             name = f"{domain['domainName']}: {each['directoryName']}"
             wanted: Row = {"DirectoryName": each["directoryName"]}
             yield _of_readings(name, each, entries(line.run(STATUS, [wanted], domain=number)["jobs"]))

@@ -1,6 +1,6 @@
 """An import: a job of a directory, where it is read from, and what its transactions know."""
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
@@ -115,6 +115,11 @@ class Source:
 Read: TypeAlias = Callable[[Source, str, bool], AbstractAsyncContextManager[AsyncIterator[Batch]]]
 """Reads a directory: takes the source, the cursor of the last reading, and whether to read everything; returns a
 context manager of batches. SallyportError: the reading failed, and its batches are discarded."""
+
+
+Check: TypeAlias = Callable[[Source], Awaitable[int]]
+"""Tries a directory: connects, logs in, and reads the first accounts. Returns their number. SallyportError: the reason
+why it cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)

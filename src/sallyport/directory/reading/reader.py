@@ -78,6 +78,7 @@ MOST_ENTRIES: Final = 2_000_000
 MANY_VALUES: Final = 200
 MANY_OCTETS: Final = 64 << 10
 """An entry with more values, or octets in them, is interpreted in a thread."""
+NO_ACCOUNT: Final = "the directory shows no account: the filter fits none, or this account may not read them"
 _SLICE: Final = 20
 _MOST_KNOWN: Final = 100_000
 _RANGE: Final = "member;range="
@@ -116,6 +117,17 @@ class LdapReader:
 
         cursor: of the last reading; changes since are read, unless `full`, or the cursor is of another server.
         """
+        async with self._opened(source) as reading, aclosing(reading.batches(cursor, full=full)) as batches:
+            yield batches
+
+    async def check(self, source: LdapSource) -> int:
+        """Return the number of accounts that the first answer of the directory shows. ReadError."""
+        async with self._opened(source) as reading:
+            return await reading.first_accounts()
+
+    @asynccontextmanager
+    async def _opened(self, source: LdapSource) -> AsyncIterator[_Reading]:
+        """Yield a reading over a bound connection. ReadError."""
         if not has_ldap():
             raise ReadError(WITHOUT_LDAP)
         failure = None
@@ -124,9 +136,7 @@ class LdapReader:
                 with _as_read_error():
                     connection = await self._connected(source, nursery)
                 try:
-                    reading = _Reading(source, connection, self._clock())
-                    async with aclosing(reading.batches(cursor, full=full)) as batches:
-                        yield batches
+                    yield _Reading(source, connection, self._clock())
                 finally:
                     connection.close()
             except Exception as error:  # raised below, since a nursery would wrap it in a group
@@ -214,8 +224,17 @@ class _Reading:
                 async for batch in batches:
                     yield batch
         if not self._has_accounts:
-            raise ReadError("the directory shows no account: the filter fits none, or this account may not read them")
+            raise ReadError(NO_ACCOUNT)
         yield Batch((), complete=True, cursor=json.dumps([kind.origin, at_first or self._place]))
+
+    async def first_accounts(self) -> int:
+        """Return the number of accounts in the first slice that the filter selects. ReadError: also if there is
+        none."""
+        with _as_read_error():
+            async with aclosing(self._slices(self._source.accounts, IDENTITY)) as slices:
+                async for part in slices:
+                    return len(part)
+        raise ReadError(NO_ACCOUNT)
 
     async def _greeted(self) -> tuple[Kind, int]:
         """Return the kind of the directory and, if it counts changes, its present place."""

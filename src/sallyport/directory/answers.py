@@ -1,0 +1,94 @@
+"""Directories, their people and groups, imports and schedules, as the operations' answers have them."""
+
+import json
+
+from sallyport.base.clock import iso
+from sallyport.base.wire import Row
+from sallyport.directory.bodies import JobCounts
+from sallyport.directory.directory import Directory, Group, User
+from sallyport.directory.imports.job import Job, Removals
+from sallyport.directory.schedule import clock_times, timing_of
+from sallyport.directory.schedules import Shown
+
+
+def directory_entry(directory: Directory) -> dict[str, object]:
+    """Return a directory as `DirectoryEntry` describes it."""
+    return {
+        "directoryId": directory.id,
+        "directoryName": directory.name,
+        "kind": directory.kind,
+        "appUrl": directory.app_url,
+        "accountName": directory.account_name,
+        "settings": json.loads(directory.settings),
+        "hasSecret": directory.secret is not None,
+        "fieldMappings": json.loads(directory.mapping),
+        "createdAt": iso(directory.created_at),
+        "updatedAt": iso(directory.updated_at),
+    }
+
+
+def user_entry(user: User, groups: list[str]) -> dict[str, object]:
+    """Return a person as `DirectoryUser` describes it. groups: names."""
+    return {
+        "userId": user.id,
+        "userName": user.name,
+        "displayName": user.display_name,
+        "email": user.email,
+        "upn": user.upn,
+        "dn": user.dn,
+        "status": user.status,
+        "source": user.source,
+        "groups": groups,
+        "directoryName": user.directory_name,
+        "fields": json.loads(user.fields),
+    }
+
+
+def group_entry(group: Group, names: dict[int, str]) -> dict[str, object]:
+    """Return a group as `DirectoryGroup` describes it. names: of directories, by id."""
+    return {
+        "groupId": group.id,
+        "groupName": group.name,
+        "dn": group.dn,
+        "memberCount": group.members,
+        "directoryName": names.get(group.directory_id, ""),
+    }
+
+
+def job_entry(job: Job) -> Row:
+    """Return an import as `JobEntry` describes it."""
+    return {
+        "jobId": job.id,
+        "domainId": job.domain_id,
+        "directoryName": job.directory_name,
+        "kind": job.kind,
+        "state": job.state,
+        "fileName": job.file_name,
+        "counts": {name: getattr(job, name) for name in JobCounts.model_fields},
+        "errors": [{"where": where, "message": message} for where, message in json.loads(job.errors)],
+        "message": job.message,
+        "needsConfirmation": job.removals == Removals.STOPPED,
+        "createdAt": iso(job.created_at),
+        "startedAt": _iso(job.started_at),
+        "endedAt": _iso(job.ended_at),
+    }
+
+
+def schedule_entry(shown: Shown) -> dict[str, object]:
+    """Return a schedule as `ScheduleEntry` describes it."""
+    timing, last = timing_of(shown.schedule), shown.last
+    return {
+        "directoryName": shown.schedule.directory_name,
+        "everyMinutes": timing.every_minutes,
+        "timesOfDay": clock_times(timing.times),
+        "timeZone": timing.zone,
+        "fullEvery": timing.full_every,
+        "nextRun": iso(shown.schedule.next_at),
+        "lastJobId": last.id if last is not None else 0,
+        "lastState": last.state if last is not None else "",
+        "lastEnd": _iso(last.ended_at) if last is not None else "",
+    }
+
+
+def _iso(at: int | None) -> str:
+    return iso(at) if at is not None else ""

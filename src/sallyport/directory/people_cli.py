@@ -1,0 +1,84 @@
+"""`sallyport directory people` and `groups`: what was read from the directories of a domain."""
+
+from collections.abc import Iterator
+from itertools import islice
+
+import click
+
+from sallyport.base.command import CommandLine, Form
+from sallyport.base.errors import NotFound, StartError
+from sallyport.base.text import fold
+from sallyport.base.wire import JSON, Row
+
+PEOPLE = ("userId", "userName", "displayName", "email", "status", "directoryName", "groups")
+GROUPS = ("groupId", "groupName", "memberCount", "directoryName", "dn")
+
+_domain = click.option("--domain", required=True, help="The domain's name or domainId.")
+_search = click.option("--search", default="", help="A part of the name; of people, also of the mail address.")
+_directory = click.option("--directory", metavar="NAME", help="Only of this directory.")
+_limit = click.option("--limit", type=click.IntRange(min=1), default=1000, show_default=True, help="At most so many.")
+_json = click.option("--json", "form", flag_value="json", help="As JSON.")
+
+
+@click.command()
+@_domain
+@_search
+@_directory
+@click.option("--group", metavar="NAME", help="Only people in this group, or in a group in it.")
+@_limit
+@_json
+@click.pass_obj
+def people(
+    line: CommandLine,
+    *,
+    domain: str,
+    search: str,
+    directory: str | None,
+    group: str | None,
+    limit: int,
+    form: Form | None,
+) -> None:
+    """List the people that were read from directories."""
+    path, body = "/ad/GetAllAdUsers", Row(search=search)
+    if group is not None:
+        path, body["groupId"] = "/ad/GetAllUsersByGroup", group_id(line, domain, group, directory)
+    _print(line, _of(line.listed(path, "users", body, domain=domain), directory), PEOPLE, limit, form)
+
+
+@click.command()
+@_domain
+@_search
+@_directory
+@_limit
+@_json
+@click.pass_obj
+def groups(
+    line: CommandLine, *, domain: str, search: str, directory: str | None, limit: int, form: Form | None
+) -> None:
+    """List the groups that were read from directories."""
+    found = line.listed("/ad/GetAllGroupsByDomain", "groups", {"search": search}, domain=domain)
+    _print(line, _of(found, directory), GROUPS, limit, form)
+
+
+def group_id(line: CommandLine, domain: str, name: str, directory: str | None) -> JSON:
+    """Return the id of a group. directory: its name; None: any of the domain. NotFound. StartError: several groups
+    have the name."""
+    listed = line.listed("/ad/GetAllGroupsByDomain", "groups", {"search": name}, domain=domain)
+    found = [each for each in _of(listed, directory) if fold(str(each["groupName"])) == fold(name)]
+    if not found:
+        raise NotFound(f"--group: no group {name}{f' in {directory}' if directory is not None else ''}")
+    if len(found) > 1:
+        names = ", ".join(sorted({str(each["directoryName"]) for each in found}))
+        raise StartError(f"--group: {len(found)} groups have that name, in {names}: name one with --directory")
+    return found[0]["groupId"]
+
+
+def _of(rows: Iterator[Row], directory: str | None) -> Iterator[Row]:
+    """Yield the entries of a directory; None: all."""
+    return (each for each in rows if directory is None or fold(str(each["directoryName"])) == fold(directory))
+
+
+def _print(line: CommandLine, rows: Iterator[Row], columns: tuple[str, ...], limit: int, form: Form | None) -> None:
+    line.print_rows(islice(rows, limit), columns, form)
+    if next(rows, None) is not None:
+        line.note(f"there are more than {limit}: see --limit and --search")

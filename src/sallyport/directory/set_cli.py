@@ -1,0 +1,185 @@
+"""`sallyport directory add`, `set` and `check`: how a directory is read. Settings are tried before they are saved."""
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypedDict, TypeVar, Unpack
+
+import click
+
+from sallyport.base.command import CommandLine, named
+from sallyport.base.errors import Invalid, StartError
+from sallyport.base.text import fold
+from sallyport.base.wire import Row
+from sallyport.directory.directory import READ_BY_SERVICE, DirectoryKind, kind_of
+
+LIST = ("/api/v1/directory/list", "directories")
+_LARGEST = 1 << 20
+_NEXT = {
+    DirectoryKind.AGENT: "sallyport agent key create --kind directory --directory-name {name} --domain {domain} ...",
+    DirectoryKind.LDIF: "sallyport directory import-ldif FILE --domain {domain} --directory {name}",
+}
+_SYNC = "sallyport directory sync {name} --domain {domain} --wait; then `directory schedule`"
+_OPTIONS = (
+    click.option("--domain", required=True, help="The domain's name or domainId."),
+    click.option(
+        "--kind", type=click.Choice([kind.value for kind in DirectoryKind]), help="Kind; by --url unless given."
+    ),
+    click.option("--url", "urls", multiple=True, metavar="URL", help="Such as ldaps://dc1.example.com; LDAP: several."),
+    click.option("--base-dn", metavar="DN", help="LDAP: read entries below this name."),
+    click.option("--filter", "accounts", metavar="FILTER", help="LDAP: select these accounts; empty: all."),
+    click.option("--bind-dn", metavar="DN", help="LDAP: the account that reads; empty: anonymous."),
+    click.option("--start-tls/--no-start-tls", default=None, help="LDAP: encrypt ldap:// connections."),
+    click.option("--ca-certificate", metavar="FILE", help="Trust these authorities (PEM); empty: the system's."),
+    click.option("--entra-tenant", metavar="TENANT", help="Graph: id or name of the Entra ID tenant."),
+    click.option("--client-id", metavar="ID", help="Graph and Okta: client id of the application."),
+    click.option("--account", metavar="NAME", help="The account, in place of --bind-dn or --client-id."),
+    click.option(
+        "--bind-password",
+        "--client-secret",
+        "--api-token",
+        "secret",
+        metavar="-",
+        help="- reads it from standard input.",
+    ),
+    click.option("--secret-file", metavar="FILE", help="Read the password, the token or the private key from a file."),
+    click.option("--no-check", is_flag=True, help="Save it without a trial."),
+)
+
+
+class _Options(TypedDict):
+    """The options of `add` and `set`; None: not given."""
+
+    kind: str | None
+    urls: tuple[str, ...]
+    base_dn: str | None
+    accounts: str | None
+    bind_dn: str | None
+    start_tls: bool | None
+    ca_certificate: str | None
+    entra_tenant: str | None
+    client_id: str | None
+    account: str | None
+    secret: str | None
+    secret_file: str | None
+
+
+FunctionT = TypeVar("FunctionT", bound=Callable[..., None])
+
+
+def _settings(command: FunctionT) -> FunctionT:
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@click.command()
+@click.argument("name")
+@_settings
+@click.pass_obj
+def add(line: CommandLine, /, *, name: str, domain: str, no_check: bool, **options: Unpack[_Options]) -> None:
+    """Add a directory (LDAP, Entra ID, Okta, an agent's, or one for LDIF files), after a trial."""
+    given = _given(line, options)
+    if any(fold(str(each["directoryName"])) == fold(name) for each in line.listed(*LIST, domain=domain)):
+        raise StartError(f"the domain has a directory {name}: `sallyport directory set` changes it")
+    if "kind" not in given and "appUrl" not in given:
+        raise click.UsageError("give --url, or --kind agent, or --kind ldif")
+    kind = DirectoryKind(str(given.get("kind") or kind_of(str(given["appUrl"]))))
+    _save(line, domain, {"directoryName": name, **given}, check=not no_check and kind in READ_BY_SERVICE)
+    line.note(f"directory {name} is added to {domain}")
+    line.note("next: " + _NEXT.get(kind, _SYNC).format(name=shlex.quote(name), domain=shlex.quote(domain)))
+
+
+@click.command("set")
+@click.argument("name")
+@_settings
+@click.pass_obj
+def set_(line: CommandLine, /, *, name: str, domain: str, no_check: bool, **options: Unpack[_Options]) -> None:
+    """Change settings of a directory, after a trial; the others keep their value, the secret too."""
+    given = _given(line, options)
+    if not given:
+        raise click.UsageError("nothing to change: give an option, such as --filter")
+    known = named(line.listed(*LIST, domain=domain), "directoryName", name, "directory")
+    kind = str(given.get("kind") or known["kind"])
+    if kind == DirectoryKind.LDIF and given.get("appUrl"):
+        kind = kind_of(str(given["appUrl"]))
+    _save(
+        line, domain, {"directoryName": known["directoryName"], **given}, check=not no_check and kind in READ_BY_SERVICE
+    )
+    line.note(f"directory {known['directoryName']} is changed; the next reading has the change")
+
+
+@click.command()
+@click.argument("name")
+@click.option("--domain", required=True, help="The domain's name or domainId.")
+@click.pass_obj
+def check(line: CommandLine, *, name: str, domain: str) -> None:
+    """Try a directory: connect, log in, read the first accounts."""
+    found = named(line.listed(*LIST, domain=domain), "directoryName", name, "directory")
+    tried = line.run("/api/v1/directory/check", {"directoryName": found["directoryName"]}, domain=domain)
+    if not tried["usable"]:
+        raise StartError(f"{found['directoryName']}: {tried['message']}")
+    line.note(str(tried["message"]))
+
+
+def _save(line: CommandLine, domain: str, body: Row, *, check: bool) -> None:
+    """Save settings, after a trial if `check`. StartError: the directory is not usable, and nothing is saved."""
+    try:
+        if check:
+            tried = line.run("/api/v1/directory/check", body, domain=domain)
+            if not tried["usable"]:
+                raise StartError(f"nothing is saved: {tried['message']} (--no-check saves it all the same)")
+            line.note(str(tried["message"]))
+        line.run("/api/v1/saveDirectoryConfig", [body], domain=domain)
+    except Invalid as error:
+        if "needed again" not in str(error):
+            raise
+        raise StartError(
+            "nothing is saved: the stored secret is not sent to another server, or as another account, unless it is "
+            "given again: --bind-password - or --secret-file FILE"
+        ) from None
+
+
+def _given(line: CommandLine, options: _Options) -> Row:
+    """Return the given settings by the API's fields."""
+    secret, secret_file, ca_certificate = options["secret"], options["secret_file"], options["ca_certificate"]
+    if secret not in (None, "-"):
+        raise click.UsageError("a secret takes - only: all users of a machine see its command lines")
+    if secret is not None and secret_file is not None:
+        raise click.UsageError("standard input or --secret-file")
+    values: Row = {
+        "kind": options["kind"],
+        "appUrl": " ".join(options["urls"]) if options["urls"] else None,
+        "accountName": options["account"],
+        "baseDN": options["base_dn"],
+        "filter": options["accounts"],
+        "bindDN": options["bind_dn"],
+        "startTls": options["start_tls"],
+        "caCertificate": _text(ca_certificate) if ca_certificate else ca_certificate,
+        "tenant": options["entra_tenant"],
+        "clientId": options["client_id"],
+    }
+    if secret_file is not None:
+        values["bindPassword"] = _text(secret_file).rstrip("\r\n")
+    elif secret is not None:
+        values["bindPassword"] = _utf8(line.read_secret("Secret"), "standard input")
+    if values.get("bindPassword") == "":
+        raise click.UsageError("the secret is empty")
+    return {field: value for field, value in values.items() if value is not None}
+
+
+def _text(path: str) -> str:
+    """Return the text of a file. StartError."""
+    try:
+        with Path(path).open("rb") as file:
+            octets = file.read(_LARGEST)
+    except OSError as error:
+        raise StartError(f"{path}: {error.strerror}") from None
+    return _utf8(octets, path)
+
+
+def _utf8(octets: bytes, source: str) -> str:
+    try:
+        return octets.decode()
+    except UnicodeDecodeError:
+        raise StartError(f"{source}: not UTF-8") from None

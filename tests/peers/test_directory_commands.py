@@ -1,0 +1,137 @@
+"""OpenLDAP as an admin adds it: `sallyport directory add`, `set`, `check`, `people` and `groups`."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli import Service, add_domain
+from tests.login.first.ldap.checkers import needs_bonsai
+from tests.peers.authority import Authority
+from tests.peers.programs import needs
+from tests.peers.slapd import BASE, PEOPLE, SERVICE, SERVICE_PASSWORD, STAFF, Slapd, slapd
+
+pytestmark = [pytest.mark.peer, needs("slapd", "ldapmodify", "ldapsearch"), needs_bonsai]
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slapd]:
+    """A directory that only its own authority certifies."""
+    with slapd(tmp_path_factory.mktemp("slapd"), Authority("The directory's CA")) as directory:
+        yield directory
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A running service."""
+    running = Service(tmp_path_factory.mktemp("service"))
+    running.start()
+    try:
+        yield running
+        running.stop()
+    finally:
+        running.kill()
+
+
+@pytest.fixture
+def words(directory: Slapd, tmp_path: Path) -> dict[str, str]:
+    """The options of a directory that works."""
+    (tmp_path / "password").write_text(SERVICE_PASSWORD + "\n")
+    (tmp_path / "ca.pem").write_text(directory.authority.pem)
+    return {
+        "--url": directory.secure_url,
+        "--base-dn": BASE,
+        "--bind-dn": SERVICE,
+        "--secret-file": str(tmp_path / "password"),
+        "--ca-certificate": str(tmp_path / "ca.pem"),
+    }
+
+
+def flat(words: dict[str, str]) -> list[str]:
+    """The words of a command."""
+    return [word for pair in words.items() for word in pair]
+
+
+def test_a_directory_is_added_read_and_changed(service: Service, words: dict[str, str]) -> None:
+    """It is tried before it is saved; the next command is named; people and groups are listed once it was read; a
+    setting is changed without the secret, which stays."""
+    place = ("--domain", str(add_domain(service, "ldap")))
+    added = service.cli("directory", "add", "hq", *place, *flat(words))
+    assert (added.returncode, added.stdout) == (0, ""), added.stderr
+    assert "the directory answers" in added.stderr and "sallyport directory sync hq" in added.stderr
+    again = service.cli("directory", "add", "HQ", *place, *flat(words))
+    assert again.returncode == 1 and "directory set" in again.stderr
+    assert service.cli("directory", "check", "hq", *place).returncode == 0
+    service.ok("directory", "sync", "hq", *place, "--wait")
+    (shown,) = json.loads(service.ok("directory", "list", *place, "--json"))
+    assert (shown["settings"]["baseDN"], shown["hasSecret"], shown["kind"]) == (BASE, True, "ldap")
+    people = json.loads(service.ok("directory", "people", *place, "--json"))
+    assert {each["userName"] for each in people} == set(PEOPLE)
+    members = json.loads(service.ok("directory", "people", *place, "--group", "VPN users", "--json"))
+    assert {each["userName"] for each in members} == {"ann", "zoë"}
+    groups = json.loads(service.ok("directory", "groups", *place, "--search", "vpn", "--json"))
+    assert [each["groupName"] for each in groups] == ["vpn users"]
+    service.ok("directory", "set", "hq", *place, "--filter", "(uid=a*)")
+    service.ok("directory", "sync", "hq", *place, "--full", "--wait")
+    (changed,) = json.loads(service.ok("directory", "list", *place, "--json"))
+    assert changed["settings"] == {**shown["settings"], "filter": "(uid=a*)"} and changed["hasSecret"]
+    told = (
+        service.ok("directory", "list") + service.ok("directory", "show", "hq", *place) + added.stderr + service.log()
+    )
+    assert SERVICE_PASSWORD not in told
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"--base-dn": f"dc=nowhere,{BASE}"}, "no entry of the base's name"),
+        ({"--bind-dn": f"cn=nobody,{BASE}"}, "refuses the account that reads"),
+        ({"--ca-certificate": ""}, "certificate is not trusted"),
+        ({"--url": "ldap://localhost:1"}, "no connection"),
+        ({"--filter": "(uid=nobody)"}, "shows no account"),
+        ({"--base-dn": f"ou=empty,{STAFF}"}, "no entry of the base's name"),
+    ],
+)
+def test_what_is_wrong_is_told_before_it_is_saved(
+    service: Service, words: dict[str, str], wrong: dict[str, str], told: str
+) -> None:
+    """A directory that cannot be read is not added, nor changed into one; --no-check saves it all the same."""
+    place = ("--domain", add_domain(service, "".join(filter(str.isalnum, str(wrong)))))
+    refused = service.cli("directory", "add", "hq", *place, *flat({**words, **wrong}))
+    assert refused.returncode == 1 and told in refused.stderr and "--no-check" in refused.stderr
+    assert json.loads(service.ok("directory", "list", *place, "--json")) == []
+    service.ok("directory", "add", "hq", *place, *flat(words))
+    before = service.ok("directory", "list", *place, "--json")
+    secret = {"--secret-file": words["--secret-file"]}
+    refused = service.cli("directory", "set", "hq", *place, *flat({**wrong, **secret}))
+    assert refused.returncode == 1 and told in refused.stderr
+    assert service.ok("directory", "list", *place, "--json") == before
+    service.ok("directory", "set", "hq", *place, *flat({**wrong, **secret}), "--no-check")
+    assert service.ok("directory", "list", *place, "--json") != before
+    failed = service.cli("directory", "check", "hq", *place)
+    assert failed.returncode == 1 and told in failed.stderr
+
+
+def test_the_secret_is_not_sent_elsewhere(service: Service, words: dict[str, str]) -> None:
+    """Another server or account needs the secret again, from standard input or a file; the stored one is not sent."""
+    place = ("--domain", add_domain(service, "elsewhere"))
+    service.ok("directory", "add", "hq", *place, *flat(words))
+    for moved in (("--url", "ldaps://127.0.0.1:1"), ("--bind-dn", "cn=x"), ("--ca-certificate", "")):
+        refused = service.cli("directory", "set", "hq", *place, *moved)
+        assert refused.returncode == 1 and "--secret-file FILE" in refused.stderr
+    secret = SERVICE_PASSWORD.encode() + b"\n"
+    given = ("--url", words["--url"].replace("localhost", "127.0.0.1"), "--bind-password", "-")
+    changed = service.cli("directory", "set", "hq", *place, *given, input=secret)
+    assert changed.returncode == 0, changed.stderr
+    wrong = service.cli("directory", "set", "hq", *place, "--bind-password", "-", input=b"wrong\n")
+    assert wrong.returncode == 1 and "refuses the account that reads" in wrong.stderr and "wrong" not in wrong.stderr
+
+
+def test_without_a_service(service: Service, words: dict[str, str], tmp_path: Path) -> None:
+    """A directory is tried and saved on the store if no service runs."""
+    (tmp_path / "own").mkdir()
+    stopped = Service(tmp_path / "own")
+    stopped.ok("domain", "add", "corp", "--org", "1", "--tenant", "1")
+    added = stopped.cli("directory", "add", "hq", "--domain", "corp", *flat(words))
+    assert added.returncode == 0 and "the directory answers" in added.stderr
