@@ -201,3 +201,135 @@ def test_what_goes_wrong_is_told_in_a_line(corp: Corp) -> None:
     assert not any(secret in told for secret in (held["wallet_key"], held["token"], held["key"], "wk_somebody_elses"))
     again = corp.run("init", "--service", "x", "--email", "x", "--wallet-id", "1", secrets=True)
     assert again.returncode == 1 and "is there already" in again.stderr
+
+
+# --- what an admin runs -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def bare(service: Service, request: pytest.FixtureRequest) -> str:
+    """A domain of the test's own with the user ann; its name."""
+    name = "".join(each for each in request.node.name if each.isalnum()).lower()[:40]
+    add_domain(service, name)
+    add_user(service, name, "ann")
+    return name
+
+
+def admin(service: Service, *words: str) -> Any:
+    """The JSON of `sallyport wallet WORDS --json`."""
+    return json.loads(service.ok("wallet", *words, "--json"))
+
+
+def test_a_wallet_from_the_admin_to_its_holder_and_back(service: Service, bare: str, tmp_path: Path) -> None:
+    """`register` prints walletKey and token for `init`, whose output makes the DID known; then `list` shows it."""
+    path, public = tmp_path / "wallet", tmp_path / "did.json"
+    registered = service.cli("wallet", "register", "ann", "--domain", bare, "--email", "ann@x.example")
+    assert registered.returncode == 0 and len(registered.stdout.splitlines()) == 2
+    (row,) = admin(service, "list", "--domain", bare)
+    wallet = str(row["walletId"])
+    assert (
+        f"wallet init --wallet-id {wallet}" in registered.stderr and f"--domain {bare} --key FILE" in registered.stderr
+    )
+    url = f"http://127.0.0.1:{service.ports.http}"
+    words = ("--service", url, "--email", "ann@x.example", "--wallet-id", wallet, "--file", str(path), "--json")
+    made = service.cli("wallet", "init", *words, input=registered.stdout)
+    public.write_text(made.stdout)
+    did = service.ok("wallet", "register", "ANN", "--domain", bare, "--key", str(public)).strip()
+    assert did == json.loads(made.stdout)["did"]
+    again = service.cli("wallet", "register", "ann", "--domain", bare, "--key", str(public))
+    assert (again.returncode, again.stdout) == (1, "")
+    (row,) = admin(service, "list", "--domain", bare)
+    assert (row["username"], row["dids"], row["noOfcredential"]) == ("ann", [did], 0)
+    (held,) = admin(service, "list", "--file", str(path))
+    assert held == {"service": url, "email": "ann@x.example", "walletId": int(wallet), "did": did, "key": "Ed25519"}
+    key = json.loads(path.read_text())["key"]
+    assert not any(secret in service.ok("wallet", "list") for secret in (*registered.stdout.split(), key))
+
+
+def test_what_the_service_keeps(service: Service, bare: str) -> None:
+    """With --service-key the wallet and its DID are made at once; if the DID fails, what is shown once is shown."""
+    words = ("register", "bob", "--domain", bare, "--email")
+    made = admin(service, *words, "bob@x.example", "--service-key")
+    assert made["did"].startswith("did:key:") and made["walletKey"] and made["token"]
+    failed = service.cli("wallet", *words, "b2@x.example", "--service-key", "--issuer", "did:key:nobody")
+    assert failed.returncode == 1 and len(failed.stdout.splitlines()) == 2
+    several = service.cli("wallet", "register", "bob", "--domain", bare, "--service-key")
+    assert several.returncode == 1 and str(made["walletId"]) in several.stderr
+    for name in (str(made["walletId"]), "BOB@x.example"):
+        assert service.ok("wallet", "register", name, "--domain", bare, "--service-key").startswith("did:key:")
+    (row,) = admin(service, "list", "--search", "bob@x", "--domain", bare)
+    assert len(row["dids"]) == 3
+    taken = service.cli("wallet", *words, "BOB@x.example")
+    assert (taken.returncode, taken.stdout) == (1, "") and "e-mail address" in taken.stderr
+    renewed = admin(service, "reset", "bob@x.example", "--domain", bare)
+    assert renewed["walletId"] == made["walletId"] and renewed["walletKey"] != made["walletKey"]
+
+
+def test_a_wallet_is_assigned(corp: Corp) -> None:
+    """Credentials go into a wallet; wallet and credential go to users, beside what they have or in its place."""
+    holder, domain = corp.init(), str(corp.domain)
+    body = {"domainId": corp.domain, "issuerDid": corp.issuer, "holderDid": holder, "schemaId": corp.schema}
+    numbers = [
+        str(corp.ask("/api/v1/credential/createCredential", **body, credentialName=f"c{n}", metadata={})["id"])
+        for n in range(3)
+    ]
+
+    def assigned(*words: str) -> None:
+        corp.service.ok("wallet", "assign", "ann", "--domain", domain, *words)
+
+    def of_ann() -> str:
+        listed = corp.ask("/api/v1/endpointUsers/listAllEpmUsers", domainId=corp.domain)["epmUsers"]
+        return str(listed[0]["credentialId"])
+
+    assigned("--credential", numbers[0], "--credential", numbers[1])
+    assigned("--credential", numbers[0], "--credential", numbers[1])
+    (row,) = admin(corp.service, "list", "--domain", domain)
+    assert row["noOfcredential"] == 2 and not of_ann()
+    assigned("--user", "ANN", "--credential", numbers[1])
+    before = of_ann()
+    assigned("--user", "ann", "--credential", numbers[2], "--replace")
+    (row,) = admin(corp.service, "list", "--domain", domain)
+    assert row["noOfcredential"] == 3 and before != of_ann() and before
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "told"),
+    [
+        (("register", "ann"), 2, "--email registers a new wallet"),
+        (("register", "ann", "--email", "a@x", "--key", "f", "--service-key"), 2, "--key or --service-key"),
+        (("register", "ann", "--email", "nonsense"), 1, "an e-mail address"),
+        (("register", "ann", "--email", "a@x", "--key", "/nowhere"), 1, "--key: /nowhere: No such file"),
+        (("register", "ann", "--email", "a@x", "--key", "/usr/bin/env"), 1, "is not the output of"),
+        (("register", "nobody", "--service-key"), 1, "no wallet nobody"),
+        (("register", "x" * 300, "--email", "a@x"), 1, "username"),
+        (("register", "\x1b[31m", "--email", "a@x"), 1, "username"),
+        (("assign", "ann"), 2, "--credential, --user, or both"),
+        (("assign", "ann", "--credential", "1", "--replace"), 2, "--replace goes with --user"),
+        (("assign", "ann", "--credential", "one"), 2, "one"),
+        (("assign", "nobody", "--credential", "1"), 1, "no wallet nobody"),
+        (("assign", "9" * 40, "--credential", "1"), 1, "no wallet"),
+        (("reset", "nobody"), 1, "no wallet nobody"),
+        (("list", "--file", "f"), 2, "--file, or --domain"),
+    ],
+)
+def test_an_admin_is_refused(service: Service, words: tuple[str, ...], status: int, told: str) -> None:
+    """Each is told in a line, and makes nothing."""
+    refused = service.cli("wallet", *words, "--domain", "default")
+    assert (refused.returncode, refused.stdout) == (status, "") and told in refused.stderr, refused.stderr
+    assert "\x1b" not in refused.stderr and admin(service, "list", "--domain", "default") == []
+
+
+def test_an_assignment_of_strangers(service: Service, corp: Corp) -> None:
+    """A credential, a wallet or a user of another domain is not found, and nothing is assigned."""
+    credential = corp.issue(corp.init())
+    made = admin(service, "register", "eve", "--domain", "default", "--email", "eve@x.example")
+    for name, domain, *words in (
+        ("eve", "default", "--credential", str(credential)),
+        ("ann", "default", "--user", "ann"),
+        ("eve", "default", "--user", "ann"),
+        ("ann", str(corp.domain), "--user", "eve"),
+    ):
+        refused = service.cli("wallet", "assign", name, "--domain", domain, *words)
+        assert refused.returncode == 1 and ("not found" in refused.stderr or "no " in refused.stderr)
+    (row,) = admin(service, "list", "--domain", "default")
+    assert (row["walletId"], row["noOfcredential"]) == (made["walletId"], 0)

@@ -56,7 +56,10 @@ SECTIONS: Sections = {
         "did": ("sallyport.did.cli:did", "DIDs of issuers and holders, and their keys."),
         "schema": ("sallyport.did.cli:schema", "Schemas of credentials."),
         "credential": ("sallyport.did.cli:credential", "Credentials of holders: issue, show, revoke."),
-        "wallet": ("sallyport.did.holder.cli:wallet", "A wallet: hold credentials, and answer login prompts."),
+        "wallet": (
+            "sallyport.did.holder.cli:wallet",
+            "Wallets: register and assign them; hold credentials, and answer login prompts.",
+        ),
     },
     "Operate": {
         "serve": ("sallyport.cli.serve:serve", "Run the service."),

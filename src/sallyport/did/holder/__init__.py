@@ -4,5 +4,5 @@ It knows the service by its HTTP operations alone, as any other wallet would, an
 that no other user may read.
 
 wallet  its file, and the operations that it calls
-cli     `sallyport wallet ...`
+cli     `sallyport wallet ...`: what a holder runs; what an admin runs is in `wallets.cli`
 """

@@ -20,6 +20,7 @@ from sallyport.did.holder.wallet import (
     read,
     write,
 )
+from sallyport.did.wallets.cli import assign, list_, register, reset
 
 COLUMNS = ("credentialId", "credentialName", "issuerName", "status", "createdAt")
 
@@ -28,9 +29,14 @@ in_file = click.option(
 )
 
 
-@click.group(cls=Group)
+@click.group(cls=Group, first=("register", "assign", "list", "init", "poll", "accept", "present"))
 def wallet() -> None:
-    """A wallet: it knows the service by HTTP alone, and keeps its key in a file of its own."""
+    """Wallets: an admin runs register, assign, list and reset; a holder runs the others, who know the service by HTTP
+    alone and keep their key in a file of their own."""
+
+
+for each in (register, assign, list_, reset):
+    wallet.add_command(each)
 
 
 @wallet.command()
@@ -53,8 +59,8 @@ def init(
     curve: str,
     path: Path,
 ) -> None:
-    """Make the wallet's file, with a new key; prints its DID, for an admin to register. The walletKey and then the
-    token come from standard input, a line each."""
+    """Make the wallet's file, with a new key; its holder runs it. Prints its DID, for an admin to register. The
+    walletKey and then the token come from standard input, a line each."""
     wallet_key = line.read_secret("walletKey", confirm=False).decode(errors="replace").strip()
     token = line.read_secret("Token", confirm=False).decode(errors="replace").strip()
     if not wallet_key or not token:
@@ -78,7 +84,7 @@ def init(
         line.print(held.did)
     line.note(f"{path} is the wallet; whoever reads it is you")
     if signer is not None:
-        line.note("createHolderDid with this key's publicKeyJwk (--json) makes the DID known to the service")
+        line.note("an admin makes the DID known: sallyport wallet register NAME --domain D --key FILE, by this --json")
 
 
 @wallet.command()
@@ -86,7 +92,7 @@ def init(
 @click.option("--json", "form", flag_value="json", help="As JSON, with the tokens.")
 @click.pass_obj
 def poll(line: CommandLine, *, path: Path, form: Form | None) -> None:
-    """Fetch the credentials that are assigned to the wallet, and print them."""
+    """Fetch the credentials that are assigned to the wallet, and print them; its holder runs it."""
     with connected(read(path)) as remote:
         line.print_rows(remote.credentials(), COLUMNS, form)
 
@@ -96,7 +102,7 @@ def poll(line: CommandLine, *, path: Path, form: Form | None) -> None:
 @in_file
 @click.pass_obj
 def accept(line: CommandLine, *, credential: int, path: Path) -> None:
-    """Accept a credential, by its credentialId."""
+    """Accept a credential, by its credentialId; its holder runs it."""
     with connected(read(path)) as remote:
         line.note(remote.acknowledge(credential, accept=True))
 
@@ -106,7 +112,7 @@ def accept(line: CommandLine, *, credential: int, path: Path) -> None:
 @in_file
 @click.pass_obj
 def ignore(line: CommandLine, *, credential: int, path: Path) -> None:
-    """Ignore a credential, by its credentialId: it opens no door."""
+    """Ignore a credential, by its credentialId, so that it opens no door; its holder runs it."""
     with connected(read(path)) as remote:
         line.note(remote.acknowledge(credential, accept=False))
 
@@ -119,7 +125,7 @@ def ignore(line: CommandLine, *, credential: int, path: Path) -> None:
 @in_file
 @click.pass_obj
 def present(line: CommandLine, *, watch: bool, agreed: bool, declined: bool, every: float, path: Path) -> None:
-    """Answer the oldest open presentation request, such as a login prompt: asks, then presents or declines."""
+    """Answer the oldest open presentation request, such as a login prompt; its holder runs it."""
     if agreed and declined:
         raise click.UsageError("--yes or --decline")
     held = read(path)

@@ -12,4 +12,5 @@ operations  /api/v1/walletService/*, /api/v1/wallet/users
 service     registration, assignment, delivery, acknowledgement
 users       the wallets and credentials of endpoint users
 repo        SQL
+cli         `sallyport wallet register`, `assign`, `list`, `reset`: what an admin runs
 """

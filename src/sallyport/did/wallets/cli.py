@@ -1,0 +1,217 @@
+"""`sallyport wallet register`, `reset`, `assign` and `list`: what an admin does with wallets.
+
+A person's wallet needs two registrations. The first gives the walletKey and the token, which the holder types into
+`sallyport wallet init`. The second makes the wallet's DID known: the holder has made its key, and gives the public
+part to the admin; or the service makes the key and keeps it for the walletKey.
+"""
+
+import json
+import shlex
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import click
+
+from sallyport.base.command import CommandLine, Form, domains, named
+from sallyport.base.errors import NotFound, StartError
+from sallyport.base.text import fold
+from sallyport.base.wire import JSON, Row
+from sallyport.did.holder.wallet import read
+
+COLUMNS = ("walletId", "username", "emailAddress", "domain", "noOfcredential", "dids")
+FILE_COLUMNS = ("service", "email", "walletId", "did", "key")
+_LARGEST = 64 << 10
+_ID = click.IntRange(min=1)
+
+_domain = click.option("--domain", required=True, help="The domain's name or domainId.")
+_json = click.option("--json", "as_json", is_flag=True, help="As JSON.")
+
+
+@click.command()
+@click.argument("name")
+@_domain
+@click.option("--email", help="Register a new wallet: the address by which it polls. Without: a registered one.")
+@click.option("--url", default="", help="Address of the wallet, for the reader.")
+@click.option("--key", "key_file", metavar="FILE", help="Make its DID known: the output of `wallet init --json`.")
+@click.option("--service-key", is_flag=True, help="Make its DID here; the service keeps the key for the walletKey.")
+@click.option("--issuer", default="", metavar="DID", help="The issuer that the DID belongs to.")
+@_json
+@click.pass_obj
+def register(
+    line: CommandLine,
+    *,
+    name: str,
+    domain: str,
+    email: str | None,
+    url: str,
+    key_file: str | None,
+    service_key: bool,
+    issuer: str,
+    as_json: bool,
+) -> None:
+    """Register a person's wallet, or its DID as holder; an admin runs it. Prints the walletKey and the token of a new
+    wallet, a line each, and the DID."""
+    if key_file is not None and service_key:
+        raise click.UsageError("--key or --service-key")
+    if email is None and key_file is None and not service_key:
+        raise click.UsageError("--email registers a new wallet; --key or --service-key, the DID of a registered one")
+    key = _key(key_file) if key_file is not None else {}
+    if email is None:
+        wallet = _find(line, name, domain)
+        made: Row = {"walletId": wallet["walletId"]}
+    else:
+        wanted: Row = {"username": name, "emailAddress": email, "walletUrl": url}
+        made = line.run("/api/v1/walletService/registerWalletUser", wanted, domain=domain)
+    holder: Row = {"method": "key", **key, "walletUserId": made["walletId"], "issuerId": issuer, "name": name}
+    try:
+        if key or service_key:
+            made["did"] = line.run("/api/v1/did/createHolderDid", holder, domain=domain)["id"]
+    finally:  # no other answer has the walletKey
+        _tell(line, made, as_json=as_json)
+    if email is not None:
+        _note_init(line, made, email, f"--did {made['did']}" if service_key else "" if key else "--json")
+    if "did" in made:
+        line.note(f"the DID of {name} is registered: credentials can be issued to it")
+    else:
+        words = f"{shlex.quote(name)} --domain {shlex.quote(domain)}"
+        line.note(f"with what that prints, an admin then runs: sallyport wallet register {words} --key FILE")
+
+
+@click.command()
+@click.argument("name")
+@_domain
+@_json
+@click.pass_obj
+def reset(line: CommandLine, *, name: str, domain: str, as_json: bool) -> None:
+    """Give a lost wallet another walletKey and token, and print them; an admin runs it. Those before are void, and keys
+    that the service kept for it are lost."""
+    wallet = _find(line, name, domain)
+    made = line.run("/api/v1/walletService/resetWallet", {"walletId": wallet["walletId"]}, domain=domain)
+    _tell(line, made, as_json=as_json)
+    _note_init(line, made, str(wallet["emailAddress"]), "--json")
+
+
+@click.command()
+@click.argument("name")
+@_domain
+@click.option("--credential", "credentials", type=_ID, multiple=True, metavar="ID", help="A credential; repeatable.")
+@click.option("--user", "users", multiple=True, help="An endpoint user whose logins it answers; repeatable.")
+@click.option("--replace", is_flag=True, help="In place of the wallet and the credential that the users have.")
+@click.pass_obj
+def assign(
+    line: CommandLine, *, name: str, domain: str, credentials: tuple[int, ...], users: tuple[str, ...], replace: bool
+) -> None:
+    """Put credentials into a wallet, and give wallet and credentials to endpoint users; an admin runs it."""
+    if not credentials and not users:
+        raise click.UsageError("--credential, --user, or both")
+    if replace and not users:
+        raise click.UsageError("--replace goes with --user")
+    wallet = _find(line, name, domain)["walletId"]
+    if not users:
+        body: Row = {"walletId": wallet, "userId": wallet, "credentialId": list(credentials)}
+        line.run("/api/v1/walletService/assignWalletUser", body, domain=domain)
+    else:
+        body = {
+            "epmUserId": [_user_id(line, domain, each) for each in users],
+            "platformUserNames": [wallet],
+            "credentialId": list(credentials),
+            "assignMultiple": not replace,
+        }
+        line.run("/api/v1/endpointUsers/updateUserWallet", body, domain=domain)
+    what = [*(f"credential {each}" for each in credentials), *(f"user {each}" for each in users)]
+    line.note(f"wallet {name} has now: {', '.join(what)}")
+
+
+@click.command("list")
+@click.option("--domain", help="Only of this domain (name or domainId).")
+@click.option("--search", default="", help="A part of a name or an e-mail address.")
+@click.option("--limit", type=_ID, default=1000, show_default=True, help="At most so many.")
+@click.option("--file", "path", type=click.Path(dir_okay=False, path_type=Path), help="What this wallet's file holds.")
+@click.option("--json", "form", flag_value="json", help="As JSON.")
+@click.pass_obj
+def list_(
+    line: CommandLine, *, domain: str | None, search: str, limit: int, path: Path | None, form: Form | None
+) -> None:
+    """List the registered wallets with their DIDs (an admin runs it); with --file, what a holder's file holds, without
+    its secrets."""
+    if path is not None:
+        if domain is not None or search:
+            raise click.UsageError("--file, or --domain and --search")
+        held = read(path)
+        key = held.curve if held.key else "kept by the service"
+        shown: Row = {"service": held.service, "email": held.email, "walletId": held.wallet_id, "did": held.did}
+        line.print_rows([{**shown, "key": key}], FILE_COLUMNS, form)
+        return
+    found = (each for one in domains(line, domain) for each in _wallets(line, one, search))
+    line.print_rows(islice(found, limit), COLUMNS, form)
+    if next(found, None) is not None:
+        line.note(f"there are more than {limit} wallets: see --limit and --search")
+
+
+def _wallets(line: CommandLine, domain: Row, search: str) -> Iterator[Row]:
+    """Yield the wallets of a domain, with their DIDs."""
+    number = str(domain["domainId"])
+    dids = defaultdict[JSON, list[JSON]](list)
+    for each in line.listed("/api/v1/did/DIDList", None, domain=number):
+        dids[each["walletUserId"]].append(each["did"])
+    for each in line.listed("/api/v1/walletService/walletUserList", "users", {"filter": search}, domain=number):
+        yield {"domain": domain["domainName"], **each, "dids": dids[each["walletId"]]}
+
+
+def _find(line: CommandLine, name: str, domain: str) -> Row:
+    """Return the wallet of a name, an e-mail address or a walletId. NotFound. StartError: several have the name."""
+    search = "" if name.isdecimal() else name
+    listed = line.listed("/api/v1/walletService/walletUserList", "users", {"filter": search}, domain=domain)
+    found = [each for each in listed if fold(name) in {fold(str(each["username"])), fold(str(each["emailAddress"]))}
+             or str(each["walletId"]) == name]  # fmt: skip
+    if not found:
+        raise NotFound(f"no wallet {name} in {domain}: sallyport wallet list")
+    if len(found) > 1:
+        several = ", ".join(f"{each['walletId']} ({each['emailAddress']})" for each in found[:10])
+        raise StartError(f"{len(found)} wallets have that name: name one by its walletId, {several}")
+    return found[0]
+
+
+def _user_id(line: CommandLine, domain: str, name: str) -> JSON:
+    body: Row = {"filter": {"filterBy": "userName", "value": name}}
+    listed = line.listed("/api/v1/endpointUsers/listAllEpmUsers", "epmUsers", body, domain=domain)
+    return named(listed, "userName", name, "user")["userId"]
+
+
+def _key(path: str) -> Row:
+    """Return method and publicKeyJwk of createHolderDid from the output of `wallet init --json`, or from a JWK.
+    StartError."""
+    try:
+        with click.open_file(path, "rb") as file:
+            content: JSON = json.loads(file.read(_LARGEST))
+    except OSError as error:
+        raise StartError(f"--key: {path}: {error.strerror}") from None
+    except (ValueError, RecursionError):
+        content = None
+    if not isinstance(content, dict):
+        raise StartError(f"--key: {path} is not the output of `sallyport wallet init --json`, nor a JWK")
+    if "publicKeyJwk" not in content:
+        return {"publicKeyJwk": content}
+    if content["publicKeyJwk"] is None:
+        raise StartError("--key: this wallet has no key of its own: the service keeps it, and knows its DID")
+    did = str(content.get("did", "did:key:"))
+    return {"publicKeyJwk": content["publicKeyJwk"], "method": did.removeprefix("did:").partition(":")[0]}
+
+
+def _tell(line: CommandLine, made: Row, *, as_json: bool) -> None:
+    """Print what was made."""
+    if as_json:
+        line.print_json({name: value for name, value in made.items() if name not in {"code", "status", "message"}})
+        return
+    for name in ("walletKey", "token", "did"):
+        if name in made:
+            line.print(str(made[name]))
+
+
+def _note_init(line: CommandLine, made: Row, email: str, option: str) -> None:
+    """Name the command of the holder."""
+    words = f"--service {line.settings().public_url or 'URL'} --email {shlex.quote(email)} {option}".rstrip()
+    line.note(f"the holder runs: sallyport wallet init --wallet-id {made['walletId']} {words}")
+    line.note("and types in the walletKey and the token, which no other answer has")
