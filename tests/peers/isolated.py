@@ -10,6 +10,7 @@ end with it, even where the test is killed: its first process ends with the pipe
 """
 
 import fcntl
+import hashlib
 import os
 import shutil
 import subprocess
@@ -25,7 +26,7 @@ from tests.peers.programs import find, needs
 
 CACHE = Path("/var/cache/sallyport-tests")
 SUITE = "bookworm"
-PACKAGES = "sudo,passwd,openssh-server,libffi8,libssl3,zlib1g,libbz2-1.0,liblzma5,libexpat1"
+HOST_PACKAGES = "sudo,passwd,openssh-server,libffi8,libssl3,zlib1g,libbz2-1.0,liblzma5,libexpat1"
 DEBOOTSTRAP_S = 600
 COMMAND_S = 120
 _UNSHARE = ("unshare", "--mount", "--pid", "--fork", "--propagation", "private")
@@ -55,9 +56,10 @@ needs_isolation = [
 
 
 @cache
-def base() -> Path:
-    """The file system that all hosts begin with; it is made if there is none, and kept. Skips where it cannot be."""
-    made = CACHE / f"{SUITE}-1"
+def base(packages: str = HOST_PACKAGES) -> Path:
+    """The file system of a minimal Debian with these packages. It is made if there is none, and kept. Skips where it
+    cannot be."""
+    made = CACHE / f"{SUITE}-{hashlib.sha256(packages.encode()).hexdigest()[:8]}"
     CACHE.mkdir(parents=True, exist_ok=True)
     with (CACHE / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -65,7 +67,8 @@ def base() -> Path:
             return made
         unfinished = CACHE / "unfinished"
         shutil.rmtree(unfinished, ignore_errors=True)
-        command = [find("debootstrap"), "--variant=minbase", f"--include={PACKAGES}", SUITE, str(unfinished)]
+        include = [f"--include={packages}"] if packages else []
+        command = [find("debootstrap"), "--variant=minbase", *include, SUITE, str(unfinished)]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=DEBOOTSTRAP_S, check=False)
         except subprocess.TimeoutExpired:

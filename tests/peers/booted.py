@@ -1,0 +1,94 @@
+"""A whole machine for a test: a minimal Debian that systemd boots in a container, with a loopback network of its own.
+
+    with BootedHost(base(PACKAGES), tmp_path, {"/wheels": wheels}) as host:
+        host.run("systemctl", "start", "sallyport")
+
+It starts from the given file system and forgets its changes when it ends, and it ends with the test, even where that is
+killed. It needs root and systemd-nspawn.
+"""
+
+import os
+import subprocess
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+
+import pytest
+
+from tests.peers.programs import find, needs
+
+PACKAGES = "python3,python3-venv,systemd,systemd-sysv,dbus,iproute2"
+BOOT_S = 60
+COMMAND_S = 180
+_NAMESPACES = ("--mount", "--pid", "--net", "--ipc", "--uts", "--cgroup", "--root", "--wd")
+_ENVIRON = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8"}
+
+needs_boot = [
+    needs("debootstrap", "systemd-nspawn", "nsenter", "setpriv"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="debootstrap and systemd-nspawn need root"),
+]
+
+
+class BootedHost:
+    """One machine. directory: takes the log of its start. mounts: directories of this machine, by their place there."""
+
+    def __init__(self, base_directory: Path, directory: Path, mounts: Mapping[str, Path]) -> None:
+        options = ["--quiet", "--boot", "--volatile=overlay", "--private-network", "--console=pipe"]
+        options += ["--register=no", "--keep-unit", f"--directory={base_directory}"]
+        options += [f"--bind-ro={source}:{place}" for place, source in mounts.items()]
+        self._log = directory / "boot.log"
+        with self._log.open("wb") as log:  # it shuts down by SIGTERM, and gets that also when the test is killed
+            self._process = subprocess.Popen(
+                ["setpriv", "--pdeathsig", "TERM", find("systemd-nspawn"), *options],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        self._first = ""
+        if not self._is_booted():
+            self._end()
+            pytest.skip(f"systemd does not boot here: {self._log.read_text(errors='replace')[-300:]}")
+
+    def run(self, *command: str, check: bool = True, stdin: str = "") -> "subprocess.CompletedProcess[str]":
+        """Run a program on the machine."""
+        done = subprocess.run(
+            ["nsenter", f"--target={self._first}", *_NAMESPACES, *command],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            env=_ENVIRON,
+            timeout=COMMAND_S,
+            check=False,
+        )
+        assert not check or done.returncode == 0, f"{command}: {done.returncode}\n{done.stdout}{done.stderr}"
+        return done
+
+    def shell(self, script: str) -> str:
+        """Return what a script prints; it must succeed."""
+        return self.run("sh", "-eu", "-c", script).stdout
+
+    def __enter__(self) -> "BootedHost":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end()
+
+    def _is_booted(self) -> bool:
+        deadline = time.monotonic() + BOOT_S
+        children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children")
+        while time.monotonic() < deadline and self._process.poll() is None:
+            first = children.read_text().split()
+            if first and Path(f"/proc/{first[0]}/comm").read_text() == "systemd\n":
+                self._first = first[0]
+                state = self.run("systemctl", "is-system-running", "--wait", check=False).stdout.strip()
+                if state in ("running", "degraded"):
+                    return True
+            time.sleep(0.2)
+        return False
+
+    def _end(self) -> None:
+        self._process.terminate()
+        self._process.wait(BOOT_S)
