@@ -6,7 +6,7 @@ READY := .venv/.ready-$(shell $(PYTHON) -c 'import sys; print("%d.%d.%d" % sys.v
 # Compiled files are kept, whatever the environment says: the tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-system bench lint docs lock peers peers-system clean
+.PHONY: demo test test-system dist bench lint docs lock peers peers-system clean
 
 demo: $(READY)
 	$(BIN)/sallyport demo $(if $(ONCE),--once)
@@ -21,6 +21,10 @@ test: $(READY) peers lint
 # Tests that need whole installations: an Active Directory domain, a Debian, other packages, other Pythons.
 test-system: $(READY) peers-system
 	$(BIN)/pytest -n 3 -m system $(ARGS)
+
+# The wheel and the source distribution in dist/: checked, installed into an empty environment, and logged in through.
+dist: $(READY)
+	$(BIN)/python -m tests.deploy.distribution dist
 
 lint: $(READY)
 	$(BIN)/ruff check src tests grafana docs

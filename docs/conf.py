@@ -1,15 +1,16 @@
 """How Sphinx builds the documentation. `make docs` writes it to build/docs."""
 
 import sys
-from importlib.metadata import version as installed
 from pathlib import Path
+
+from sallyport import __version__
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]  # for `reference`, and for what it reads in tests and grafana
 
 project = "Sallyport"
 copyright = "the authors of Sallyport"
-release = version = installed("sallyport")
+release = version = __version__
 
 extensions = ["myst_parser", "reference"]
 myst_enable_extensions = ["colon_fence", "deflist"]

@@ -56,7 +56,8 @@ class RunningService:
     settings: environment variables beside those of the data directory and the binds, such as
     {"SALLYPORT_REJECT_DELAY_S": "0"}; a None takes a variable away. wrapper: the beginning of its command line, a
     program that becomes the one behind it (nsenter, strace -D). fresh: started as the operator does it, with imports
-    of its own, where they are measured; else forked from a process that has imported everything.
+    of its own, where they are measured; else forked from a process that has imported everything. program: another
+    installation's command.
     """
 
     def __init__(
@@ -66,13 +67,15 @@ class RunningService:
         *,
         wrapper: Sequence[str] = (),
         fresh: bool = False,
+        program: Path = PROGRAM,
     ) -> None:
         self.directory = directory
         self.data_dir = directory / "data"
         self.log_path = directory / "log"
         self._settings = dict(settings or {})
         self._wrapper = tuple(wrapper)
-        self._fresh = fresh or bool(wrapper)
+        self._fresh = fresh or bool(wrapper) or program != PROGRAM
+        self._program = program
         self._ports: Ports | None = None
         self._process: subprocess.Popen[bytes] | Forked | None = None
 
@@ -98,7 +101,7 @@ class RunningService:
             log_path, environ = self.log_path, self.environ
             return Forked(("serve",), environ=environ, directory=self.directory, output=log_path, errors=log_path)
         with self.log_path.open("ab") as log:
-            command = [*self._wrapper, PROGRAM, "serve"]
+            command = [*self._wrapper, self._program, "serve"]
             return subprocess.Popen(command, stdout=log, stderr=log, env=self.environ, cwd=self.directory)
 
     def stop(self) -> int:
@@ -187,7 +190,7 @@ class RunningService:
     def program(self, *args: str, input: str | bytes = b"") -> "subprocess.CompletedProcess[str]":
         """`cli` by the installed program, where that makes the difference."""
         done = subprocess.run(
-            [PROGRAM, *args],
+            [self._program, *args],
             input=input.encode() if isinstance(input, str) else input,
             env=self.environ,
             cwd=self.directory,

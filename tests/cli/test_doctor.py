@@ -7,7 +7,6 @@ import socket
 import sqlite3
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
+from sallyport import __version__
 from sallyport.base.clock import SECOND, iso, now_us
 from sallyport.base.listening import process_name
 from sallyport.cli.checks.service import of_schedule
@@ -231,7 +231,7 @@ def test_open_directories_and_unknown_variables_are_warnings(stopped: RunningSer
 
 def test_the_version_is_told(stopped: RunningService) -> None:
     """`--version` is what the package says."""
-    assert stopped.ok("--version") == f"sallyport, version {version('sallyport')}"
+    assert stopped.ok("--version") == f"sallyport, version {__version__}"
 
 
 def test_clients_that_were_never_heard_are_named(stopped: RunningService) -> None:

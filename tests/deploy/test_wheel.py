@@ -1,24 +1,19 @@
-"""The wheel, installed in an environment of its own under each supported Python, does the main job."""
+"""The distributions: what they hold, and the wheel in an environment of its own under each supported Python."""
 
+import re
 import subprocess
-import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from tests.deploy import distribution
+from tests.deploy.distribution import ROOT, SOURCE, run
 from tests.peers.programs import find
 
-ROOT = Path(__file__).parents[2]
-LIMIT_S = 400
-SUPPORTED = ("3.11", "3.12", "3.13")
-pytestmark = pytest.mark.system
-
-
-def run(*command: str | Path, cwd: Path) -> str:
-    """Run a command that must succeed, and return its output."""
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=LIMIT_S, check=False)
-    assert done.returncode == 0, f"{command}: {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
-    return done.stdout
+TEXTS = {"", ".html", ".md", ".py", ".service", ".sh", ".toml", ".yml"}
+FOREIGN = re.compile(r"(pip|pipx|uv)\b.* install\b.*[\s'\"]sallyport(\[|[\s'\"=]|$)")
+SUPPORTED = ("3.11", "3.12", "3.13", "3.14")
 
 
 def installed(version: str) -> Path | None:
@@ -33,27 +28,44 @@ def installed(version: str) -> Path | None:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel of this source tree."""
-    directory = tmp_path_factory.mktemp("wheel")
-    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet")
-    run(*pip, "--no-deps", "--no-build-isolation", "--wheel-dir", directory, ROOT, cwd=directory)
-    (built,) = directory.glob("sallyport-*.whl")
-    return built
+    """The wheel of this source tree, beside its source distribution."""
+    return distribution.build(tmp_path_factory.mktemp("dist"))
 
 
+def test_the_distributions_are_whole(wheel: Path) -> None:
+    """Both pass `twine check --strict`, have each file of the package, the name `sallyport-radius` and the command."""
+    distribution.check_wheel(wheel)
+    distribution.check_source(wheel.with_name(SOURCE))
+
+
+def test_a_newer_python_may_install_it() -> None:
+    """The oldest supported Python is the only bound."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["requires-python"] == f">={SUPPORTED[0]}"
+
+
+def test_no_text_installs_a_program_of_another_project() -> None:
+    """`sallyport` on PyPI is another project: each text installs the wheel, by its path."""
+    found = [path for folder in ("src", "docs", "tests") for path in (ROOT / folder).rglob("*")]
+    texts = [path for path in (*found, *ROOT.glob("*.md")) if path.suffix in TEXTS and path.is_file()]
+    lines = [line for path in texts for line in path.read_text(encoding="utf-8").splitlines()]
+    installing = [line for line in lines if FOREIGN.search(line)]
+    assert installing == []
+
+
+@pytest.mark.system
 @pytest.mark.parametrize("version", SUPPORTED)
-def test_the_wheel_runs_the_demo(wheel: Path, version: str, tmp_path: Path) -> None:
-    """With the locked versions, and nothing of the source tree, `sallyport demo --once` ends with success."""
+def test_the_wheel_runs_under(wheel: Path, version: str, tmp_path: Path) -> None:
+    """With the locked versions, and nothing of the source tree, a login goes through the service, and `sallyport demo
+    --once` ends with success."""
     interpreter = installed(version)
     if interpreter is None:
         pytest.skip(f"Python {version} is not installed")
-    run(interpreter, "-m", "venv", "own", cwd=tmp_path)
-    locked = [line.split()[0] for line in (ROOT / "requirements.lock").read_text().splitlines() if "==" in line]
-    (tmp_path / "versions.txt").write_text("\n".join(locked))
-    own = tmp_path / "own" / "bin"
-    pip = (own / "python", "-m", "pip", "--disable-pip-version-check", "install", "--quiet")
-    run(*pip, "--constraint", "versions.txt", wheel, cwd=tmp_path)
-    assert run(own / "python", "-c", "import sys; print(sys.version)", cwd=tmp_path).startswith(f"{version}.")
-    where = run(own / "python", "-c", "import sallyport; print(sallyport.__file__)", cwd=tmp_path)
+    program = distribution.install(wheel, interpreter, tmp_path / "own")
+    python = program.with_name("python")
+    assert run(python, "-c", "import sys; print(sys.version)", cwd=tmp_path).startswith(f"{version}.")
+    where = run(python, "-c", "import sallyport; print(sallyport.__file__)", cwd=tmp_path)
     assert Path(where.strip()).is_relative_to(tmp_path)
-    assert "MikroTik RouterOS" in run(own / "sallyport", "demo", "--once", cwd=tmp_path)
+    (tmp_path / "service").mkdir()
+    distribution.log_in(program, tmp_path / "service")
+    assert "MikroTik RouterOS" in run(program, "demo", "--once", cwd=tmp_path)

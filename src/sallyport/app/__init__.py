@@ -6,10 +6,10 @@
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib.metadata import version
 
 from prometheus_client import CollectorRegistry
 
+from sallyport import __version__
 from sallyport.agent.templates import DirectoryPlace, directory_file, endpoint_file
 from sallyport.app.logins import Logins
 from sallyport.audit.service import Audit
@@ -141,7 +141,7 @@ class App:
         self.store = store
         self.registry = registry
         self.dictionary = dictionary
-        self.version = version("sallyport")
+        self.version = __version__
         self.process_metrics = ProcessMetrics(registry, self.version)
         self.http_metrics = HttpMetrics(registry)
         self.radius_metrics = RadiusMetrics(registry)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
+from sallyport import __version__
 from sallyport.base.errors import SallyportError
 from sallyport.base.options import Group
 from sallyport.cli.line import Line
@@ -131,7 +132,7 @@ class LazyGroup(Group):
 
 @click.group(cls=LazyGroup, sections=SECTIONS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--config", type=click.Path(dir_okay=False, path_type=Path), help="sallyport.toml to use.")
-@click.version_option(package_name="sallyport", prog_name="sallyport")
+@click.version_option(__version__, prog_name="sallyport")
 @click.pass_context
 def root(ctx: click.Context, config: Path | None) -> None:
     """RADIUS-aware network device inventory and login policy service."""

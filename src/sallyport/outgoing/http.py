@@ -20,18 +20,18 @@ from collections.abc import Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from functools import cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from importlib.metadata import version
 from typing import Final
 
 import httpx
 
+from sallyport import __version__
 from sallyport.base.setting_values import EGRESS_DEFAULT, EgressRule
 from sallyport.outgoing.egress import Egress, LookUp, look_up
 from sallyport.outgoing.errors import ProviderError
 from sallyport.outgoing.pool import MAX_BODY, NotConnected, Pool, TooLong, origin_of
 from sallyport.outgoing.tls import client_context
 
-USER_AGENT: Final = f"Sallyport/{version('sallyport')}"
+USER_AGENT: Final = f"Sallyport/{__version__}"
 _MOST_PARTS: Final = 20_000
 """Objects and arrays of a JSON answer: 87,000 in 256 KiB took 23 ms."""
 _BACK_OFF_S: Final = 5.0  # after a 429 that does not say how long

@@ -11,10 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, TypeVar
 
+from sallyport import __version__
 from sallyport.agent.endpoint.accounts import Accounts, read
 from sallyport.agent.endpoint.discovery import discover, privileges, remember_privileged
 from sallyport.agent.endpoint.executor import Executor
-from sallyport.agent.endpoint.identity import Identity, own_version
+from sallyport.agent.endpoint.identity import Identity
 from sallyport.agent.endpoint.keys import printable
 from sallyport.agent.endpoint.memory import ServiceClock
 from sallyport.agent.endpoint.plan import Plan, Step, plan
@@ -201,7 +202,7 @@ class Endpoint:
             id=secrets.token_urlsafe(16),
             at=self.now(),
             version=state.version,
-            agent=own_version(),
+            agent=__version__,
             system=printable(_system(), 200),
             host=printable(socket.gethostname(), 253),
             clock_us=self._clock.ahead(self._memory.now.anchor),

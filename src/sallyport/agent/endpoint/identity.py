@@ -10,10 +10,10 @@ import hashlib
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Annotated, Final
 
+from sallyport import __version__
 from sallyport.agent.keys import KeyRing
 from sallyport.agent.service import ServiceClient
 from sallyport.base import disk
@@ -104,14 +104,6 @@ def verifies(key: str, signature: bytes, octets: bytes) -> bool:
     return True
 
 
-@cache
-def own_version() -> str:
-    """Return the installed version of this program."""
-    from importlib.metadata import version  # takes as long to import as the rest of the agent's beginning
-
-    return version("sallyport")
-
-
 def enrol(directory: Path, posts: ServiceClient, ring: KeyRing) -> Identity:
     """Register, and exchange the enrolment key for a key of the agent's own. ServiceAway, ServiceRefused, ConfigError.
 
@@ -141,7 +133,7 @@ def _machine() -> dict[str, object]:
         "osId": _LINUX,
         "privateIp": _address(),
         "machineId": _machine_id(),
-        "agentVersion": own_version(),
+        "agentVersion": __version__,
     }
 
 

@@ -23,6 +23,7 @@ from urllib.parse import quote
 
 import trio
 
+from sallyport import __version__
 from sallyport.base.fair import LoopTurns
 from sallyport.directory.reading.answers import Answers, Limits, RawEntry, TooLarge
 from sallyport.directory.reading.server import Unreachable
@@ -31,7 +32,10 @@ if TYPE_CHECKING:
     from bonsai._bonsai import ldapsearchiter
     from bonsai.trio import TrioLDAPConnection
 
-WITHOUT_LDAP: Final = "Sallyport was installed without LDAP: pip install 'sallyport[ldap]'"
+WITHOUT_LDAP: Final = (
+    "Sallyport was installed without LDAP: pip install "
+    f"'./sallyport_radius-{__version__}-py3-none-any.whl[ldap]', with the path of the wheel"
+)
 SIZE_LIMIT: Final = 4  # RFC 4511 section 4.1.9
 ADMIN_LIMIT: Final = 11
 NO_SUCH_OBJECT: Final = 32

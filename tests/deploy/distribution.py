@@ -1,0 +1,111 @@
+"""`make dist`: build the wheel and the source distribution, check both, and log in through the installed wheel.
+
+python -m tests.deploy.distribution [DIRECTORY]    # dist/ unless given; what it holds of an earlier version goes
+"""
+
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+from pathlib import Path
+
+from sallyport import __version__
+from tests.service import RunningService
+
+ROOT = Path(__file__).parents[2]
+LIMIT_S = 400
+NAME = f"sallyport_radius-{__version__}"
+WHEEL, SOURCE = f"{NAME}-py3-none-any.whl", f"{NAME}.tar.gz"
+PASSWORD = "correct horse battery"
+
+
+def run(*command: str | Path, cwd: Path) -> str:
+    """Run a command that must succeed, and return its output."""
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    assert done.returncode == 0, f"{command}: {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
+    return done.stdout
+
+
+def build(directory: Path) -> Path:
+    """Build the source distribution and, from it, the wheel; the wheel's path. Other files of the name are removed."""
+    for old in directory.glob("sallyport_radius-*"):
+        old.unlink()
+    run(sys.executable, "-m", "build", "--no-isolation", "--outdir", directory, ROOT, cwd=ROOT)
+    run(sys.executable, "-m", "twine", "check", "--strict", directory / WHEEL, directory / SOURCE, cwd=ROOT)
+    return directory / WHEEL
+
+
+def expected() -> set[str]:
+    """The files that the wheel must hold besides its metadata: the package and the dictionaries."""
+    package = {path for path in (ROOT / "src" / "sallyport").rglob("*") if path.is_file()}
+    names = {str(path.relative_to(ROOT / "src")) for path in package if path.suffix != ".pyc"}
+    return names | {f"sallyport/dictionaries/{path.name}" for path in (ROOT / "dictionaries").iterdir()}
+
+
+def check_wheel(wheel: Path) -> None:
+    """The wheel has each file of the package and no other, the command, the license, and the project's metadata."""
+    about = f"{NAME}.dist-info"
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+        metadata = archive.read(f"{about}/METADATA").decode().partition("\n\n")[0].splitlines()
+        commands = archive.read(f"{about}/entry_points.txt").decode().split("\n")
+    assert {name for name in names if not name.startswith(f"{about}/")} == expected()
+    assert f"{about}/licenses/LICENSE" in names
+    assert commands[:2] == ["[console_scripts]", "sallyport = sallyport.cli.main:main"]
+    wanted = {"Name: sallyport-radius", f"Version: {__version__}", "Requires-Python: >=3.11", "Provides-Extra: ldap"}
+    assert wanted <= set(metadata), metadata
+
+
+def check_source(archive: Path) -> None:
+    """The source distribution has what the wheel is made of, and nothing that git ignores."""
+    with tarfile.open(archive) as tar:
+        names = {name.partition("/")[2] for name in tar.getnames()}
+    wanted = {f"src/{name}" for name in expected() if not name.startswith("sallyport/dictionaries/")}
+    assert wanted | {"pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE", "dictionaries/dictionary"} <= names
+    assert {name.partition("/")[0] for name in names} <= {
+        "src", "dictionaries", "pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE", ".gitignore", "PKG-INFO",
+    }  # fmt: skip
+
+
+def install(wheel: Path, interpreter: Path, directory: Path) -> Path:
+    """Install the wheel into an empty environment with the versions of requirements.lock; the path of its command."""
+    run(interpreter, "-m", "venv", directory, cwd=directory.parent)
+    pip = (directory / "bin" / "python", "-m", "pip", "--disable-pip-version-check")
+    run(*pip, "install", "--quiet", "--require-hashes", "-r", ROOT / "requirements.lock", cwd=directory)
+    run(*pip, "install", "--quiet", "--no-deps", wheel, cwd=directory)
+    run(*pip, "check", cwd=directory)
+    return directory / "bin" / "sallyport"
+
+
+def log_in(program: Path, directory: Path) -> None:
+    """Run the service by a program, and log in by RADIUS through it. directory: an empty one."""
+    service = RunningService(directory, program=program)
+    service.start()
+    try:
+        address = ("--address", "127.0.0.1", "--org", "1", "--tenant", "1")
+        client = service.program("client", "add", "here", *address)
+        service.program("user", "add", "alice", "--domain", "default", "--password", "-", input=PASSWORD + "\n")
+        login = ("--secret", client.stdout.strip(), "--user", "alice", "--password", PASSWORD)
+        done = service.program("check", "radius", f"127.0.0.1:{service.ports.auth}", *login)
+        assert (done.returncode, "Access-Accept" in done.stdout) == (0, True), done
+        service.stop()
+    finally:
+        service.kill()
+
+
+def main() -> None:
+    """Build, check, install and try the distributions."""
+    directory = Path(sys.argv[1] if len(sys.argv) > 1 else "dist").absolute()
+    wheel = build(directory)
+    check_wheel(wheel)
+    check_source(directory / SOURCE)
+    with tempfile.TemporaryDirectory() as name:
+        program = install(wheel, Path(sys.executable), Path(name, "own"))
+        Path(name, "service").mkdir()
+        log_in(program, Path(name, "service"))
+    print(f"{directory / WHEEL}\n{directory / SOURCE}")
+
+
+if __name__ == "__main__":
+    main()
