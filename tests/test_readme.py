@@ -133,7 +133,7 @@ def test_every_option_of_a_line_exists(words: str) -> None:
     known = {option for parameter in COMMAND_BY_WORDS[words].params for option in parameter.opts}
     for text in told_commands():
         if text == words or text.startswith(words + " "):
-            assert set(re.findall(r"--[a-z-]+", text)) <= known
+            assert set(re.findall(r"--[a-z0-9-]+", text)) <= known
 
 
 @pytest.mark.parametrize("words", COMMAND_BY_WORDS)
@@ -141,7 +141,7 @@ def test_every_option_that_a_command_needs_is_shown(words: str) -> None:
     """A line of the table works as it is printed: it has every option without which the command is refused."""
     needed = {p.opts[0] for p in COMMAND_BY_WORDS[words].params if isinstance(p, click.Option) and p.required}
     told = [text for text in told_commands() if text == words or text.startswith(words + " ")]
-    assert any(needed <= set(re.findall(r"--[a-z-]+", text)) for text in told)
+    assert any(needed <= set(re.findall(r"--[a-z0-9-]+", text)) for text in told)
 
 
 @pytest.mark.parametrize("words", [words for words in COMMAND_BY_WORDS if words.endswith(" list")])

@@ -1,6 +1,7 @@
 """`sallyport cert`, and what `doctor` says of certificates: no service is needed, and nothing is overwritten."""
 
 import json
+import plistlib
 import ssl
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -10,10 +11,10 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import rsa
-from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, pkcs12
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from sallyport.certs.authority import new_key
+from sallyport.certs.authority import Authority, new_key
 from sallyport.certs.directory import Directory, present, read_certificates
 from tests.certs.conftest import data_dir, made
 from tests.cli import Service
@@ -88,6 +89,94 @@ def test_a_certificate_that_is_taken_back_ends_sessions(line: Service) -> None:
     line.ok("cert", "revoke", "ann@example.org")
     names = [each[0] for each in line.rows("select user_name from revocations order by id")]
     assert names == ["ann", "host/ann"]
+
+
+def test_a_certificate_for_a_device(line: Service, data_dir: Path, tmp_path: Path) -> None:
+    """--p12 and --mobileconfig write files for their owner alone, with the server's names and authority; the last line
+    is their password, which neither the audit trail nor a file of the service has."""
+    p12, profile = tmp_path / "eve.p12", tmp_path / "eve.mobileconfig"
+    files = ("--p12", str(p12), "--mobileconfig", str(profile))
+    done = line.cli("cert", "issue", "eve@example.org", *files, "--ssid", "Büro", "--vpn-server", "vpn.example.org")
+    assert done.returncode == 0, done.stderr
+    *paths, password = done.stdout.splitlines()
+    assert paths[2:] == [str(p12), str(profile)]
+    assert password not in done.stderr
+    assert [path.stat().st_mode & 0o777 for path in (p12, profile)] == [0o600, 0o600]
+    assert pkcs12.load_pkcs12(p12.read_bytes(), password.encode()).key is not None
+    found = {each["PayloadType"]: each for each in plistlib.loads(profile.read_bytes())["PayloadContent"]}
+    wifi = found["com.apple.wifi.managed"]
+    assert wifi["SSID_STR"] == "Büro"
+    assert wifi["EAPClientConfiguration"]["TLSTrustedServerNames"] == ["radius.example.org", "192.0.2.7", "localhost"]
+    assert found["com.apple.vpn.managed"]["IKEv2"]["RemoteAddress"] == "vpn.example.org"
+    kept = [path for path in data_dir.rglob("*") if path.is_file() and path not in (p12, profile)]
+    assert not [path for path in kept if password.encode() in path.read_bytes()]
+    assert password not in line.ok("audit", "list", "--json")
+
+
+def test_a_renewal_for_a_device(line: Service, tmp_path: Path) -> None:
+    """The new certificate with the same key; `--legacy` for older systems."""
+    p12 = tmp_path / "ann.p12"
+    password = line.ok("cert", "renew", "ann@example.org", "--p12", str(p12), "--legacy").splitlines()[-1]
+    certificate = pkcs12.load_pkcs12(p12.read_bytes(), password.encode()).cert
+    assert certificate is not None and certificate.friendly_name == b"ann@example.org"
+
+
+def test_no_file_is_overwritten(line: Service, tmp_path: Path) -> None:
+    """An existing file, also the target of a link, stays; no certificate is issued, and no other file is left."""
+    old, new, link = tmp_path / "old", tmp_path / "new.p12", tmp_path / "link"
+    old.write_text("precious")
+    link.symlink_to(tmp_path / "target")
+    for name in (old, link):
+        done = line.cli("cert", "issue", "eve", "--p12", str(new), "--mobileconfig", str(name))
+        assert (done.returncode, done.stdout) == (1, "")
+        assert f"{name} exists and is not overwritten" in done.stderr
+    assert old.read_text() == "precious"
+    assert not new.exists() and not (tmp_path / "target").exists()
+    assert "eve" not in line.ok("cert", "show")
+    same = line.cli("cert", "issue", "eve", "--p12", str(new), "--mobileconfig", str(new))
+    assert (same.returncode, new.exists()) == (1, False)
+    taken = line.cli("cert", "issue", "ann@example.org", "--p12", str(new))
+    assert (taken.returncode, new.exists()) == (1, False)
+    nowhere = line.cli("cert", "issue", "eve", "--p12", str(tmp_path / "no" / "file"))
+    assert (nowhere.returncode, "No such file" in nowhere.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("issue", "eve", "--ssid", "Office"), "--ssid is for --mobileconfig"),
+        (("issue", "eve", "--vpn-server", "v"), "--vpn-server is for --mobileconfig"),
+        (("issue", "eve", "--mobileconfig", "f", "--vpn-id", "v"), "--vpn-id is for --vpn-server"),
+        (("issue", "eve", "--mobileconfig", "f", "--server-name", "v"), "--server-name is for --ssid"),
+        (("issue", "eve", "--mobileconfig", "f", "--ssid", "é" * 17), "at most 32 octets"),
+        (("issue", "eve", "--legacy"), "--legacy is for --p12"),
+        (("renew", "--p12", "f"), "for the certificate of a client"),
+    ],
+)
+def test_options_that_do_not_fit(line: Service, options: tuple[str, ...], says: str) -> None:
+    """Wrong usage, before anything is made."""
+    done = line.cli("cert", *options)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert says in done.stderr
+
+
+def test_the_server_has_a_certificate_of_its_own(data_dir: Path, tmp_path: Path) -> None:
+    """The profile trusts the names of that certificate; without its authority there is none to trust, which is said."""
+    authority, key = Authority.new("Own CA", present()), new_key()
+    server = authority.server(["wifi.example.com"], key.public_key(), present())
+    chain, own_key, profile = tmp_path / "own.pem", tmp_path / "own.key", tmp_path / "f.mobileconfig"
+    own_key.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    line = Service(data_dir, {"SALLYPORT_EAP_CERTIFICATE": str(chain), "SALLYPORT_EAP_KEY": str(own_key)})
+    line.data_dir = data_dir
+    for name, files in (("eve", [server]), ("kim", [server, authority.certificate])):
+        chain.write_bytes(b"".join(each.public_bytes(Encoding.PEM) for each in files))
+        done = line.cli("cert", "issue", name, "--mobileconfig", str(profile), "--ssid", "Office")
+        assert done.returncode == 0, done.stderr
+        found = {each["PayloadType"]: each for each in plistlib.loads(profile.read_bytes())["PayloadContent"]}
+        eap = found["com.apple.wifi.managed"]["EAPClientConfiguration"]
+        assert eap["TLSTrustedServerNames"] == ["wifi.example.com"]
+        assert ("com.apple.security.root" in found) is (len(files) == 2) is ("by itself" not in done.stderr)
+        profile.unlink()
 
 
 # --- tenants ------------------------------------------------------------------------------------------------------

@@ -22,7 +22,8 @@ class Site:
     def __init__(self, service: RunningService) -> None:
         self.service = service
         service.ok("cert", "init", "--host", "radius.example.com")
-        service.ok("cert", "issue", "ann")
+        self.p12 = service.directory / "ann.p12"
+        self.p12_password = service.ok("cert", "issue", "ann", "--p12", str(self.p12)).splitlines()[-1]
         service.add_client("nas", "127.0.0.1", SECRET)
         service.add_user("ann", PASSWORD)
         self.certificates = service.data_dir / "certs"
@@ -105,3 +106,13 @@ def test_a_station_by_its_address(site: Site, tmp_path: Path) -> None:
     assert SUCCESS in told, told
     assert site.event() == (mac, "mab", "accept")
     assert SUCCESS not in site.eapol(tmp_path, lines, "-n", "-M", "aa:bb:cc:dd:ee:00")
+
+
+@pytest.mark.parametrize("version", [TLS12, TLS13])
+def test_a_certificate_from_pkcs12(site: Site, tmp_path: Path, version: str) -> None:
+    """The file that `cert issue --p12` writes, with the password that it prints; with another one it does not open."""
+    lines = ["eap=TLS", 'identity="anonymous"', f'private_key="{site.p12}"', f'phase1="{version}"']
+    told = site.eapol(tmp_path, [*lines, f'private_key_passwd="{site.p12_password}"'])
+    assert SUCCESS in told, told
+    assert site.event() == ("ann", "eap-tls", "accept")
+    assert SUCCESS not in site.eapol(tmp_path, [*lines, 'private_key_passwd="another"'])

@@ -3,6 +3,7 @@
 authority    a certificate authority: how certificates must look for supplicants to accept them; the content of a peer's
 directory    `certs/` in the data directory: the authority and every certificate that it has signed
 credentials  the files that the listeners use; a renewal applies without a restart
+bundle       PKCS#12 and Apple's configuration profile, for the device of a person
 cli          `sallyport cert`
 
 Everything is a PEM file, which other programs can read. No command needs the running service, and no certificate is

@@ -10,6 +10,7 @@ from sallyport.base.command import CommandLine, Form
 from sallyport.base.options import Group
 from sallyport.base.wire import Row
 from sallyport.certs.authority import fingerprint
+from sallyport.certs.bundle_cli import bundled, reserved, wanted, write
 from sallyport.certs.directory import Directory, Issued, present
 
 COLUMNS = ("name", "kind", "org", "tenant", "state", "expires", "serial")
@@ -56,13 +57,20 @@ def show(line: CommandLine, *, ca: bool, form: Form | None) -> None:
 @click.argument("name")
 @org
 @tenant
+@bundled
 @click.pass_obj
-def issue(line: CommandLine, *, name: str, org: int | None, tenant: int | None) -> None:
-    """Make a certificate and key for a tenant's user (with @ a mail address), machine or RADIUS server."""
-    made = line.row("cert.issue", name=name, org=org, tenant=tenant)
-    path = Path(str(made["path"]))
-    line.print(f"{path}\n{path.with_suffix('.key')}")
-    line.note(f"SHA-256 fingerprint {made['sha256']}")
+def issue(line: CommandLine, /, *, name: str, org: int | None, tenant: int | None, **given: object) -> None:
+    """Make a certificate and key for a tenant's user (with @ a mail address), machine or RADIUS server.
+
+    With --p12 or --mobileconfig, the last line of the output is the password of these files.
+    """
+    files = wanted(given)
+    with reserved(files.files):
+        made = line.row("cert.issue", name=name, org=org, tenant=tenant)
+        path = Path(str(made["path"]))
+        line.print(f"{path}\n{path.with_suffix('.key')}")
+        line.note(f"SHA-256 fingerprint {made['sha256']}")
+        write(line, path, files)
 
 
 @cert.command()
@@ -70,8 +78,18 @@ def issue(line: CommandLine, *, name: str, org: int | None, tenant: int | None) 
 @click.option("--host", "hosts", multiple=True, help="Other names of the server.")
 @org
 @tenant
+@bundled
 @click.pass_obj
-def renew(line: CommandLine, *, name: str | None, hosts: Sequence[str], org: int | None, tenant: int | None) -> None:
+def renew(
+    line: CommandLine,
+    /,
+    *,
+    name: str | None,
+    hosts: Sequence[str],
+    org: int | None,
+    tenant: int | None,
+    **given: object,
+) -> None:
     """Make a new certificate for the key of the server, or of a client. No restart is needed.
 
     A server whose certificate was revoked gets a new key. A client's certificate keeps its tenant; --org and --tenant
@@ -81,10 +99,15 @@ def renew(line: CommandLine, *, name: str | None, hosts: Sequence[str], org: int
         raise click.UsageError("--host is for the certificate of the server")
     if name is None and (org or tenant):
         raise click.UsageError("--org and --tenant are for the certificate of a client")
-    made = line.row("cert.renew", name=name, hosts=[*hosts], org=org, tenant=tenant)
-    line.note(f"{made['name']}: until {made['expires']}")
-    if name is not None:
-        line.note(f"SHA-256 fingerprint {made['sha256']}")
+    files = wanted(given)
+    if name is None and files.files:
+        raise click.UsageError("--p12 and --mobileconfig are for the certificate of a client")
+    with reserved(files.files):
+        made = line.row("cert.renew", name=name, hosts=[*hosts], org=org, tenant=tenant)
+        line.note(f"{made['name']}: until {made['expires']}")
+        if name is not None:
+            line.note(f"SHA-256 fingerprint {made['sha256']}")
+        write(line, Path(str(made["path"])), files)
 
 
 @cert.command()

@@ -136,7 +136,7 @@ def commands(directory: Directory, owners: Owners, tenants: Tenants, note: Note,
             await noted("renew", [made])
         else:
             made = await signed("renew", name, tenant_id, numbers, sign)
-        return _shown(made)
+        return {**_shown(made), "path": str(directory.server if name is None else directory.client(name))}
 
     async def listing(_: Arguments) -> JSON:
         numbers = await tenants.numbers()

@@ -168,14 +168,7 @@ class Directory:
 
     def _authority(self) -> Authority:
         self._must_exist()
-        path = self.path / "ca.key"
-        try:
-            key = load_pem_private_key(_read(path), None)
-        except (ValueError, TypeError) as error:
-            raise StartError(f"{path}: no private key in PEM") from error
-        if not isinstance(key, rsa.RSAPrivateKey):
-            raise StartError(f"{path} was not made here")
-        return Authority(read_certificates(self.ca)[0], key)
+        return Authority(read_certificates(self.ca)[0], read_key(self.path / "ca.key"))
 
     def _keep(self, path: Path, certificate: x509.Certificate, authority: Authority) -> x509.Certificate:
         """Write a certificate and its authority: on first use, Android trusts only the certificates that it sees."""
@@ -231,6 +224,17 @@ def read_certificates(path: Path) -> list[x509.Certificate]:
         return x509.load_pem_x509_certificates(_read(path))
     except ValueError as error:
         raise StartError(f"{path}: no certificate in PEM") from error
+
+
+def read_key(path: Path) -> rsa.RSAPrivateKey:
+    """The private key in a PEM file. StartError."""
+    try:
+        key = load_pem_private_key(_read(path), None)
+    except (ValueError, TypeError) as error:
+        raise StartError(f"{path}: no private key in PEM") from error
+    if not isinstance(key, rsa.RSAPrivateKey):
+        raise StartError(f"{path} was not made here")
+    return key
 
 
 def read_list(path: Path) -> x509.CertificateRevocationList:

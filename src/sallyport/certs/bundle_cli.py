@@ -1,0 +1,139 @@
+"""The options of `sallyport cert issue` and `renew` that write a certificate for a person's device."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import click
+
+from sallyport.base import disk
+from sallyport.base.command import CommandLine
+from sallyport.base.config import Settings
+from sallyport.base.errors import StartError
+from sallyport.certs.authority import common_name, host_names
+from sallyport.certs.bundle import MAX_SSID, Identity, Network, as_pkcs12, as_profile, new_password
+from sallyport.certs.credentials import Certificates
+from sallyport.certs.directory import Directory, read_certificates, read_key
+
+CommandT = TypeVar("CommandT", bound=Callable[..., object])
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The given options."""
+
+    p12: Path | None
+    mobileconfig: Path | None
+    ssid: str
+    vpn_server: str
+    vpn_id: str
+    server_names: Sequence[str]
+    legacy: bool
+
+    @property
+    def files(self) -> list[Path]:
+        """The files to write."""
+        return [path for path in (self.p12, self.mobileconfig) if path is not None]
+
+
+def bundled(work: CommandT) -> CommandT:
+    """Add the options to a command."""
+    file = click.Path(dir_okay=False, path_type=Path)
+    options = [
+        click.option("--p12", type=file, metavar="FILE", help="Write certificate and key as PKCS#12, too."),
+        click.option("--mobileconfig", type=file, metavar="FILE", help="Write a profile for Apple devices, too."),
+        click.option("--ssid", default="", help="With --mobileconfig: the Wi-Fi to join by EAP-TLS."),
+        click.option("--vpn-server", default="", metavar="HOST", help="With --mobileconfig: the IKEv2 gateway."),
+        click.option("--vpn-id", default="", metavar="ID", help="The gateway's IKE identity; its host unless given."),
+        click.option(
+            "--server-name",
+            "server_names",
+            multiple=True,
+            metavar="NAME",
+            help="RADIUS server that the Wi-Fi trusts; the names of the server's certificate unless given.",
+        ),
+        click.option(
+            "--legacy", is_flag=True, help="For macOS 12, iOS 15, Android 12, Windows Server 2016 and older: 3DES."
+        ),
+    ]
+    for option in reversed(options):
+        work = option(work)
+    return work
+
+
+def wanted(given: dict[str, object]) -> Wanted:
+    """Return the options of a command. UsageError: they do not fit together."""
+    found = Wanted(**given)  # type: ignore[arg-type]  # click gives these fields
+    for option, value in (("--ssid", found.ssid), ("--vpn-server", found.vpn_server)):
+        if value and found.mobileconfig is None:
+            raise click.UsageError(f"{option} is for --mobileconfig")
+    if found.vpn_id and not found.vpn_server:
+        raise click.UsageError("--vpn-id is for --vpn-server")
+    if found.server_names and not found.ssid:
+        raise click.UsageError("--server-name is for --ssid")
+    if found.legacy and not found.files:
+        raise click.UsageError("--legacy is for --p12 and --mobileconfig")
+    if len(found.ssid.encode()) > MAX_SSID:
+        raise click.BadParameter(f"an SSID has at most {MAX_SSID} octets", param_hint="--ssid")
+    return found
+
+
+@contextmanager
+def reserved(files: Sequence[Path]) -> Iterator[None]:
+    """Make the files, empty and for their owner alone, before a certificate is made for them; remove them if that
+    fails. StartError: one exists, or cannot be made."""
+    made: list[Path] = []
+    try:
+        for path in files:
+            try:
+                os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, disk.PRIVATE))
+            except FileExistsError:
+                raise StartError(f"{path} exists and is not overwritten: name another file, or remove it") from None
+            except OSError as error:
+                raise StartError(f"{path}: {error.strerror}") from error
+            made.append(path)
+        yield
+    except BaseException:
+        for path in made:
+            with suppress(OSError):
+                path.unlink()
+        raise
+
+
+def write(line: CommandLine, certificate: Path, given: Wanted) -> None:
+    """Write the files for a certificate in PEM, whose key is beside it, and print their password. StartError."""
+    if not given.files:
+        return
+    chain, settings = read_certificates(certificate), line.settings()
+    identity = Identity(chain[0], read_key(certificate.with_suffix(".key")), chain[1])
+    password = new_password()
+    if given.p12 is not None:
+        disk.write(given.p12, as_pkcs12(identity, password, legacy=given.legacy))
+        line.print(str(given.p12))
+    if given.mobileconfig is not None:
+        network = _network(line, settings, given)
+        disk.write(given.mobileconfig, as_profile(identity, password, network, legacy=given.legacy))
+        line.print(str(given.mobileconfig))
+    line.print(password)
+    line.note("the last line is the password of the file: it is shown once and not kept; send it by another way")
+
+
+def _network(line: CommandLine, settings: Settings, given: Wanted) -> Network:
+    """Return the networks of a profile, with the names and the authority of the server's certificate."""
+    directory = Directory(settings.data_dir)
+    files = Certificates(
+        settings.data_dir, certificate=settings.eap_certificate, key=settings.eap_key, ca=settings.eap_ca
+    ).server()
+    if files is None:
+        raise StartError("no certificate of the server: sallyport cert init")
+    server, *chain = read_certificates(files.certificate_file)
+    roots = [each for each in chain if each.subject == each.issuer]
+    if settings.eap_certificate is None:
+        roots = read_certificates(directory.ca)[:1]
+    elif not roots:
+        line.note("the server's certificate is of another authority: the device must trust that one by itself")
+    names = given.server_names or tuple(dict.fromkeys([common_name(server), *host_names(server)]))
+    return Network(given.ssid, given.vpn_server, given.vpn_id, [name for name in names if name], roots)
