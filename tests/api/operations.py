@@ -73,6 +73,7 @@ OPERATIONS = (
     Operation("/ad/CheckMFAProvider", ADMIN),
     Operation("/ad/DeleteMFAProvider", ADMIN),
     Operation("/ad/PreviewEnforcement", READER),
+    Operation("/ad/CheckEnrolments", OPERATOR),
     Operation("/ad/GetFirstFactor", READER),
     Operation("/ad/SetFirstFactor", ADMIN, {"firstFactor": "local"}),
     Operation("/ad/CheckFirstFactor", ADMIN, {"userName": "ann", "password": "hello"}),

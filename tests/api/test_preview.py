@@ -134,3 +134,12 @@ def test_a_switch_that_is_none(tenant: Tenant, fields: dict[str, Any], text: str
     answer = tenant.world.post(UPDATE, tenant.token, json=tenant.scoped(domainId=tenant.domain, **fields))
     assert problem(answer) == (400, text)
     assert (entry(tenant)["enforcementMode"], entry(tenant)["revertsAt"]) == ("monitor", "")
+
+
+def test_enrolments_are_looked_up(tenant: Tenant) -> None:
+    """The users who need a second factor are counted, and those of them that are not known yet."""
+    tenant.device("vpn")
+    asked = {"domainId": tenant.domain, "again": True}
+    assert tenant.ask("/ad/CheckEnrolments", **asked) == {"users": 1, "left": 1}
+    tenant.ask("/ad/SetMFAProvider", domainId=tenant.domain, provider="totp")
+    assert tenant.ask("/ad/CheckEnrolments", **asked) == {"users": 1, "left": 0}

@@ -240,3 +240,42 @@ def test_the_issuer_in_authenticator_apps(service: Service) -> None:
         assert (refused.returncode, "issuerName" in refused.stderr) == (1, True)
     service.ok("domain", "set", "issuing", "--issuer-name", "")
     assert "&issuer=issuing&" in service.ok("user", "totp", "ann", "--domain", "issuing")
+
+
+def test_a_provider_that_does_not_exist_is_not_clean(service: Service) -> None:
+    """The cause is told, the domain stays in monitor mode, and its logins go on."""
+    add_domain(service, "unreached")
+    add_user(service, "unreached", "ann")
+    add_client(service, "unreached-gate", "127.6.0.10", "unreached")
+    fields = ("--ikey", "DI1", "--host", "api-nowhere.invalid", "--secret", "-")
+    service.ok("provider", "set", "unreached", "duo", *fields, input="a-key")
+    refused = service.cli("domain", "mode", "unreached", "enforce", "--require-clean", "--accept-unknown")
+    assert refused.returncode == 1
+    assert "the MFA provider does not work: api-nowhere.invalid: the name has no address" in refused.stderr
+    body = {"orgId": 1, "tenantId": 1, "domainId": service.domains()["unreached"]["domainId"]}
+    asked = {**body, "enforcementMode": "enforce", "requireClean": True}
+    assert "the name has no address" in service.post("/ad/updateDomainEnforcement", asked, status=409)["error"]
+    assert service.domains()["unreached"]["enforcementMode"] == "monitor"
+    with RadiusClient(service.ports.auth, SECRET, source="127.6.0.10") as client:
+        assert client.login("ann", "hello") == ACCESS_ACCEPT
+
+
+def test_what_is_in_the_way_of_enforcing(service: Service) -> None:
+    """The enrolments are looked up first; the users who would be denied are printed with the next step."""
+    add_domain(service, "surveyed")
+    for name in ("ann", "bob"):
+        add_user(service, "surveyed", name)
+    add_client(service, "surveyed-gate", "127.6.0.11", "surveyed")
+    with RadiusClient(service.ports.auth, SECRET, source="127.6.0.11") as client:
+        for name in ("ann", "bob"):
+            assert client.login(name, "hello") == ACCESS_ACCEPT
+    service.ok("provider", "set", "surveyed", "totp")
+    refused = service.cli("domain", "mode", "surveyed", "enforce", "--require-clean")
+    assert refused.returncode == 1
+    assert "2 of 2 enrolments are looked up" in refused.stderr
+    assert "enforcing would deny 2 users or devices" in refused.stderr
+    assert "next: enrol the users" in refused.stderr
+    listed = {line.split()[0] for line in refused.stderr.splitlines() if "not enrolled" in line}
+    assert listed == {"ann", "bob"}
+    assert refused.stdout == ""
+    assert service.domains()["surveyed"]["enforcementMode"] == "monitor"

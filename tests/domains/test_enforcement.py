@@ -1,20 +1,46 @@
 """Switching a domain with its consequences known."""
 
+from dataclasses import dataclass
+
 import pytest
 
 from sallyport.base.errors import StoreError
-from sallyport.domains.bodies import Counts, DeviceImpact, Impact, Tally, UserImpact
+from sallyport.domains.bodies import Counts, DeviceImpact, Impact, Survey, Tally, UserImpact
 from sallyport.domains.domain import Effect, Fallback, Mode
-from sallyport.domains.enforcement import IMPACT_UNKNOWN, Enforcement, NotClean, Switch
+from sallyport.domains.enforcement import IMPACT_UNKNOWN, Enforcement, NotClean, ProviderFails, Switch
+from sallyport.mfa.service import Checked
 from tests.areas import Areas
 
 
-class FixedImpact:
-    """ImpactPreview with a fixed impact. denied: number of users; None: the store takes too long."""
+@dataclass
+class FixedCheck:
+    """ProviderChecks with a fixed result. problem: None without a provider."""
 
-    def __init__(self, denied: int | None) -> None:
+    problem: str | None = ""
+
+    def has(self, domain_id: int) -> bool:
+        """Whether there is a provider."""
+        return self.problem is not None
+
+    async def check(self, domain_id: int) -> Checked:
+        """The result."""
+        return Checked("duo", self.problem or "")
+
+
+class FixedImpact:
+    """ImpactPreview with a fixed impact. denied: number of users; None: the store takes too long. unknown: number of
+    users whose enrolment is unknown."""
+
+    def __init__(self, denied: int | None, unknown: int = 0) -> None:
         self.denied = denied
+        self.unknown = unknown
+        self.surveys = 0
         self.asked: list[str | None] = []
+
+    async def survey(self, domain_id: int, *, days: int = 30, again: bool = False) -> Survey:
+        """All is known."""
+        self.surveys += 1
+        return Survey(users=3, left=0)
 
     async def impact(self, domain_id: int, *, days: int = 30, fallback: str | None = None) -> Impact:
         """The same for every domain."""
@@ -27,7 +53,9 @@ class FixedImpact:
             UserImpact(user="eve", outcome=Effect.REJECT, reason="unknown user", logins=2, lastSeen="", gone=True),
         ]
         devices = [DeviceImpact(device_id=7, device_name="vpn", outcome=Effect.REJECT, reason="blocked by rule")]
-        counts = Counts(users=Tally(reject=2, challenge=1), devices=Tally(reject=1), denied=self.denied)
+        counts = Counts(
+            users=Tally(reject=2, challenge=1, unknown=self.unknown), devices=Tally(reject=1), denied=self.denied
+        )
         return Impact(users=users, devices=devices, counts=counts, logins=6, since="a", until="b", policyVersion=1)
 
 
@@ -38,7 +66,7 @@ class FixedImpact:
 )
 async def test_enforcing_returns_its_impact(areas: Areas, denied: int | None, mode: Mode, known: bool) -> None:
     """Only a switch to enforce has an impact; if it is not known, the switch applies with a warning."""
-    enforcement = Enforcement(areas.domains, FixedImpact(denied))
+    enforcement = Enforcement(areas.domains, FixedImpact(denied), FixedCheck())
     switched = await enforcement.switch(areas.domain, Switch(mode, Fallback.ALLOW))
     assert areas.domains.table.by_id[areas.domain].mode is switched.domain.mode is mode
     assert (switched.impact is not None) is known
@@ -49,7 +77,7 @@ async def test_clean_means_that_nobody_is_denied(areas: Areas) -> None:
     """Otherwise the domain stays as it is, and the refusal names them, but for those that no mode lets in. It is asked
     with the fallback that is to hold."""
     previews = FixedImpact(2)
-    enforcement = Enforcement(areas.domains, previews)
+    enforcement = Enforcement(areas.domains, previews, FixedCheck())
     with pytest.raises(NotClean) as refused:
         await enforcement.switch(areas.domain, Switch(Mode.ENFORCE, Fallback.ALLOW, require_clean=True))
     domain = areas.domains.table.by_id[areas.domain]
@@ -67,7 +95,32 @@ async def test_clean_means_that_nobody_is_denied(areas: Areas) -> None:
 async def test_what_cannot_be_told_is_not_clean(areas: Areas) -> None:
     """A switch that rests on the impact is not made without it."""
     with pytest.raises(StoreError):
-        await Enforcement(areas.domains, FixedImpact(None)).switch(
+        await Enforcement(areas.domains, FixedImpact(None), FixedCheck()).switch(
             areas.domain, Switch(Mode.ENFORCE, require_clean=True)
         )
     assert areas.domains.table.by_id[areas.domain].mode is Mode.MONITOR
+
+
+@pytest.mark.parametrize(
+    ("check", "told"),
+    [(FixedCheck("no such host"), "does not work: no such host"), (FixedCheck(None), "has no MFA provider")],
+    ids=["does not work", "none"],
+)
+async def test_a_provider_that_does_not_work_is_not_clean(areas: Areas, check: FixedCheck, told: str) -> None:
+    """The provider is asked before anything else, and the domain stays as it is."""
+    previews = FixedImpact(0)
+    with pytest.raises(ProviderFails, match=told):
+        await Enforcement(areas.domains, previews, check).switch(areas.domain, Switch(Mode.ENFORCE, require_clean=True))
+    assert areas.domains.table.by_id[areas.domain].mode is Mode.MONITOR
+    assert previews.surveys == 0
+
+
+async def test_an_unknown_enrolment_is_not_clean(areas: Areas) -> None:
+    """It is accepted on demand; the enrolments are looked up first."""
+    previews = FixedImpact(0, unknown=2)
+    enforcement = Enforcement(areas.domains, previews, FixedCheck())
+    with pytest.raises(NotClean, match=r"^the enrolment of 2 users is unknown$"):
+        await enforcement.switch(areas.domain, Switch(Mode.ENFORCE, require_clean=True))
+    assert (areas.domains.table.by_id[areas.domain].mode, previews.surveys) == (Mode.MONITOR, 1)
+    await enforcement.switch(areas.domain, Switch(Mode.ENFORCE, require_clean=True, accept_unknown=True))
+    assert areas.domains.table.by_id[areas.domain].mode is Mode.ENFORCE

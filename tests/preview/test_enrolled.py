@@ -13,9 +13,9 @@ from sallyport.login.second.forecast import Standing
 from sallyport.metrics import MfaMetrics
 from sallyport.mfa.circuit import Attached, Guarded
 from sallyport.mfa.host import Fields, Host
-from sallyport.mfa.provider import Enrolment
+from sallyport.mfa.provider import Enrolment, ProviderError
 from sallyport.mfa.service import Providers
-from sallyport.preview.enrolled import ASK_S, AT_ONCE, SecondFactors
+from sallyport.preview.enrolled import ASK_S, AT_ONCE, SURVEY_S, SecondFactors
 from tests.domains.test_domain import make
 from tests.preview.conftest import Scripted, ScriptedFields
 
@@ -53,3 +53,34 @@ async def test_the_time_is_bounded(autojump_clock: MockClock) -> None:
     assert factors.question_limit(domain, second) == 0
     await trio.sleep(60)
     assert factors.question_limit(domain, second) == 50
+
+
+class Busy(Slow):
+    """Asks for a pause of five seconds at the first question about a user."""
+
+    async def enrolled(self, user: str) -> Enrolment:
+        found = await super().enrolled(user)
+        if self.calls.count(user) == 1:
+            raise ProviderError("busy", retry_after_s=5, limited=True)
+        return found
+
+
+async def test_a_survey_waits_for_a_rate_limit(autojump_clock: MockClock) -> None:
+    """A user that the provider would not answer for is asked about again; the request ends in time, and the next one
+    goes on."""
+    Scripted.calls.clear()
+    busy = Busy(ScriptedFields(enrolled="u0,u1,u2,u3"), cast(Host, None))
+    guarded = Guarded(busy, MfaMetrics(CollectorRegistry()), now=trio.current_time)
+    second = Standing(Attached("busy", "busy/1", guarded, 60.0), Reason.NONE)
+    factors = SecondFactors(cast(Providers, None), Enrolments(trio.current_time))
+    domain: Domain = make(1, "corp")
+    left = [(f"u{number}", f"u{number}") for number in range(4)]
+    rounds = 0
+    while left and rounds < 9:
+        began = trio.current_time()
+        await factors.survey(domain, second, left)
+        assert trio.current_time() - began <= SURVEY_S
+        left = [each for each in left if factors.is_open(domain, second, each[0])]
+        rounds += 1
+    assert 1 < rounds < 9
+    assert {factors.known(domain, second, f"u{number}") for number in range(4)} == {Reason.ASKED}

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from prometheus_client import CollectorRegistry
 
+from sallyport.domains.bodies import Survey, Tally
 from sallyport.domains.domain import Domain, Effect
 from sallyport.endpoints.groups.group import NewGroup
 from sallyport.endpoints.membership import Action as AssignmentAction
@@ -297,3 +298,30 @@ async def test_computers_by_certificate(book: Book) -> None:
     assert (told["pc1"][0], told["ann"][0]) == ("accept", "challenge")
     await book.events(["pc1"], method="eap-tls")
     assert (await book.told())["pc1"] == ("unknown", "enrolment not known yet", 2)
+
+
+async def test_a_survey_asks_about_everyone(book: Book) -> None:
+    """More users than a preview asks about are asked in one survey, each once; what was found is in the next preview.
+    Asked again, it begins anew."""
+    names = [f"u{number}" for number in range(80)]
+    await book.users(*names)
+    await book.events([*names, "stranger"])
+    await book.provider(enrolled="u0")
+    preview, domain = book.areas.preview, book.areas.domain
+    assert await preview.survey(domain) == Survey(users=80, left=0)
+    assert sorted(Scripted.calls) == sorted(names)
+    assert await preview.survey(domain) == Survey(users=80, left=0)
+    assert len(Scripted.calls) == 80
+    assert (await book.impact()).counts.users == Tally(challenge=1, reject=80)
+    assert await preview.survey(domain, again=True) == Survey(users=80, left=0)
+    assert len(Scripted.calls) == 160
+
+
+async def test_a_survey_of_a_provider_that_is_away(book: Book) -> None:
+    """Nothing is found out, and the provider is left alone once its circuit is open."""
+    names = [f"u{number}" for number in range(30)]
+    await book.users(*names)
+    await book.events(names)
+    await book.provider(away=True)
+    assert await book.areas.preview.survey(book.areas.domain) == Survey(users=30, left=30)
+    assert len(Scripted.calls) < 10

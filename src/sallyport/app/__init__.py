@@ -268,7 +268,7 @@ class App:
         self.preview = Preview(
             store, self.configuration, self.domains, self.rules, self.logins.enrolled, self._find_client, self.clock
         )
-        self.enforcement = Enforcement(self.domains, self.preview)
+        self.enforcement = Enforcement(self.domains, self.preview, self.logins.providers)
         self.journal = Journal(
             store,
             self.devices.count_written,

@@ -168,7 +168,13 @@ class UpdateDomainEnforcement(Scoped):
     fallbackAction: AnyFallback | None = Field(
         default=None, description="New outcome of a login if no second factor is available: deny or allow."
     )
-    requireClean: Flag = Field(default=False, description="Enforce only if no recent login would be denied.")
+    requireClean: Flag = Field(
+        default=False,
+        description="Enforce only if the provider works, no recent login would be denied and all enrolments are known.",
+    )
+    acceptUnknown: Flag = Field(
+        default=False, description="With requireClean: enforce although enrolments of users are unknown."
+    )
     revertAfterMinutes: RevertAfter | None = Field(
         default=None, description="Minutes until the change is reverted, unless it is confirmed; absent: it stays."
     )
@@ -259,6 +265,13 @@ class Impact(Summary):
     def summary(self) -> Summary:
         """Return the impact without the names."""
         return Summary(counts=self.counts, logins=self.logins, since=self.since, until=self.until)
+
+
+class Survey(Model):
+    """How far the look-up of enrolments is."""
+
+    users: int = Field(description="Users of recent logins who need a second factor.")
+    left: int = Field(description="Users of these whose enrolment the provider has not told yet; 0: all are known.")
 
 
 class EnforcementUpdated(Done):

@@ -3,9 +3,11 @@
 import click
 
 from sallyport.base.command import CommandLine, Form, domains, entries, note_new
+from sallyport.base.errors import Refused
 from sallyport.base.options import Group
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
+from sallyport.domains.clean_cli import DEVICES, USERS, survey, tell_refusal
 from sallyport.domains.first_factor_cli import check, first_factor
 from sallyport.domains.settings_cli import rename, set_
 
@@ -23,8 +25,6 @@ COLUMNS = (
 )
 MODES = ("monitor", "enforce")
 RESTORE = "restore"
-USERS = ("user", "outcome", "reason", "logins", "lastSeen")
-DEVICES = ("device_id", "device_name", "outcome", "reason")
 NUMBER = click.IntRange(min=1)
 
 
@@ -105,7 +105,12 @@ def list_(line: CommandLine, *, form: Form | None) -> None:
 @click.argument("words", nargs=-1, required=True, metavar="[NAME|ID] monitor|enforce|restore")
 @click.option("--all", "everything", is_flag=True, help="Every domain of the installation; monitor or restore.")
 @click.option("--fallback", type=click.Choice(["deny", "allow"]), help="Set the fallback action too.")
-@click.option("--require-clean", is_flag=True, help="Enforce only if no recent login would be denied.")
+@click.option(
+    "--require-clean",
+    is_flag=True,
+    help="Enforce only if the MFA provider works and no recent login would be denied; asks about every user.",
+)
+@click.option("--accept-unknown", is_flag=True, help="With --require-clean: although enrolments stay unknown.")
 @click.option(
     "--revert-after",
     type=click.IntRange(1, 10_080),
@@ -120,6 +125,7 @@ def mode(
     everything: bool,
     fallback: str | None,
     require_clean: bool,
+    accept_unknown: bool,
     revert_after: int | None,
 ) -> None:
     """Switch a domain to monitor or enforce, from the next login on.
@@ -130,6 +136,8 @@ def mode(
     name, wanted = _which(words, everything)
     if everything and (require_clean or revert_after is not None or (fallback is not None and wanted == RESTORE)):
         raise click.UsageError("--require-clean and --revert-after are for one domain; restore takes no options")
+    if accept_unknown and not require_clean:
+        raise click.UsageError("--accept-unknown needs --require-clean")
     if name is None:
         switched = (
             line.row("domain.restore") if wanted == RESTORE else line.row("domain.break_glass", fallback=fallback)
@@ -144,9 +152,10 @@ def mode(
             "enforcementMode": wanted,
             "fallbackAction": fallback,
             "requireClean": require_clean,
+            "acceptUnknown": accept_unknown,
             "revertAfterMinutes": revert_after,
         }
-        _switch(line, name, body)
+        _switch_clean(line, name, body) if require_clean and wanted == "enforce" else _switch(line, name, body)
 
 
 @domain.command()
@@ -174,6 +183,16 @@ def preview(line: CommandLine, *, name: str, days: int, form: Form | None) -> No
     line.print_rows(entries(impact["users"]), USERS)
     line.print_rows(entries(impact["devices"]), DEVICES)
     _tell_impact(line, impact)
+
+
+def _switch_clean(line: CommandLine, name: str, body: Row) -> None:
+    """Enforce a domain if nothing is in the way; else print what is."""
+    survey(line, name)
+    try:
+        _switch(line, name, body)
+    except Refused:
+        tell_refusal(line, name)
+        raise
 
 
 def _switch(line: CommandLine, name: str, body: Row) -> None:

@@ -16,7 +16,7 @@ from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import Conflict, StoreError
 from sallyport.base.periodic import every
 from sallyport.base.text import counted
-from sallyport.domains.bodies import Impact
+from sallyport.domains.bodies import Impact, Survey
 from sallyport.domains.domain import Domain, Effect, Fallback, Mode
 from sallyport.domains.service import Domains
 
@@ -35,14 +35,45 @@ class ImpactPreview(Protocol):
         """Return the impact of enforcing on the logins of the last days. fallback: replaces the domain's own.
         StoreError: it would take too long."""
 
+    async def survey(self, domain_id: int, *, days: int = DEFAULT_DAYS, again: bool = False) -> Survey:
+        """Ask the provider about users whose enrolment is not known, for some seconds. again: about all users.
+        StoreError: it would take too long."""
+
+
+class ProviderState(Protocol):
+    """The result of a check."""
+
+    @property
+    def problem(self) -> str:
+        """What is wrong, and what to do; empty if the provider works."""
+
+
+class ProviderChecks(Protocol):
+    """Checks the MFA providers of domains."""
+
+    def has(self, domain_id: int) -> bool:
+        """Whether a domain has a provider."""
+
+    async def check(self, domain_id: int) -> ProviderState:
+        """Ask the provider of a domain itself. NotFound: it has none."""
+
+
+class ProviderFails(Conflict):
+    """Enforcing with requireClean while the MFA provider does not work. Nothing was switched."""
+
 
 class NotClean(Conflict):
-    """Enforcing with requireClean would deny logins."""
+    """Enforcing with requireClean would deny logins, or it is not known whether it would."""
 
     def __init__(self, impact: Impact) -> None:
-        users = [each for each in impact.users if each.outcome is Effect.REJECT and not each.gone]
+        counts = impact.counts
+        denied = counted(counts.denied, "user or device", "users or devices")
+        parts = [f"enforcing would deny {denied}"] if counts.denied else []
+        if counts.users.unknown:
+            parts.append(f"the enrolment of {counted(counts.users.unknown, 'user', 'users')} is unknown")
+        super().__init__("; ".join(parts))
+        users = [each for each in impact.users if each.outcome in (Effect.REJECT, Effect.UNKNOWN) and not each.gone]
         devices = [each for each in impact.devices if each.outcome is Effect.REJECT]
-        super().__init__(f"enforcing would deny {counted(impact.counts.denied, 'user or device', 'users or devices')}")
         self.details = {
             "users": [each.model_dump(mode="json") for each in users],
             "devices": [each.model_dump(mode="json") for each in devices],
@@ -51,11 +82,13 @@ class NotClean(Conflict):
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """A requested change. mode: None confirms the present one."""
+    """A requested change. mode: None confirms the present one. accept_unknown: users whose enrolment is unknown count
+    as clean."""
 
     mode: Mode | None
     fallback: Fallback | None = None
     require_clean: bool = False
+    accept_unknown: bool = False
     revert_after_minutes: int | None = None
 
 
@@ -71,21 +104,21 @@ class Switched:
 class Enforcement:
     """Switches domains."""
 
-    def __init__(self, domains: Domains, previews: ImpactPreview) -> None:
+    def __init__(self, domains: Domains, previews: ImpactPreview, providers: ProviderChecks) -> None:
         self._domains = domains
         self._previews = previews
+        self._providers = providers
 
     async def switch(self, domain_id: int, switch: Switch) -> Switched:
-        """Switch a domain from the next request on. NotClean: it would deny logins; nothing was switched.
+        """Switch a domain from the next request on. ProviderFails, NotClean: it would deny logins, and nothing was
+        switched.
 
         Without require_clean the impact is computed after the switch, which applies at once.
         """
         enforces = switch.mode is Mode.ENFORCE
         impact = None
         if enforces and switch.require_clean:
-            impact = await self._previews.impact(domain_id, fallback=switch.fallback)
-            if impact.counts.denied:
-                raise NotClean(impact)
+            impact = await self._clean_impact(domain_id, switch)
         await self._domains.set_mode(
             [domain_id], switch.mode, switch.fallback, revert_after_minutes=switch.revert_after_minutes
         )
@@ -97,6 +130,22 @@ class Enforcement:
                 log.warning("enforcement_impact_unknown", domain=domain_id, error=str(error))
                 warnings.append(IMPACT_UNKNOWN)
         return Switched(domain, impact, warnings)
+
+    async def _clean_impact(self, domain_id: int, switch: Switch) -> Impact:
+        """Return the impact of enforcing if it denies no login. ProviderFails, NotClean, StoreError."""
+        has_provider = self._providers.has(domain_id)
+        if has_provider:
+            problem = (await self._providers.check(domain_id)).problem
+            if problem:
+                raise ProviderFails(f"the MFA provider does not work: {problem}")
+            await self._previews.survey(domain_id)
+        impact = await self._previews.impact(domain_id, fallback=switch.fallback)
+        if impact.counts.denied or (impact.counts.users.unknown and not switch.accept_unknown):
+            raise NotClean(impact)
+        fallback = switch.fallback or self._domains.table.by_id[domain_id].fallback
+        if not has_provider and fallback is Fallback.DENY:
+            raise ProviderFails("the domain has no MFA provider: set one first")
+        return impact
 
 
 class Reverts:

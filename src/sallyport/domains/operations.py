@@ -86,14 +86,22 @@ def operations(service: Domains, enforcement: Enforcement, gate: Gate) -> Operat
     async def update_domain_enforcement(body: UpdateDomainEnforcement, caller: Caller) -> EnforcementUpdated:
         """Switch a domain between monitoring and enforcing. It holds for the next request.
 
-        To `enforce` answers with what that does to the logins of the last 30 days (`preview`). With `requireClean` a
-        domain in which anybody would be denied stays as it is: 409, with `users` and `devices`. With
+        To `enforce` answers with what that does to the logins of the last 30 days (`preview`). With `requireClean` the
+        provider is asked first, then the enrolments that are not known, for some seconds; a domain whose provider does
+        not work, in which anybody would be denied, or in which an enrolment stays unknown (unless `acceptUnknown`)
+        stays as it is: 409, with `users` and `devices`. The same request again asks further. With
         `revertAfterMinutes` it goes back to what it was by itself, unless a further request without it, or with
         `confirm`, keeps it.
         """
         switched = await enforcement.switch(
             body.domainId,
-            Switch(body.enforcementMode, body.fallbackAction, body.requireClean, body.revertAfterMinutes),
+            Switch(
+                body.enforcementMode,
+                body.fallbackAction,
+                body.requireClean,
+                body.acceptUnknown,
+                body.revertAfterMinutes,
+            ),
         )
         domain, impact = switched.domain, switched.impact
         return EnforcementUpdated(

@@ -1,4 +1,4 @@
-"""The requests and answers of /ad/PreviewEnforcement and /ad/TestLoginRules."""
+"""The requests and answers of /ad/PreviewEnforcement, /ad/CheckEnrolments and /ad/TestLoginRules."""
 
 from typing import Annotated, Literal
 
@@ -11,7 +11,7 @@ from sallyport.domains.enforcement import DEFAULT_DAYS, LONGEST_DAYS
 from sallyport.policy.rules.rule import Action
 from sallyport.preview.rule_test import Result
 from sallyport.web.operation import Done
-from sallyport.web.scope import AddressOrText, InDomain, Many, Name, Text, Whole
+from sallyport.web.scope import AddressOrText, Flag, InDomain, Many, Name, Text, Whole
 
 MOST_GROUPS = 200
 
@@ -30,6 +30,13 @@ class PreviewEnforcement(InDomain):
     """Body of PreviewEnforcement."""
 
     days: Days = Field(default=DEFAULT_DAYS, description="Days before now whose logins are decided again.")
+
+
+class CheckEnrolments(InDomain):
+    """Body of CheckEnrolments."""
+
+    days: Days = Field(default=DEFAULT_DAYS, description="Days before now whose users are asked about.")
+    again: Flag = Field(default=False, description="Ask about all of them, those too whose enrolment is known.")
 
 
 class TestLoginRules(InDomain):

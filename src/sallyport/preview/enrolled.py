@@ -18,6 +18,8 @@ from sallyport.mfa.service import Providers
 ASK_S: Final = 5.0
 AT_ONCE: Final = 2  # live logins have the others
 MOST_ASKED: Final = 50
+SURVEY_S: Final = 10.0
+"""A request of a survey asks for so long; the next request goes on."""
 REST_S: Final = 60.0
 """A repeated preview within this time asks the provider about no user: its rate limit is for logins."""
 MOST_SINGLE: Final = 10
@@ -41,6 +43,39 @@ class SecondFactors:
     def known(self, domain: Domain, second: Standing, key: str) -> Reason | None:
         """Return the known enrolment of a user, or None. key: the name without case."""
         return None if second.attached is None else self._enrolments.known(second.attached, (domain.id, key))
+
+    def is_open(self, domain: Domain, second: Standing, key: str) -> bool:
+        """Return whether a survey has to ask about a user: the provider has not answered yet. key: as for `known`."""
+        return self.known(domain, second, key) in (None, Reason.UNREACHABLE, Reason.RATE_LIMITED)
+
+    def forget(self, domain: Domain) -> None:
+        """Forget the enrolments of a domain, so that a survey asks about all users again."""
+        self._enrolments.forget(domain.id, None)
+
+    async def survey(self, domain: Domain, second: Standing, names: Sequence[tuple[str, str]]) -> int:
+        """Ask about users, in their order and at the provider's pace, for SURVEY_S at most. Return how many it has
+        answered. names: as for `ask`."""
+        attached, left, answered = second.attached, iter(names), 0
+        if attached is None:
+            return 0
+
+        async def work(attached: Attached) -> None:
+            nonlocal answered
+            for key, name in left:
+                try:
+                    found = await self._enrolments.survey(attached, domain.tenant_id, (domain.id, key), name)
+                except StoreError:
+                    return  # the others stay unknown
+                answered += found
+                await trio.lowlevel.checkpoint()
+                if attached.provider.is_open:
+                    return
+
+        with trio.move_on_after(SURVEY_S):
+            async with trio.open_nursery() as nursery:
+                for _ in range(AT_ONCE):
+                    nursery.start_soon(work, attached)
+        return answered
 
     def question_limit(self, domain: Domain, second: Standing) -> int:
         """Return the number of users that the provider may be asked about now."""

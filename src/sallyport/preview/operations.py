@@ -1,14 +1,14 @@
-"""The HTTP operations of previews: /ad/PreviewEnforcement and /ad/TestLoginRules."""
+"""The HTTP operations of previews: /ad/PreviewEnforcement, /ad/CheckEnrolments and /ad/TestLoginRules."""
 
 from sallyport.base.clock import Clock
 from sallyport.base.validation import moment
-from sallyport.domains.bodies import Impact
+from sallyport.domains.bodies import Impact, Survey
 from sallyport.domains.enforcement import ImpactPreview
 from sallyport.policy.rules.translation import Translation
-from sallyport.preview.bodies import LoginRulesTested, PreviewEnforcement, ReadRule, TestLoginRules
+from sallyport.preview.bodies import CheckEnrolments, LoginRulesTested, PreviewEnforcement, ReadRule, TestLoginRules
 from sallyport.preview.rule_test import Answer, Question, RuleTest
 from sallyport.web.operation import Operations
-from sallyport.web.scope import READERS, Caller, Gate
+from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
 
 
 def operations(
@@ -26,6 +26,15 @@ def operations(
         named, the worst outcomes first; `counts` covers all.
         """
         return await service.impact(body.domainId, days=body.days)
+
+    @previews.post("/ad/CheckEnrolments", roles=OPERATORS)
+    async def check_enrolments(body: CheckEnrolments, caller: Caller) -> Survey:
+        """Ask the MFA provider which users of recent logins are enrolled, at its pace and for 10 seconds at most.
+
+        Repeat the request until `left` is 0. What was found holds for an hour, for PreviewEnforcement and requireClean.
+        No user is disturbed.
+        """
+        return await service.survey(body.domainId, days=body.days, again=body.again)
 
     @rules.post("/ad/TestLoginRules", roles=READERS)
     async def test_login_rules(body: TestLoginRules, caller: Caller) -> LoginRulesTested:

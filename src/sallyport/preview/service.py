@@ -8,7 +8,7 @@ import trio
 from sallyport.base.clock import SECOND, Clock, iso
 from sallyport.base.text import fold
 from sallyport.directory.principals import NOBODY, Membership
-from sallyport.domains.bodies import Counts, DeviceImpact, Impact, UserImpact
+from sallyport.domains.bodies import Counts, DeviceImpact, Impact, Survey, UserImpact
 from sallyport.domains.domain import Domain, Effect, Fallback, FirstFactor, Mode
 from sallyport.domains.enforcement import DEFAULT_DAYS
 from sallyport.domains.service import Domains
@@ -34,6 +34,8 @@ DAY: Final = 86_400 * SECOND
 SLICE_EVENTS: Final = 100_000  # in one search of the store: a second at most, of the ten that it may take
 SLICE_SPANS: Final = 500
 AT_ONCE: Final = 2
+MOST_SURVEYED: Final = 10_000
+"""Users that one request of a survey may ask about; the next request goes on."""
 NO_CHALLENGES: Final = "the device has never answered a challenge"
 
 
@@ -116,6 +118,27 @@ class Preview:
                 until=iso(until - 1),
                 policyVersion=version,
             )
+
+    async def survey(self, domain_id: int, *, days: int = DEFAULT_DAYS, again: bool = False) -> Survey:
+        """Ask the provider about users of recent logins whose enrolment is not known, for some seconds; the next call
+        goes on. again: ask about those too whose enrolment is known. StoreError: it would take too long."""
+        domain = self._domains.table.by_id[domain_id]
+        if again:
+            self._second.forget(domain)
+        async with self._limit:
+            until, second, time_slice = self._clock() + 1, self._second.of(domain), TimeSlice()
+            traffic = await self._recorded(domain, second, until - 1 - days * DAY, until)
+            total, open_, asked = 0, 0, Worst[tuple[str, str]](MOST_SURVEYED)
+            for key, user in traffic.users.items():
+                if _needs_factor(user):
+                    total += 1
+                    if self._second.is_open(domain, second, key):
+                        open_ += 1
+                        asked.add(Effect.UNKNOWN, user.logins, (key, user.name))
+                await time_slice()
+            del traffic
+        answered = await self._second.survey(domain, second, asked.kept())
+        return Survey(users=total, left=open_ - answered)
 
     # --- recorded logins --------------------------------------------------------------------------------------
 
@@ -205,8 +228,7 @@ class Preview:
             return
         unknown: Worst[tuple[str, str]] = Worst(number)
         for key, user in traffic.users.items():
-            needed = user.exists and any(action is Action.MFA_REQUIRED for action, *_ in user.variants)
-            if needed and self._second.known(domain, second, key) is None:
+            if _needs_factor(user) and self._second.known(domain, second, key) is None:
                 unknown.add(Effect.UNKNOWN, user.logins, (key, user.name))
             await time_slice()
         await self._second.ask(domain, second, unknown.kept())
@@ -238,6 +260,10 @@ class Preview:
             )
             await time_slice()
         return worst, denied
+
+
+def _needs_factor(user: _User) -> bool:
+    return user.exists and any(action is Action.MFA_REQUIRED for action, *_ in user.variants)
 
 
 class _Terms:

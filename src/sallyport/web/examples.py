@@ -86,6 +86,7 @@ STORY: Final[tuple[tuple[str, str, dict[str, JSON]], ...]] = (
     ("POST", "/ad/AddBypassStation", _domain(station="02:00:00:00:00:01")),
     ("POST", "/ad/ListBypassStations", _domain()),
     ("POST", "/ad/DeleteBypassStation", _domain(station="02:00:00:00:00:01")),
+    ("POST", "/ad/CheckEnrolments", _domain(days=30)),
     ("POST", "/ad/PreviewEnforcement", _domain()),
     ("POST", "/ad/updateDomainEnforcement", _domain(enforcementMode="enforce", fallbackAction="deny")),
     ("POST", "/ad/GetAuthLog", _domain(**_PAGE)),

@@ -24,6 +24,8 @@ WAITING: Final = 1000
 AT_ONCE: Final = 4
 """Look-ups of one tenant that run: a slow provider delays no other tenant's."""
 LOOK_UP_S: Final = 15.0
+SURVEYED_S: Final = 3600.0
+"""A survey of all users takes long, and its first answers must hold to its end."""
 LEARN_S: Final = 3.0
 MAX_KNOWN: Final = 65_536
 
@@ -113,6 +115,24 @@ class Enrolments:
             until = self._clock() + (ENROLLED_S if reason is Reason.ASKED else OTHERWISE_S)
             self._known.put(user, _Known(attached.stamp, reason, until), tenant_id)
         return reason
+
+    async def survey(self, attached: Attached, tenant_id: int, user: UserKey, name: str) -> bool:
+        """Ask the provider about a user for as long as it takes: a rate limit is waited for. False: it cannot be
+        asked."""
+        while True:
+            changes = self._changes
+            try:
+                enrolment = await attached.provider.enrolled(name, deadline_s=LOOK_UP_S)
+            except ProviderError as error:
+                if not error.limited:
+                    log.warning("mfa_enrolment_unknown", provider=attached.name, error=str(error))
+                    return False
+                await trio.sleep(max(error.retry_after_s, 1.0))
+                continue
+            if changes == self._changes:
+                until = self._clock() + SURVEYED_S
+                self._known.put(user, _Known(attached.stamp, _REASONS[enrolment], until), tenant_id)
+            return True
 
     def forget(self, domain_id: int, name: str | None) -> None:
         """Forget the enrolment of a changed local user; without a name, of all users of the domain."""

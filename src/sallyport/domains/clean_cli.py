@@ -1,0 +1,55 @@
+"""`domain mode NAME enforce --require-clean`: the enrolments before the switch, and what stands in its way."""
+
+import sys
+
+import click
+
+from sallyport.base.command import CommandLine, entries
+from sallyport.base.errors import Conflict, NotFound
+from sallyport.base.wire import Row
+
+USERS = ("user", "outcome", "reason", "logins", "lastSeen")
+DEVICES = ("device_id", "device_name", "outcome", "reason")
+NEXT = (
+    "next: enrol the users with `reject` at the MFA provider, or exempt them by a login rule; --accept-unknown accepts "
+    "those with `unknown`"
+)
+
+
+def survey(line: CommandLine, domain: str) -> None:
+    """Ask the provider itself, then about all users, with a progress bar at a terminal. Conflict: it does not work."""
+    try:
+        checked = line.run("/ad/CheckMFAProvider", domain=domain)
+    except NotFound:  # no provider, of which the switch tells
+        return
+    if not checked["works"]:
+        raise Conflict(f"the MFA provider does not work: {checked['problem']}; the mode of {domain} is not changed")
+    users, left = _ask(line, domain, again=True)
+    with click.progressbar(
+        length=users, label="enrolments", file=sys.stderr, hidden=not sys.stderr.isatty(), show_pos=True
+    ) as bar:
+        bar.update(users - left)
+        while left:
+            users, still = _ask(line, domain, again=False)
+            if still >= left:  # the provider tells nothing more
+                break
+            bar.update(left - still)
+            left = still
+    line.note(f"{users - left} of {users} enrolments are looked up")
+
+
+def tell_refusal(line: CommandLine, domain: str) -> None:
+    """Print on standard error the users and devices that are in the way of enforcing, and the next step."""
+    impact = line.run("/ad/PreviewEnforcement", domain=domain)
+    users = [each for each in entries(impact["users"]) if each["outcome"] in ("reject", "unknown")]
+    devices = [each for each in entries(impact["devices"]) if each["outcome"] == "reject"]
+    for rows, columns in ((users, USERS), (devices, DEVICES)):
+        if rows:
+            line.print_rows(rows, columns, to=sys.stderr)
+    line.note(NEXT)
+
+
+def _ask(line: CommandLine, domain: str, *, again: bool) -> tuple[int, int]:
+    """Return the number of users, and of those whose enrolment is not known yet."""
+    told: Row = line.run("/ad/CheckEnrolments", {"again": again}, domain=domain)
+    return int(str(told["users"])), int(str(told["left"]))
