@@ -1,5 +1,6 @@
 """`sallyport directory add`, `set` and `check`: how a directory is read. Settings are tried before they are saved."""
 
+import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +20,19 @@ _NEXT = {
     DirectoryKind.AGENT: "sallyport agent key create --kind directory --directory-name {name} --domain {domain} ...",
     DirectoryKind.LDIF: "sallyport directory import-ldif FILE --domain {domain} --directory {name}",
 }
+_OPTION_OF = {
+    "appUrl": "--url",
+    "baseDN": "--base-dn",
+    "bindDN": "--bind-dn",
+    "bindPassword": "--bind-password",
+    "startTls": "--start-tls",
+    "caCertificate": "--ca-certificate",
+    "clientId": "--client-id",
+    "clientSecret": "--client-secret",
+    "apiToken": "--api-token",
+    "tenant": "--entra-tenant",
+}
+_FIELD = re.compile(rf"\b({'|'.join(_OPTION_OF)})\b")
 _SYNC = "sallyport directory sync {name} --domain {domain} --wait; then `directory schedule`"
 _OPTIONS = (
     click.option("--domain", required=True, help="The domain's name or domainId."),
@@ -118,7 +132,7 @@ def check(line: CommandLine, *, name: str, domain: str) -> None:
     found = named(line.listed(*LIST, domain=domain), "directoryName", name, "directory")
     tried = line.run("/api/v1/directory/check", {"directoryName": found["directoryName"]}, domain=domain)
     if not tried["usable"]:
-        raise StartError(f"{found['directoryName']}: {tried['message']}")
+        raise StartError(f"{found['directoryName']}: {_reason(tried)}")
     line.note(str(tried["message"]))
 
 
@@ -128,7 +142,7 @@ def _save(line: CommandLine, domain: str, body: Row, *, check: bool) -> None:
         if check:
             tried = line.run("/api/v1/directory/check", body, domain=domain)
             if not tried["usable"]:
-                raise StartError(f"nothing is saved: {tried['message']} (--no-check saves it all the same)")
+                raise StartError(f"nothing is saved: {_reason(tried)} (--no-check saves it all the same)")
             line.note(str(tried["message"]))
         line.run("/api/v1/saveDirectoryConfig", [body], domain=domain)
     except Invalid as error:
@@ -138,6 +152,11 @@ def _save(line: CommandLine, domain: str, body: Row, *, check: bool) -> None:
             "nothing is saved: the stored secret is not sent to another server, or as another account, unless it is "
             "given again: --bind-password - or --secret-file FILE"
         ) from None
+
+
+def _reason(tried: Row) -> str:
+    """Return the reason why a directory is not usable, with the names of the options."""
+    return _FIELD.sub(lambda found: _OPTION_OF[found[0]], str(tried["message"]))
 
 
 def _given(line: CommandLine, options: _Options) -> Row:

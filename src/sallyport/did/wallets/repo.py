@@ -10,7 +10,7 @@ from sallyport.store.model import Tx
 from sallyport.store.search import SearchIndex, Stretch, whole_page
 
 COUNTER = "wallets"
-TAKEN = "the domain has a wallet of that e-mail address"
+TAKEN = "the domain has a wallet of that e-mail address: resetWallet replaces a lost walletKey"
 _SEARCH = SearchIndex("wallets_search")
 _COLUMNS = "id, domain_id, username, email, url, key_hash, public_key, token_id, created_at"
 _SELECT = f"select {_COLUMNS} from wallets"
