@@ -108,7 +108,7 @@ def test_an_account_with_processes_is_not_deleted(
     service.want(settings=Settings(end_sessions=False))
     agent = Agent(host, service, processes=Processes())
     assert errors(agent.pass_().actions) == [
-        "delete ann: 1 processes of the account run; it stays locked until they have ended"
+        "delete ann: 1 process of the account still running; it stays locked until then"
     ]
     assert host.users()["ann"].locked
     session.kill()
