@@ -51,7 +51,10 @@ def test_the_list_and_one_of_it(host: Host) -> None:
     assert shown["report"]["outcome"] == "errors"
     assert shown["report"]["told"]["actions"][0]["error"] == "busy"
     refused = host.service.cli("agent", "show", "nobody", "--domain", host.domain)
-    assert (refused.returncode, refused.stderr) == (1, "sallyport: no instance nobody\n")
+    assert (refused.returncode, refused.stderr) == (
+        1,
+        'sallyport: instance "nobody" not found; see: sallyport instance list\n',
+    )
 
 
 def test_what_was_found_is_taken_over(host: Host) -> None:

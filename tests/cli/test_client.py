@@ -189,8 +189,8 @@ def test_a_new_address_keeps_what_was_learned(service: Service) -> None:
         (("settled", "--name", "Taken"), 1, "name"),
         (("settled", "--domain", "nowhere"), 1, "domain"),
         (("settled", "--product", "x" * 100_000), 1, "product"),
-        (("nobody", "--product", "x"), 1, "no RADIUS client nobody"),
-        (("settled", "--product", "x", *OTHER_TENANT), 1, "no RADIUS client settled"),
+        (("nobody", "--product", "x"), 1, 'RADIUS client "nobody" not found; see: sallyport client list'),
+        (("settled", "--product", "x", *OTHER_TENANT), 1, 'RADIUS client "settled" not found'),
     ],
 )
 def test_set_refuses(service: Service, arguments: tuple[str, ...], status: int, told: str) -> None:

@@ -38,7 +38,7 @@ def test_from_an_issuer_to_a_revocation(service: Service, domain: str) -> None:
     wanted = ("Badge", "--domain", domain, "--issuer", by, "--schema", number)
     stranger = service.cli("credential", "issue", *wanted, "--holder", DID, "--claim", "epmUsername=ann")
     assert (stranger.returncode, stranger.stdout) == (1, "")
-    assert "holder not found" in stranger.stderr
+    assert "not found; see: sallyport did list" in stranger.stderr
     holder_of(service, domain)
     unfit = service.cli("credential", "issue", *wanted, "--holder", DID)
     assert (unfit.returncode, unfit.stdout) == (1, "")

@@ -237,7 +237,7 @@ def test_the_issuer_in_authenticator_apps(service: Service) -> None:
     assert "&issuer=Example%20VPN&" in shown
     for wrong in ("a:b", "x" * 65, "é" * 33, " x"):
         refused = service.cli("domain", "set", "issuing", "--issuer-name", wrong)
-        assert (refused.returncode, "issuerName" in refused.stderr) == (1, True)
+        assert (refused.returncode, "--issuer-name" in refused.stderr) == (1, True)
     service.ok("domain", "set", "issuing", "--issuer-name", "")
     assert "&issuer=issuing&" in service.ok("user", "totp", "ann", "--domain", "issuing")
 

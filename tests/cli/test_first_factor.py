@@ -72,8 +72,8 @@ def test_a_radius_server(service: Service) -> None:
         (("--radius-server", "h"), 2, "options of radius"),
         (("ldap", "--bind-password", "secret"), 2, "--bind-password"),
         (("kerberos",), 2, "kerberos"),
-        (("ldap",), 1, "missing ldap"),
-        (("ldap", "--ldap-server", "dc1", "--base-dn", "dc=x"), 1, "servers"),
+        (("ldap",), 1, "--ldap-server is needed"),
+        (("ldap", "--ldap-server", "dc1", "--base-dn", "dc=x"), 1, '--ldap-server: "dc1"'),
     ],
 )
 def test_wrong_usage(service: Service, corp: str, arguments: tuple[str, ...], status: int, text: str) -> None:

@@ -191,15 +191,23 @@ def test_rules_are_removed(service: Service) -> None:
 @pytest.mark.parametrize(
     ("arguments", "status", "says"),
     [
-        (("add", "r", "--action", "allow", "--domain", "nowhere"), 1, "no domain nowhere"),
+        (
+            ("add", "r", "--action", "allow", "--domain", "nowhere"),
+            1,
+            'domain "nowhere" not found; see: sallyport domain list',
+        ),
         (("add", "r", "--action", "deny", "--domain", "corp"), 2, "deny"),
         (("add", "r", "--domain", "corp"), 2, "--action"),
         (("add", "r", "--action", "allow"), 2, "--domain"),
         (("add", "r", "--action", "block", "--domain", "corp", "--reply", "Class"), 2, "NAME=VALUE"),
         (("add", "r", "--action", "block", "--domain", "corp", "--reply", "State=x"), 1, "State is not set by a rule"),
-        (("add", "r", "--action", "block", "--domain", "corp", "--time", "mon Mars/Base"), 1, "invalid timezone"),
+        (
+            ("add", "r", "--action", "block", "--domain", "corp", "--time", "mon Mars/Base"),
+            1,
+            '--time: "Mars/Base" is not understood',
+        ),
         (("add", "r", "--action", "block", "--domain", "corp", "--time", "UTC Mars/Base"), 2, "--time"),
-        (("update", "999999", "--domain", "corp"), 1, "rule not found"),
+        (("update", "999999", "--domain", "corp"), 1, 'rule "999999" not found'),
         (("remove", "--domain", "corp"), 2, "RULE_IDS"),
     ],
 )

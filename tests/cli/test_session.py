@@ -92,7 +92,7 @@ def test_whose_session_must_be_said(service: Service, wrong: tuple[str, ...]) ->
 def test_an_unknown_session(service: Service, words: tuple[str, ...]) -> None:
     """It is reported in one line."""
     done = service.cli("session", *words)
-    assert (done.returncode, done.stderr) == (1, "sallyport: session not found\n")
+    assert (done.returncode, done.stderr) == (1, 'sallyport: session "99999" not found; see: sallyport session list\n')
 
 
 def test_an_attribute_needs_a_value(service: Service) -> None:

@@ -60,7 +60,7 @@ def test_list_shows_states_and_no_token(service: Service) -> None:
 def test_refusals_end_with_1_and_wrong_usage_with_2(service: Service) -> None:
     """Exit codes tell a script whether the service said no or the command was not understood."""
     assert service.cli("token", "revoke", "nobody").returncode == 1
-    assert service.cli("token", "create", *TENANT, "--expires", "soon").returncode == 1
+    assert service.cli("token", "create", *TENANT, "--expires", "soon").returncode == 2
     assert service.cli("token", "create", *TENANT, "--role", "wizard").returncode == 2
     assert service.cli("token", "create", "--org", "1").returncode == 2
     assert service.cli("token", "create", "--org", "0", "--tenant", "1").returncode == 2

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 import click
 
 from sallyport.base import systemd
-from sallyport.base.clock import now_us
-from sallyport.base.command import CommandLine, Form, expiry, named
+from sallyport.base.command import CommandLine, Form, named
 from sallyport.base.errors import ConfigError
-from sallyport.base.options import Group
+from sallyport.base.options import FUTURE, Group
 from sallyport.base.wire import Row
 
 if TYPE_CHECKING:
@@ -98,7 +97,7 @@ def key() -> None:
 @click.option("--kind", type=click.Choice(["endpoint", "directory"]), default="endpoint", show_default=True)
 @click.option("--name", default="", help="Names it in lists and in the audit trail.")
 @click.option("--uses", type=NUMBER, help="How many machines may use it; any number unless given.")
-@click.option("--expires", help="A span such as 7d, 12h, or an ISO 8601 time; 30d unless given.")
+@click.option("--expires", type=FUTURE, help="A span such as 7d, 12h, or a time such as 2027-11-23; 30d unless given.")
 @click.option("--service", metavar="URL", help="Where agents reach the service; public_url unless given.")
 @click.option("--directory-name", help="What the service calls the directory; as the domain unless given.")
 @click.option("--ldap-server", "servers", multiple=True, metavar="URL", help="Of the directory; may be repeated.")
@@ -145,7 +144,7 @@ def create(
         found = line.listed("/api/v1/instances/list", "instances", {**scope, "filter": instance}, domain=domain)
         body["instanceId"] = named(found, "instanceName", instance, "instance")["instanceId"]
     if expires is not None:
-        body["expiresAt"] = expiry(expires, now_us())
+        body["expiresAt"] = expires
     made = line.run("/api/v1/agent/createKey", body, domain=domain)
     if key_only:
         line.print(str(made["apiKey"]))

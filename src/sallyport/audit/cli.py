@@ -7,7 +7,7 @@ from itertools import islice
 import click
 
 from sallyport.base.command import CommandLine, Form, entries
-from sallyport.base.options import Group
+from sallyport.base.options import PAST, Group
 from sallyport.base.wire import JSON, Row
 
 COLUMNS = ("time", "actor", "action", "target", "changes")
@@ -37,8 +37,8 @@ def audit() -> None:
 @click.option("--action", default="", help="Only this action, such as client.update.")
 @click.option("--actor", default="", help="Only of this token or user.")
 @click.option("--search", default="", help="A part of action, actor, target or changes.")
-@click.option("--since", help="From this time on (ISO 8601; no zone means UTC).")
-@click.option("--until", help="Up to, and without, this time.")
+@click.option("--since", type=PAST, help="From this time on, such as 2026-11-23T10:00 (UTC) or 24h (ago).")
+@click.option("--until", type=PAST, help="End time (exclusive), as --since.")
 @click.option("--limit", type=click.IntRange(min=1), help="At most so many; 100 in a table, else all.")
 @click.option("--json", "form", flag_value="json", help="As JSON.")
 @click.option("--csv", "form", flag_value="csv", help="As CSV.")

@@ -19,7 +19,6 @@ What the API has no operation for is a command, with named arguments:
     line.call("token.revoke", token="ci")
 """
 
-import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
@@ -27,9 +26,8 @@ from typing import Literal, Protocol, TextIO, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from sallyport.base.clock import SECOND, from_iso, iso
 from sallyport.base.config import Settings
-from sallyport.base.errors import NotFound, invalid_field
+from sallyport.base.errors import NotFound
 from sallyport.base.model import Model
 from sallyport.base.text import fold
 from sallyport.base.validation import refusal
@@ -37,8 +35,6 @@ from sallyport.base.wire import JSON, Row
 
 Form = Literal["table", "json", "csv", "jsonl"]
 """Output format of rows."""
-
-_UNITS = {"m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
 ArgumentsT = TypeVar("ArgumentsT", bound=BaseModel)
 
@@ -188,19 +184,10 @@ def named(rows: Iterable[Row], field: str, name: str, kind: str) -> Row:
     """Return the entry of a list whose field is a name, in any case. kind: of thing, for the message. NotFound."""
     found = [each for each in rows if fold(str(each[field])) == fold(name)]
     if len(found) > 1:
-        raise NotFound(f"{len(found)} tenants have a {kind} {name}: name the tenant")
+        raise NotFound(f'{len(found)} tenants have a {kind} "{name}": name the tenant with --org and --tenant')
     if not found:
-        raise NotFound(f"no {kind} {name}")
+        raise NotFound(f'{kind} "{name}" not found; see: sallyport {kind.rsplit(maxsplit=1)[-1]} list')
     return found[0]
-
-
-def expiry(text: str, now: int) -> str:
-    """Return the end of a span such as `90d` from now on, or of an ISO 8601 time, as ISO 8601 text. Invalid."""
-    span = re.fullmatch(r"(\d{1,6})([mhdw])", text.strip())
-    try:
-        return iso(now + int(span[1]) * _UNITS[span[2]] * SECOND if span else from_iso(text.strip()))
-    except (ValueError, OverflowError):
-        raise invalid_field("expires", "a span such as 90d, or an ISO 8601 time") from None
 
 
 def note_new(line: CommandLine, made: Row) -> None:

@@ -1,12 +1,42 @@
 """What the commands of all areas share: groups, and types of options."""
 
+import re
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from typing import Final
 
 import click
 
+from sallyport.base.clock import SECOND, from_iso, iso, now_us
+
 _SENTENCE = 1000
 """Characters of a command's first sentence that the help shows."""
+
+
+_UNITS: Final = {"m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+
+
+class Time(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.4
+    """A time as ISO 8601 text, or as a span before now (sign -1) or from now on (1). accepted: examples."""
+
+    name = "time"
+
+    def __init__(self, sign: int, accepted: str) -> None:
+        self._sign = sign
+        self.accepted = accepted
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return ISO 8601 text in UTC. BadParameter."""
+        text = str(value).strip()
+        span = re.fullmatch(r"(\d{1,6})([mhdw])", text)
+        try:
+            return iso(now_us() + self._sign * int(span[1]) * _UNITS[span[2]] * SECOND if span else from_iso(text))
+        except (ValueError, OverflowError):
+            self.fail(f"{text!r} is not a valid time.", param, ctx)
+
+
+PAST: Final = Time(-1, "2026-11-23, 2026-11-23T10:00 or 24h")
+FUTURE: Final = Time(1, "90d, 12h, 2027-11-23 or 2027-11-23T10:00")
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from sallyport.base.errors import StartError
+from sallyport.base.errors import Invalid, NotFound, StartError
 from sallyport.cli import output
 
 if TYPE_CHECKING:
@@ -86,10 +86,23 @@ class Line:
         named: Row = {"domain": domain} if domain is not None else {}
         if domains is not None:
             named["domains"] = list(domains)
-        return self.connection.call({"path": path, "body": whole, **named})
+        return self._ask({"path": path, "body": whole, **named}, whole)
 
     def call(self, command: str, /, **arguments: "JSON") -> "JSON":
-        return self.connection.call({"command": command, "arguments": arguments})
+        return self._ask({"command": command, "arguments": arguments}, arguments)
+
+    def _ask(self, asked: "Row", sent: "JSON") -> "JSON":
+        """Send a request. An error names the options that the refused values came from."""
+        try:
+            return self.connection.call(asked)
+        except Invalid as error:
+            from sallyport.cli import wrong
+
+            raise Invalid(wrong.refused(error, sent), error.fields) from error
+        except NotFound as error:
+            from sallyport.cli import wrong
+
+            raise NotFound(wrong.not_found(error)) from error
 
     def row(self, command: str, /, **arguments: "JSON") -> "Row":
         result = self.call(command, **arguments)

@@ -168,11 +168,21 @@ def run(command: Callable[[], object]) -> int:
     except click.exceptions.Exit as end:
         return end.exit_code
     except click.ClickException as error:
-        error.show()
-        return error.exit_code
+        return _told(error)
     except (click.Abort, SallyportError, BrokenPipeError, BaseExceptionGroup) as error:
         return _failed(error)
     return result if isinstance(result, int) else 0
+
+
+def _told(error: click.ClickException) -> int:
+    """Print what is wrong with a command line, and which help explains it."""
+    from sallyport.cli.wrong import usage
+
+    click.echo(safe(f"sallyport: {usage(error)}"), err=True)
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    if context is not None:
+        click.echo(f"Try: {context.command_path} --help", err=True)
+    return error.exit_code
 
 
 def _failed(error: BaseException) -> int:

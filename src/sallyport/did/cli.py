@@ -7,7 +7,7 @@ import click
 
 from sallyport.base.command import CommandLine, Form
 from sallyport.base.errors import StartError
-from sallyport.base.options import Group
+from sallyport.base.options import FUTURE, Group
 from sallyport.base.wire import JSON, Row
 
 DIDS = ("id", "DIDType", "name", "did", "credentialIssued", "lastYpdatedAt")
@@ -113,7 +113,7 @@ def credential() -> None:
 @click.option("--holder", required=True, help="The holder's DID.")
 @click.option("--schema", "schema_id", type=int, required=True, help="The schemaId.")
 @click.option("--claim", "claims", multiple=True, metavar="NAME=VALUE", help="A claim; may be repeated.")
-@click.option("--expires", default="", help="Time of the expiry, ISO 8601; never without it.")
+@click.option("--expires", type=FUTURE, help="A span such as 90d, or a time such as 2027-11-23; else never.")
 @click.option("--password", metavar="-", help="- reads a password for the holder alone from standard input.")
 @click.pass_obj
 def issue(
@@ -125,7 +125,7 @@ def issue(
     holder: str,
     schema_id: int,
     claims: tuple[str, ...],
-    expires: str,
+    expires: str | None,
     password: str | None,
 ) -> None:
     """Issue a credential; prints its number."""
@@ -142,7 +142,7 @@ def issue(
         "holderDid": holder,
         "schemaId": schema_id,
         "metadata": metadata,
-        "expiry": expires,
+        "expiry": expires or "",
     }
     line.print(str(line.run("/api/v1/credential/createCredential", body, domain=domain)["id"]))
 

@@ -12,7 +12,7 @@ import click
 from sallyport.base import disk
 from sallyport.base.command import CommandLine, Form, entries
 from sallyport.base.errors import StartError
-from sallyport.base.options import Group
+from sallyport.base.options import PAST, Group
 from sallyport.base.wire import Row
 
 COLUMNS = ("time", "user", "device_name", "station", "appliedDecision", "wouldHaveBeen", "reason", "latencyMs")
@@ -44,8 +44,8 @@ def event() -> None:
 @event.command("list")
 @click.option("--domain", required=True, help="The domain's name or domainId.")
 @click.option("--search", default="", help="A part of user, device, station or address.")
-@click.option("--from", "since", help="From this time on (ISO 8601; no zone means UTC).")
-@click.option("--to", "until", help="Up to, and without, this time.")
+@click.option("--from", "since", type=PAST, help="From this time on, such as 2026-11-23T10:00 (UTC) or 24h (ago).")
+@click.option("--to", "until", type=PAST, help="End time (exclusive), as --from.")
 @click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="At most so many.")
 @click.option("--json", "form", flag_value="json", help="As JSON.")
 @click.pass_obj
@@ -70,8 +70,8 @@ def list_(
 
 @event.command()
 @click.option("--domain", required=True, help="The domain's name or domainId.")
-@click.option("--from", "since", help="From this time on (ISO 8601; no zone means UTC).")
-@click.option("--to", "until", help="Up to, and without, this time.")
+@click.option("--from", "since", type=PAST, help="From this time on, such as 2026-11-23T10:00 (UTC) or 24h (ago).")
+@click.option("--to", "until", type=PAST, help="End time (exclusive), as --from.")
 @click.option("--format", "form", type=click.Choice(["csv", "jsonl"]), default="csv", show_default=True)
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path, allow_dash=True), default="-", help="A file.")
 @click.pass_obj

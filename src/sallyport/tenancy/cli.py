@@ -2,9 +2,8 @@
 
 import click
 
-from sallyport.base.clock import now_us
-from sallyport.base.command import CommandLine, Form, expiry, note_new
-from sallyport.base.options import Group
+from sallyport.base.command import CommandLine, Form, note_new
+from sallyport.base.options import FUTURE, Group
 
 COLUMNS = ("id", "org", "tenant", "role", "name", "status", "created", "expires")
 NUMBER = click.IntRange(min=1)
@@ -20,12 +19,11 @@ def token() -> None:
 @click.option("--tenant", type=NUMBER, required=True, help="tenantId of the token's bodies.")
 @click.option("--role", type=click.Choice(["admin", "operator", "auditor"]), default="admin", show_default=True)
 @click.option("--name", help="Names it in lists and in the audit trail; the role unless given.")
-@click.option("--expires", help="A span such as 90d, 12h, 4w, or an ISO 8601 time; never unless given.")
+@click.option("--expires", type=FUTURE, help="A span such as 90d or 12h, or a time such as 2027-11-23; else never.")
 @click.pass_obj
 def create(line: CommandLine, *, org: int, tenant: int, role: str, name: str | None, expires: str | None) -> None:
     """Make a token and print it; it is shown only here."""
-    until = None if expires is None else expiry(expires, now_us())
-    made = line.row("token.create", org=org, tenant=tenant, role=role, name=name, expires=until)
+    made = line.row("token.create", org=org, tenant=tenant, role=role, name=name, expires=expires)
     note_new(line, made)
     line.print(str(made["token"]))
 

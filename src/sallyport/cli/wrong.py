@@ -1,0 +1,270 @@
+"""Messages about values that click or the service refuses: each names the option or argument that was given.
+
+An operation refuses a field by its path in the body, such as `time.from`. A command passes the values of its options
+into a body as they are, mostly: the value at that path, and the name of the field, tell which option it came from. So
+no command maps its fields by hand. Values of options that hold a secret are never repeated.
+"""
+
+import ast
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from sallyport.base.options import Time
+
+if TYPE_CHECKING:
+    from sallyport.base.errors import FieldError, Invalid, NotFound
+    from sallyport.base.wire import JSON
+
+_SECRET: Final = frozenset({"secret", "password", "token", "code", "key", "pin", "passphrase", "skey", "seed", "motp"})
+_NOT_SECRET: Final = frozenset({"key_type", "keyType", "token_id", "code_digits", "password_verified"})
+_LONGEST: Final = 80
+"""Characters of a value that a message repeats."""
+_PYDANTIC: Final = (
+    (re.compile(r"^Input should be (a valid )?(.*?)(, unable to parse.*)?$"), r"\2"),
+    (re.compile(r"^(?:String|Tuple|List) should have (.*?)(?: after validation, not \d+)?$"), r"\1"),
+    (re.compile(r"^(greater|less) than or equal to (.*)$"), r"a number \1 than or equal to \2"),
+)
+_MISSING: Final = "Field required"
+_SENTENCE: Final = re.compile(
+    r"^(is|it|its|no|breaks|known|the (dictionary|setting|password|fields))\b| (needed|belong|exclude|differ|go with)\b"
+)
+"""A message of a field that is no phrase for accepted values."""
+_NOT_FOUND: Final = re.compile(r"^(?:no (?P<kind>domain) (?P<name>\S.*)|(?P<other>[A-Za-z ]+) not found)$")
+_LISTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "API key": ("agent", "key", "list"),
+    "import": ("directory", "jobs"),
+    "issuer": ("did", "list"),
+    "DID": ("did", "list"),
+    "holder": ("did", "list"),
+}
+"""Commands that list things of a kind, where they are not `KIND list`."""
+_KIND_OF_PATH: Final = re.compile("^(File|Directory|Path) ")
+_CLICK_VALUE: Final = re.compile(r"^(.*) is not (?:a valid|in the range|one of)\b", re.DOTALL)
+
+
+def not_understood(name: str, value: object, accepted: str) -> str:
+    """Return the message about a value. name: of the option or argument."""
+    return f"{name}: {_quoted(value)} is not understood; give {accepted}"
+
+
+def refused(error: "Invalid", sent: "JSON") -> str:
+    """Return the message about the fields that an operation refuses, a line for each. sent: the body."""
+    context = click.get_current_context(silent=True)
+    lines: dict[str, None] = {}
+    wrong: list[str] = []
+    for each in error.fields:
+        if not any(field.startswith(f"{each.field}.") for field in wrong):  # an error of the whole follows from a part
+            wrong.append(each.field)
+            lines[_field_line(each, sent, context)] = None
+    return "\n".join(lines) or str(error)
+
+
+def _field_line(wrong: "FieldError", sent: "JSON", context: click.Context | None) -> str:
+    path = wrong.field.split(".")
+    value = _text_of(_at(sent, path))
+    names = [part for part in path if not part.isdecimal()]
+    found = None if context is None else _source(names, value, context)
+    name = option_name(found) if found is not None else (names or path)[-1]
+    message = wrong.message
+    for pattern, form in _PYDANTIC:
+        message = pattern.sub(form, message)
+    if message == _MISSING:
+        return f"{name} is missing"
+    message = message.replace("'", "")
+    is_shown = found is not None and isinstance(value, str | int | float) and not _is_secret(found, names)
+    if _SENTENCE.search(message):
+        colon = "" if message.startswith("is ") else ":"
+        return f"{name}: {_quoted(value)}: {message}" if is_shown else f"{name}{colon} {message}"
+    return not_understood(name, value, message) if is_shown else f"{name} is not accepted; give {message}"
+
+
+def _at(sent: "JSON", path: Sequence[str]) -> "JSON":
+    """Return the value at a path of a body; None if there is none."""
+    for part in path:
+        if isinstance(sent, list) and part.isdecimal() and int(part) < len(sent):
+            sent = sent[int(part)]
+        elif isinstance(sent, list) and len(sent) == 1 and isinstance(sent[0], dict):
+            sent = sent[0].get(part)
+        elif isinstance(sent, dict):
+            sent = sent.get(part)
+        else:
+            return None
+    return sent
+
+
+def _text_of(value: "JSON") -> "JSON":
+    """Return a list of texts as one text."""
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return ", ".join(map(str, value))
+    return value
+
+
+def _source(names: Sequence[str], value: "JSON", context: click.Context) -> click.Parameter | None:
+    """Return the parameter that a field's value came from: it has the value, or else resembles the field by name."""
+    by_value = {id(each): _value_score(each, value, context) for each in context.command.params}
+    best, most = None, 0
+    for each in context.command.params:
+        if any(by_value.values()) and not by_value[id(each)]:
+            continue
+        score = by_value[id(each)] + _name_score(each, names)
+        if score > most:
+            best, most = each, score
+    return best
+
+
+def _value_score(parameter: click.Parameter, value: "JSON", context: click.Context) -> int:
+    given = context.params.get(parameter.name or "")
+    source = context.get_parameter_source(parameter.name or "")
+    if value is None or isinstance(value, bool) or source is not click.core.ParameterSource.COMMANDLINE:
+        return 0
+    texts = [str(each) for each in (given if isinstance(given, tuple) else (given,))]
+    if str(value) in texts:
+        return 6
+    return 4 if str(value) and any(str(value) in text for text in texts) else 0
+
+
+def _name_score(parameter: click.Parameter, names: Sequence[str]) -> int:
+    """Return how much a parameter resembles the names of a path; the last one counts most."""
+    own = {_plain(each) for each in (parameter.name or "", *parameter.opts)}
+    scores = [0]
+    for distance, name in enumerate(reversed(names)):
+        plain = _plain(name)
+        far = min(distance, 1)
+        if plain in own:
+            scores.append(5 - 2 * far)
+        elif any(_resemble(plain, each) for each in own):
+            scores.append(4 - 3 * far)
+    return max(scores)
+
+
+def _resemble(one: str, other: str) -> bool:
+    """Return whether one of two names begins or ends with the other: userName and user, secret and radius-secret."""
+    short, long = sorted((one, other), key=len)
+    return len(short) > 2 and (long.startswith(short) or long.endswith(short))
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[-_]", "", name).casefold()
+
+
+def _is_secret(parameter: click.Parameter, names: Sequence[str]) -> bool:
+    """Return whether a parameter or a field holds a secret, by the words of its name."""
+    own = [parameter.name or "", *(each.lstrip("-") for each in parameter.opts), *names]
+    words = {
+        word.casefold()
+        for name in own
+        if name.replace("-", "_") not in _NOT_SECRET
+        for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name)
+    }
+    return not words.isdisjoint(_SECRET)
+
+
+def not_found(error: "NotFound") -> str:
+    """Return the message about a thing that does not exist: its name as it was given, and the list that has it."""
+    context = click.get_current_context(silent=True)
+    found = _NOT_FOUND.match(str(error))
+    if context is None or found is None:
+        return str(error)
+    kind = found["kind"] or found["other"]
+    message = f"{kind} {_quoted(found['name'])} not found" if found["name"] else str(error)
+    given = None if found["name"] else _names(kind, context)
+    if given:
+        message = f"{kind} {' or '.join(map(_quoted, given))} not found"
+    words = _list_of(kind, context)
+    return f"{message}; see: {words}" if words else message
+
+
+def _names(kind: str, context: click.Context) -> tuple[object, ...]:
+    """Return the names of a kind of thing that the command line gave: of the parameter that is called like the kind,
+    or of the argument NAME of its group. Empty if there is none, or if it may be a secret."""
+    group = context.parent.info_name if context.parent is not None else None
+    own = {each.name or "": each for each in context.command.params}
+    found = [name for name in own if _resemble(_plain(kind), _plain(name))]
+    if not found and group is not None and _resemble(_plain(kind), _plain(group)):
+        found = [name for name in own if name in ("name", "identifier")]
+    if not found or _is_secret(own[found[0]], ()):
+        return ()
+    value = context.params.get(found[0])
+    return value if isinstance(value, tuple) else (value,) if value else ()
+
+
+def _list_of(kind: str, context: click.Context) -> str:
+    """Return the command that lists things of a kind, with the scope of the called command; empty if none does."""
+    root = context.find_root()
+    words = ("sallyport", *_LISTS.get(kind, (kind.rsplit(maxsplit=1)[-1], "list")))
+    command: click.Command | None = root.command
+    for word in words[1:]:
+        command = command.get_command(root, word) if isinstance(command, click.Group) else None
+    if command is None:
+        return ""
+    scope = [
+        f"{option_name(each)} {context.params[each.name]}"
+        for each in command.params
+        if each.required and each.name is not None and context.params.get(each.name)
+    ]
+    return " ".join((*words, *scope))
+
+
+def option_name(parameter: click.Parameter) -> str:
+    """Return the name of an option as it is typed, or of an argument as the help writes it."""
+    if isinstance(parameter, click.Argument):
+        return (parameter.name or "").upper()
+    return max(parameter.opts, key=len)
+
+
+def _quoted(value: object) -> str:
+    text = str(value)
+    return json.dumps(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}...", ensure_ascii=False)
+
+
+def usage(error: click.ClickException) -> str:
+    """Return the message about a command line that click refuses."""
+    if isinstance(error, click.MissingParameter) and error.param is not None:
+        return _missing(error.param)
+    if not isinstance(error, click.BadParameter):
+        return error.format_message()
+    if error.param is None or error.param_hint is not None:
+        hint = error.param_hint if isinstance(error.param_hint, str) else " ".join(error.param_hint or ())
+        return f"{hint}: {error.message}" if hint else error.message
+    name = option_name(error.param)
+    if _is_secret(error.param, ()):
+        return f"{name} is not accepted; give {_accepted(error.param.type)}"
+    accepted, value = _accepted(error.param.type), _CLICK_VALUE.match(error.message)
+    if not accepted or value is None:
+        return f"{name}: {_KIND_OF_PATH.sub('', error.message)}"
+    return not_understood(name, _literal(value[1]), accepted)
+
+
+def _missing(parameter: click.Parameter) -> str:
+    accepted = _accepted(parameter.type)
+    text = getattr(parameter, "help", None)
+    if isinstance(parameter.type, click.Choice):
+        return f"{option_name(parameter)} is missing; give {accepted}"
+    return f"{option_name(parameter)} is missing" + (f": {text}" if text else "")
+
+
+def _literal(text: str) -> object:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+def _accepted(kind: "click.ParamType[object]") -> str:
+    """Return the values that a type takes; empty if its own message says it."""
+    if isinstance(kind, Time):
+        return kind.accepted
+    if isinstance(kind, click.Choice):
+        names = [str(each) for each in kind.choices]
+        return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    if isinstance(kind, click.IntRange | click.FloatRange):
+        number = "a whole number" if isinstance(kind, click.IntRange) else "a number"
+        if kind.max is None:
+            return f"{number} from {kind.min} on"
+        return f"{number} from {kind.min} to {kind.max}"
+    plain: Mapping[object, str] = {click.INT: "a whole number", click.FLOAT: "a number", click.BOOL: "yes or no"}
+    return plain.get(kind, "")
