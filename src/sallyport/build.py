@@ -6,6 +6,7 @@
 import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import ExitStack, asynccontextmanager, closing
+from typing import Literal, TypeAlias
 
 import structlog
 import trio
@@ -14,6 +15,7 @@ from prometheus_client import CollectorRegistry
 from sallyport.app import App
 from sallyport.base import disk
 from sallyport.base.config import Settings
+from sallyport.base.errors import Absent
 from sallyport.metrics import StoreMetrics
 from sallyport.radius.dictionary import load as load_dictionary
 from sallyport.store.directory import Reserve, open_data_directory, take_lock
@@ -23,18 +25,28 @@ from sallyport.store.vault import Vault, load_master_keys
 FIRST_DOMAIN = "default"
 TOKEN_FILE = "admin.token"  # noqa: S105  a file's name
 
+New: TypeAlias = Literal["make", "empty", "refuse"]
+
 log = structlog.get_logger()
 
 
 @asynccontextmanager
-async def build(settings: Settings, environ: Mapping[str, str]) -> AsyncIterator[App]:
-    """Yield the wired service. Its store is open and takes writes until the block is left. A new installation gets its
-    first tenant, access token and domain.
+async def build(
+    settings: Settings, environ: Mapping[str, str], *, lock: int | None = None, new: New = "make"
+) -> AsyncIterator[App]:
+    """Yield the wired service. Its store is open and takes writes until the block is left.
 
-    Raises Locked, ConfigError, DictionaryError, SchemaError, StoreError.
+    lock: descriptor that holds the data directory's lock, which is closed at the end; None: the lock is taken here.
+    new: what happens if there is no store: one is made, with its first tenant, access token and domain; or it is made
+    empty, for a backup; or it is refused.
+
+    Raises Locked, Absent, ConfigError, DictionaryError, SchemaError, StoreError.
     """
+    path = settings.database_path
     with ExitStack() as held:
-        held.callback(os.close, open_data_directory(settings.data_dir))
+        held.callback(os.close, open_data_directory(settings.data_dir) if lock is None else lock)
+        if new == "refuse" and not path.exists():
+            raise Absent(f"{path} does not exist")
         if settings.database:  # it may lie elsewhere, and be named by another data directory too
             held.callback(os.close, take_lock(settings.database_path.with_name(settings.database_path.name + ".lock")))
         dictionary = load_dictionary(*([settings.dictionaries] if settings.dictionaries else []))
@@ -42,15 +54,15 @@ async def build(settings: Settings, environ: Mapping[str, str]) -> AsyncIterator
             log.warning("dictionary_entry_skipped", note=note)
         registry = CollectorRegistry()
         metrics = StoreMetrics(registry)
-        path = settings.database_path
         reserve = Reserve(path.with_name(path.name + ".reserve"), settings.disk_reserve_mib << 20)
-        vault = Vault(load_master_keys(settings.data_dir, environ, may_make=not path.exists()))
+        vault = Vault(load_master_keys(settings.data_dir, environ, may_make=new == "make" and not path.exists()))
         with closing(SqliteStore(path, metrics, reserve, settings.limits)) as store:
             async with trio.open_nursery() as nursery:
                 await nursery.start(store.run)
                 app = App(settings, store, vault, dictionary, registry)
                 await app.prepare()
-                await _first_start(app)
+                if new != "empty":
+                    await _first_start(app)
                 yield app
                 nursery.cancel_scope.cancel()
 

@@ -62,14 +62,15 @@ async def serve(
     *,
     hung_up: trio.MemoryReceiveChannel[None] | None = None,
     read: Callable[[], Settings] | None = None,
+    lock: int | None = None,
     task_status: trio.TaskStatus[Bound] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Run the service until `stop` is set. Raises StartError, StoreError when it cannot begin.
 
-    hung_up: something comes in for each SIGHUP; read: the settings as they are by then.
+    hung_up: something comes in for each SIGHUP; read: the settings as they are by then. lock: as `build` takes it.
     """
     notifier = Notifier(environ)
-    async with build(settings, environ) as app:
+    async with build(settings, environ, lock=lock) as app:
         app.apply(settings)
         with ExitStack() as sockets:
             listeners = _bind(settings, sockets)
@@ -104,9 +105,13 @@ async def serve(
 
 
 async def serve_until_signal(
-    settings: Settings, environ: Mapping[str, str], read: Callable[[], Settings] | None = None
+    settings: Settings,
+    environ: Mapping[str, str],
+    read: Callable[[], Settings] | None = None,
+    lock: int | None = None,
 ) -> None:
-    """Run the service until SIGTERM or SIGINT. read: the settings as they are by now, for SIGHUP."""
+    """Run the service until SIGTERM or SIGINT. read: the settings as they are by now, for SIGHUP. lock: as `build`
+    takes it."""
     stop = trio.Event()
     hang_ups, hung_up = trio.open_memory_channel[None](1)
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
@@ -121,7 +126,7 @@ async def serve_until_signal(
                         stop.set()
 
             nursery.start_soon(wait_for_signal)
-            await serve(settings, environ, stop, hung_up=hung_up, read=read or (lambda: settings))
+            await serve(settings, environ, stop, hung_up=hung_up, read=read or (lambda: settings), lock=lock)
             nursery.cancel_scope.cancel()
 
 

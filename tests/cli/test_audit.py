@@ -38,7 +38,7 @@ def me() -> str:
 
 def write(service: RunningService, count: int, days: int) -> None:
     """Put entries into the store of a service that does not run: t0, t1 ..., a second apart, so many days old."""
-    service.ok("domain", "list")
+    service.ok("db", "migrate")
     first = now_us() - days * 86_400 * SECOND
     with closing(sqlite3.connect(service.data_dir / "sallyport.db")) as connection, connection:
         connection.executemany(ENTRY, [(first + number * SECOND, f"t{number}") for number in range(count)])
@@ -72,6 +72,7 @@ def test_by_itself_it_is_the_service(service: Service) -> None:
 
 def test_without_a_running_service_it_is_the_user(stopped: RunningService) -> None:
     """The first start by a command is the service's; the command itself is the user's."""
+    stopped.ok("db", "migrate")
     stopped.ok("domain", "add", "alone", "--org", "1", "--tenant", "1")
     (entry,) = listed(stopped, "--domain", "alone")
     assert (entry["actorKind"], entry["actor"]) == ("command line", me())

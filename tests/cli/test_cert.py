@@ -29,6 +29,14 @@ def line(data_dir: Path) -> Service:
     """The command line over a data directory with certificates; nothing runs."""
     service = Service(data_dir, {"SALLYPORT_RADSEC_BIND": "127.0.0.1:0"})
     service.data_dir = data_dir
+    service.ok("db", "migrate")
+    return service
+
+
+def installed(directory: Path, settings: dict[str, str] | None = None) -> Service:
+    """The command line of a new installation; nothing runs."""
+    service = Service(directory, settings)
+    service.ok("db", "migrate")
     return service
 
 
@@ -42,7 +50,7 @@ def told(line: Service, level: str, status: int = 0) -> list[str]:
 
 def test_from_nothing_to_a_client(tmp_path: Path) -> None:
     """An authority, its PEM, a client, a list of both; a second authority is refused."""
-    line = Service(tmp_path)
+    line = installed(tmp_path)
     assert line.cli("cert", "show").returncode == 1
     line.ok("cert", "init", "--host", "radius.example.org")
     assert line.cli("cert", "init").returncode == 1
@@ -289,8 +297,8 @@ def test_a_good_certificate(line: Service) -> None:
 
 def test_none_is_a_problem_only_where_one_is_needed(tmp_path: Path) -> None:
     """RadSec without a certificate does not start."""
-    assert told(Service(tmp_path), "ok") == ["no certificate for EAP and RadSec: sallyport cert init"]
-    wanted = Service(tmp_path, {"SALLYPORT_RADSEC_BIND": "127.0.0.1:0"})
+    assert told(installed(tmp_path), "ok") == ["no certificate for EAP and RadSec: sallyport cert init"]
+    wanted = installed(tmp_path, {"SALLYPORT_RADSEC_BIND": "127.0.0.1:0"})
     assert told(wanted, "problem", status=1) == ["no certificate for EAP and RadSec: sallyport cert init"]
 
 
@@ -299,8 +307,8 @@ def test_an_own_certificate_without_an_authority(data_dir: Path, tmp_path: Path)
     own = {"SALLYPORT_EAP_CERTIFICATE": str(data_dir / "certs" / "server.pem")}
     own["SALLYPORT_EAP_KEY"] = str(data_dir / "certs" / "server.key")
     missing = "no authority for the certificates of clients: set eap_ca, or sallyport cert init"
-    assert missing in told(Service(tmp_path, own), "ok")
-    secure = Service(tmp_path, {**own, "SALLYPORT_RADSEC_BIND": "127.0.0.1:0"})
+    assert missing in told(installed(tmp_path, own), "ok")
+    secure = installed(tmp_path, {**own, "SALLYPORT_RADSEC_BIND": "127.0.0.1:0"})
     assert told(secure, "problem", status=1) == [f"RadSec does not start: {missing}"]
 
 
@@ -336,7 +344,7 @@ def test_the_revocation_lists_of_an_own_authority(data_dir: Path, tmp_path: Path
     directory, other, file = Directory(data_dir), Directory(data_dir / "other"), tmp_path / "authorities.pem"
     other.make("Other", ["localhost"], present() - timedelta(days=400))
     own = {"SALLYPORT_EAP_CERTIFICATE": str(directory.server), "SALLYPORT_EAP_KEY": str(directory.server_key)}
-    line = Service(tmp_path, {**own, "SALLYPORT_EAP_CA": str(file)})
+    line = installed(tmp_path, {**own, "SALLYPORT_EAP_CA": str(file)})
     parts = [each.read_bytes() for each in (directory.ca, directory.crl, other.ca, other.crl)]
     file.write_bytes(b"".join(parts[:2]))
     assert [told(line, level) for level in ("problem", "warning")] == [[], []]

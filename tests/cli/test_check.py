@@ -94,7 +94,7 @@ def test_a_service_that_is_not_here(stopped: RunningService) -> None:
         server = f"127.0.0.1:{silent.getsockname()[1]}"
         done = stopped.cli("check", "radius", server, "--secret", SECRET, *LOGIN, *QUICK)
     assert "The packets came from 127.0.0.1." in done.stderr
-    assert f"On this machine: no service runs in {stopped.data_dir}" in done.stderr
+    assert f"On this machine: no Sallyport installation in {stopped.data_dir}" in done.stderr
 
 
 def test_another_server_has_the_port(service: Service, server: str) -> None:

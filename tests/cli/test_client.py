@@ -231,6 +231,7 @@ def test_what_cannot_be_is_refused(service: Service, arguments: tuple[str, ...],
 
 def test_without_a_service(stopped: RunningService) -> None:
     """A client that was added to the store is known to the service that starts later."""
+    stopped.ok("db", "migrate")
     secret = stopped.ok("client", "add", "early", "--address", "127.1.0.1", *TENANT)
     assert listed(stopped, "early")["address"] == "127.1.0.1"
     stopped.start()

@@ -156,7 +156,7 @@ def test_a_hostile_station(service: Service) -> None:
 
 def test_more_devices_than_a_page(stopped: RunningService) -> None:
     """The list reads page after page: every device once, in the order of their ids, and no service is needed."""
-    stopped.ok("domain", "list")
+    stopped.ok("db", "migrate")
     with closing(sqlite3.connect(stopped.data_dir / "sallyport.db")) as connection, connection:
         connection.executemany(
             "insert into devices (domain_id, ip_address, client_ip, nas_identifier, device_name, device_type, "

@@ -163,6 +163,7 @@ def test_refusals(service: Service, corp: int, arguments: tuple[str, ...], statu
 
 def test_without_a_service(stopped: RunningService) -> None:
     """The break-glass works where the service is down, too."""
+    stopped.ok("db", "migrate")
     stopped.ok("domain", "add", "early", *TENANT, "--mode", "enforce")
     stopped.ok("domain", "mode", "--all", "monitor")
     assert {row["enforcementMode"] for row in json.loads(stopped.ok("domain", "list", "--json"))} == {"monitor"}
@@ -170,6 +171,7 @@ def test_without_a_service(stopped: RunningService) -> None:
 
 def test_what_became_due_while_nothing_ran(stopped: RunningService) -> None:
     """Is taken back at the next start, before anything else is done; what is not due yet waits on."""
+    stopped.ok("db", "migrate")
     for name in ("due", "waiting"):
         stopped.ok("domain", "add", name, *TENANT)
         stopped.ok("domain", "mode", name, "enforce", "--revert-after", "5")

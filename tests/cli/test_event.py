@@ -51,7 +51,7 @@ def listed(service: RunningService, *options: str) -> list[dict[str, object]]:
 
 def write(service: RunningService, count: int, days: int) -> None:
     """Put events into the store of a service that does not run: u0, u1 ..., a second apart, so many days old."""
-    service.ok("domain", "list")
+    service.ok("db", "migrate")
     first = now_us() - days * 86_400 * SECOND
     with closing(sqlite3.connect(service.data_dir / "sallyport.db")) as connection, connection:
         rows = [(first + number * SECOND, f"u{number}", "fw") for number in range(count)]

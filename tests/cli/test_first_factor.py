@@ -104,6 +104,7 @@ def test_a_trial_that_fails(service: Service, corp: str, user: str, typed: str, 
 @needs_bonsai
 def test_without_a_service(stopped: RunningService) -> None:
     """A trial works on the store alone too, and tells that nobody listens there."""
+    stopped.ok("db", "migrate")
     stopped.ok("domain", "add", "corp", "--org", "1", "--tenant", "1")
     directory = ("--ldap-server", "ldap://127.0.0.1:1", "--base-dn", "dc=x")
     stopped.ok("domain", "first-factor", "corp", "ldap", *directory)

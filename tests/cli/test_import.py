@@ -167,5 +167,6 @@ def test_files_that_are_none(service: Service, text: str | None, status: int) ->
 
 def test_without_a_service(stopped: RunningService) -> None:
     """The import works on the store itself."""
+    stopped.ok("db", "migrate")
     stopped.ok("client", "import", str(conf(stopped, ("early", "127.3.0.1", GOOD))), *TENANT)
     assert [row["name"] for row in json.loads(stopped.ok("client", "list", "--json"))] == ["early"]

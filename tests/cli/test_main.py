@@ -120,7 +120,7 @@ def test_what_is_not_understood_ends_with_2(service: Service, arguments: tuple[s
 
 def test_a_store_that_is_held_is_not_touched(stopped: RunningService) -> None:
     """Where another process has the lock and nobody answers, a command fails with one line."""
-    stopped.ok("domain", "list")
+    stopped.ok("db", "migrate")
     descriptor = os.open(stopped.data_dir / "lock", os.O_RDWR)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
     try:
@@ -143,6 +143,7 @@ def test_the_socket_of_a_killed_service_is_no_obstacle(stopped: RunningService) 
 def test_a_service_that_goes_away_is_told(stopped: RunningService) -> None:
     """A peer that closes without an answer ends with 1: nobody knows whether it was done."""
     stopped.data_dir.mkdir()
+    (stopped.data_dir / "lock").touch()
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(stopped.data_dir / "control.sock"))
         listener.listen()
@@ -170,6 +171,7 @@ def test_settings_that_cannot_be_read_end_with_1(stopped: RunningService) -> Non
 @pytest.mark.parametrize("words", [("log", "level", "debug"), ("client", "unknown"), ("client", "unknown", "--json")])
 def test_what_a_running_service_alone_knows(stopped: RunningService, words: tuple[str, ...]) -> None:
     """Without one that is told, in place of an answer that nobody has given."""
+    stopped.ok("db", "migrate")
     done = stopped.cli(*words)
     assert (done.returncode, done.stdout) == (1, "")
     assert "no service runs in" in done.stderr

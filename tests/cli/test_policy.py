@@ -159,6 +159,7 @@ def test_a_name_is_one_policys(service: Service) -> None:
 
 def test_without_a_service(stopped: RunningService) -> None:
     """Policies can be made where the service is down, too."""
+    stopped.ok("db", "migrate")
     policy = add(stopped, "early", "--pwq-minclass", "3")
     kept = policies(stopped)["early"]
     assert (kept["policyId"], kept["minclass"]) == (int(policy), "3")

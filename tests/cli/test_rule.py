@@ -220,6 +220,7 @@ def test_refusals(service: Service, corp: str, arguments: tuple[str, ...], statu
 
 def test_without_a_service(stopped: RunningService) -> None:
     """Rules can be made where the service is down, too."""
+    stopped.ok("db", "migrate")
     stopped.ok("domain", "add", "early", *TENANT)
     rule = stopped.ok("rule", "add", "r", "--domain", "early", "--action", "block").strip()
     assert json.loads(stopped.ok("rule", "list", "--domain", "early", "--json"))[0]["ruleId"] == int(rule)

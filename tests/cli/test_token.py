@@ -77,6 +77,7 @@ def test_an_ambiguous_name_is_refused(service: Service) -> None:
 
 def test_without_a_service_the_store_is_opened(stopped: RunningService) -> None:
     """Standard output is the token alone there too; a service that starts later knows it."""
+    stopped.ok("db", "migrate")
     made = stopped.cli("token", "create", *TENANT, "--name", "early")
     assert TOKEN.fullmatch(made.stdout), made
     assert {"first start", "early"} == {row["name"] for row in json.loads(stopped.ok("token", "list", "--json"))}

@@ -150,6 +150,7 @@ def typed_at_a_terminal(service: RunningService, answer: str, *args: str) -> byt
 
 def test_without_a_service(stopped: RunningService) -> None:
     """A user that was added to the store is in the list there."""
+    stopped.ok("db", "migrate")
     stopped.ok("user", "add", "early", "--domain", "default", "--password", "-", input="hello")
     assert [row["userName"] for row in json.loads(stopped.ok("user", "list", "--domain", "default", "--json"))] == [
         "early"

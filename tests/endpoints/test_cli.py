@@ -128,6 +128,7 @@ def test_without_a_service(tmp_path: Path) -> None:
     """The store itself is asked; the link begins with the address that the service will listen on."""
     stopped = Service(tmp_path, {"SALLYPORT_HTTP_BIND": "0.0.0.0:8443"})
     add = ("user", "add", "early", "--domain", "default", "--password", "-")
+    stopped.ok("db", "migrate")
     stopped.ok(*add, input="hello")
     made = json.loads(stopped.ok("user", "totp", "early", "--domain", "default", "--json"))
     assert re.fullmatch(r"http://[^/:]+:8443/enrol/[\w-]{43}", made["link"])

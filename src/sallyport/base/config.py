@@ -12,7 +12,7 @@ import socket
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal, get_args
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -26,8 +26,10 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
+from sallyport.base import systemd
 from sallyport.base.errors import ConfigError
 from sallyport.base.limits import DEFAULTS
+from sallyport.base.owner import denied
 from sallyport.base.setting_types import (
     Addresses,
     AddressIfGiven,
@@ -42,7 +44,7 @@ from sallyport.base.setting_types import (
 )
 from sallyport.base.setting_values import EGRESS_DEFAULT, MASTER_KEY, PREFIX, Address, environment_name
 
-DEFAULT_FILE = "sallyport.toml"
+DEFAULT_DATA_DIR: Final = Path("./sallyport-data")
 
 
 def unset(words: str) -> dict[str, JsonValue]:
@@ -56,7 +58,7 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
-    data_dir: Path = Field(Path("./sallyport-data"), description="where everything is kept")
+    data_dir: Path = Field(DEFAULT_DATA_DIR, description="where everything is kept")
     database: str = Field("", description="the database file", json_schema_extra=unset("`sallyport.db` in `data_dir`"))
     http_bind: OneAddress = Field(Address("127.0.0.1", 8080), description="address and port of the API")
     tls_certificate: PathIfGiven = Field(
@@ -263,6 +265,12 @@ class Settings(BaseModel):
         return self.data_dir / "control.sock"
 
 
+PATHS: Final = frozenset(
+    name for name, field in Settings.model_fields.items() if Path in (field.annotation, *get_args(field.annotation))
+) | {"database"}
+"""The settings that are paths."""
+
+
 def _is_base(url: str) -> bool:
     """Return whether a path can be added to a URL, and it contains no password. ValueError: no URL."""
     parts = urlsplit(url)
@@ -270,11 +278,16 @@ def _is_base(url: str) -> bool:
 
 
 def load(file: Path | None, environ: Mapping[str, str]) -> Settings:
-    """Settings from a file (or ./sallyport.toml where there is one), then from the environment.
+    """Return the settings of a file, if one is given, and of the environment, which goes first.
 
-    Raises ConfigError: a file that cannot be read, an unknown key, a malformed value; values are not repeated.
+    Relative paths in the system service's file start at its data directory, where the service works, and that is its
+    `data_dir` unless the file has another. ConfigError: a file that cannot be read, an unknown key, a malformed value;
+    values are not repeated.
     """
-    values: dict[str, object] = dict(_read(file))
+    values = {} if file is None else _read(file)
+    if file == systemd.CONFIG_FILE:
+        paths = {name: value for name, value in values.items() if name in PATHS and isinstance(value, str) and value}
+        values |= {name: str(systemd.DATA_DIR / value) for name, value in {"data_dir": ".", **paths}.items()}
     known = {environment_name(name): name for name in Settings.model_fields}
     values |= {name: environ[key] for key, name in known.items() if key in environ}
     try:
@@ -296,11 +309,12 @@ def _told(wrong: ErrorDetails) -> str:
     return f"setting {name}: {message}" if name else f"settings: {message}"
 
 
-def _read(file: Path | None) -> dict[str, object]:
-    path = file or Path(DEFAULT_FILE)
-    if file is None and not path.exists():
-        return {}
+def _read(path: Path) -> dict[str, object]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except PermissionError as error:
+        raise ConfigError(denied(path)) from error
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{path}: {error}") from error

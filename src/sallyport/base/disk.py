@@ -8,18 +8,21 @@ from pathlib import Path
 from typing import BinaryIO
 
 from sallyport.base.errors import ConfigError
+from sallyport.base.owner import as_owner
 
 PRIVATE = 0o600
 
 
 @contextmanager
 def replacing(path: Path, *, mode: int = PRIVATE, like: Path | None = None) -> Iterator[BinaryIO]:
-    """Yield a file to write. It replaces the file at `path`, on disk, once the block has ended without an error.
+    """Yield a file to write. It replaces the file at `path`, on disk, once the block has ended without an error. In
+    another user's directory, a file that root writes belongs to that user.
 
     like: a file whose owner it gets. OSError, or the block's error: the former file is unchanged.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, mode)
+    with as_owner(path.parent):
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, mode)
     try:
         with os.fdopen(descriptor, "wb") as file:
             os.fchmod(descriptor, mode)
@@ -30,9 +33,10 @@ def replacing(path: Path, *, mode: int = PRIVATE, like: Path | None = None) -> I
             yield file
             file.flush()
             os.fsync(descriptor)
-        temporary.replace(path)
+        with as_owner(path.parent):
+            temporary.replace(path)
     except BaseException:
-        with suppress(OSError):
+        with suppress(OSError), as_owner(path.parent):
             temporary.unlink()
         raise
     sync(path.parent)

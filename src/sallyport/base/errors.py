@@ -6,7 +6,8 @@
     │   ├── ConfigError        a setting is missing, unknown or malformed
     │   ├── DictionaryError    a RADIUS dictionary file, with its line
     │   ├── ClientsFileError   a clients.conf to import, with its line
-    │   └── Locked             another process owns the data directory
+    │   ├── Locked             another process owns the data directory
+    │   └── Absent             no installation, or no running service, is where it was looked for
     ├── StoreError             the store failed; a RADIUS request gets no answer
     │   ├── StoreFull          no space is left on the disk of the store
     │   ├── Contradiction      a write breaks a constraint of the schema; a retry would fail too
@@ -71,6 +72,10 @@ class ClientsFileError(StartError):
 
 class Locked(StartError):
     """Another process owns the data directory."""
+
+
+class Absent(StartError):
+    """No installation, or no running service, is where it was looked for. One that starts may be there soon."""
 
 
 class StoreError(SallyportError):

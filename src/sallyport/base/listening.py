@@ -7,7 +7,6 @@ descriptors of /proc/PID/fd, which root and that user alone can read.
 import errno
 import ipaddress
 import os
-import pwd
 import socket
 import sys
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from sallyport.base.errors import StartError
+from sallyport.base.owner import user_name
 from sallyport.base.setting_values import Address, environment_name
 
 TCP_LISTEN: Final = 10
@@ -106,14 +106,6 @@ def locking_process(path: Path) -> str:
         if fields[1] == "FLOCK" and fields[5] == device and int(fields[4]) > 0:
             return process_name(int(fields[4]))
     return "another process"
-
-
-def user_name(user_id: int) -> str:
-    """Return a user's name, or the number of a user without a name."""
-    try:
-        return pwd.getpwuid(user_id).pw_name
-    except KeyError:
-        return str(user_id)
 
 
 def _entries(kind: socket.SocketKind) -> Iterator[_Entry]:

@@ -2,14 +2,23 @@
 
 import json
 import os
+import re
 import socket
 import struct
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from sallyport.base.config import DEFAULT_FILE, Settings, load
-from sallyport.base.errors import FieldError, Invalid, NotFound, Refused, StartError
+from sallyport.base.config import Settings
+from sallyport.base.errors import Absent, FieldError, Invalid, Locked, NotFound, Refused, StartError
+from sallyport.base.owner import denied
+from sallyport.base.setting_values import MASTER_KEY
 from sallyport.base.wire import JSON, Row
+from sallyport.cli.installation import NOTHING_HERE, Installation, places
+from sallyport.store.directory import check_lock
 
 if TYPE_CHECKING:
     from sallyport.cli.local import Local
@@ -18,76 +27,149 @@ ANSWER_S = 60.0
 COPY_S = 3600.0  # a backup or a restore takes as long as the disk does
 IN_MEMORY = frozenset({"listen.senders", "log.level"})
 """Commands about the memory of a running service; they need one."""
+MIGRATE: Final = "db.migrate"
+RESTORE: Final = "db.restore"
+PATIENCE: Final[Mapping[type[StartError], float]] = MappingProxyType({Absent: 3.0, Locked: 10.0})
+"""Seconds to look again: for a service that is starting, and until it or another command gives the lock back."""
+AGAIN_S: Final = 0.05
+READING: Final = re.compile(
+    r"[./](get|list|preview|search|validate|fetch|show|export|jobs?$|forwarders|weaknesses|owners|senders|domain$)"
+    r"|(?<!set)(list|users|detail|history|(agent|presentation)status)$",
+    re.IGNORECASE,
+)
+"""Operations and commands that change nothing, by the ends of their names."""
+
+ReachedT = TypeVar("ReachedT")
+
+
+def patiently(
+    turn: Callable[[], ReachedT],
+    patience: Mapping[type[StartError], float] = PATIENCE,
+    *,
+    now: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> ReachedT:
+    """Repeat until it succeeds, for some seconds. patience: those by error. Raises the last error, or another one."""
+    began = now()
+    while True:
+        try:
+            return turn()
+        except (Absent, Locked) as error:
+            if now() - began >= patience[type(error)]:
+                raise
+        sleep(AGAIN_S)
+
+
+def _silent(_: str) -> None:
+    """Print nothing."""
 
 
 class Connection:
-    """A connection to the service of a data directory. settings: replace those of `config` and the environment."""
+    """A connection to the installation that is found by `config`, environment and working directory.
 
-    def __init__(self, config: Path | None = None, *, settings: Settings | None = None) -> None:
+    settings: of the installation, instead. note: prints a line for the caller.
+    """
+
+    def __init__(
+        self, config: Path | None = None, *, settings: Settings | None = None, note: Callable[[str], None] = _silent
+    ) -> None:
         self._config = config
-        self._settings = settings
+        self._found = None if settings is None else Installation(settings, is_callers=True)
+        self._note = note
+        self._noted: set[str] = set()
         self._local: Local | None = None
 
     @property
     def file(self) -> Path | None:
-        """Return the settings file; None if there is none."""
-        default = Path(DEFAULT_FILE)
-        return self._config or (default if default.exists() else None)
+        """Return the settings file; None if there is none. StartError."""
+        return self._installation().file
 
     def settings(self) -> Settings:
-        """Return the settings of file and environment, read once. ConfigError."""
-        if self._settings is None:
-            self._settings = load(self._config, os.environ)
-        return self._settings
+        """Return the settings of the installation. Absent, ConfigError, StartError."""
+        return self._installation().settings
 
     def read(self) -> Settings:
-        """Read the settings of file and environment again. ConfigError."""
-        return load(self._config, os.environ)
+        """Read the settings that `serve` uses, whether an installation is there or not. ConfigError, StartError."""
+        found = places(self._config, os.environ)
+        if found.passed_over:  # what was meant to hold must not be left out without a word
+            raise StartError("; ".join(found.passed_over))
+        return found.places[0].settings
 
     def call(self, asked: Row) -> JSON:
         """Run a request of the control socket. SallyportError: it failed, with the service's message."""
-        if self._local is None:
-            answer = self._ask(asked)
-            if answer is not None:
-                return _result(answer)
-            if asked.get("command") in IN_MEMORY:
-                raise StartError(f"no service runs in {self.settings().data_dir}: only a running one knows")
-            # The whole service, which takes half a second to import; with a running one it is not needed.
-            from sallyport.cli.local import Local
+        reached = self._local or patiently(partial(self._reach, asked))
+        name = str(asked.get("path", asked.get("command")))
+        if not self._installation().is_callers and not READING.search(name):
+            self._tell(f"using the installation in {self._installation()}")
+        if isinstance(reached, socket.socket):
+            with reached:
+                return _result(_answer(reached, asked))
+        return reached.call(asked)
 
-            self._local = Local(self.settings(), os.environ)
-        return self._local.call(asked)
+    def process_id(self, *, wait: bool = True) -> int | None:
+        """Return the process id of the running service, or None. wait: for a service that is starting.
 
-    def _ask(self, asked: Row) -> Row | None:
-        """Return the running service's answer; None if none runs. StartError: it does not answer."""
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
-            sock.settimeout(COPY_S if str(asked.get("command")).startswith("db.") else ANSWER_S)
-            if not _connect(sock, self.settings().control_path):
-                return None
-            try:
-                sock.sendall(json.dumps(asked).encode() + b"\n")
-                line = sock.makefile("rb").readline()
-            except OSError as error:
-                raise StartError(f"the running service does not answer: {error}") from error
-        if not line:
-            raise StartError("the running service gave no answer: only its own user and root may ask")
-        answer: Row = json.loads(line)
-        return answer
+        Absent, StartError: it cannot be reached. Locked: another process has the store, and answers no command.
+        """
+        if not wait:
+            return process_id(self._find().settings)
 
-    def process_id(self) -> int | None:
-        """Return the process id of the running service, or None. StartError: it cannot be reached."""
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
-            if not _connect(sock, self.settings().control_path):
-                return None
-            credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-        process_id: int = struct.unpack("3i", credentials)[0]
-        return process_id
+        def turn() -> int | None:
+            found = process_id(self.settings())
+            if found is None:
+                check_lock(self.settings().data_dir)
+            return found
+
+        return patiently(turn)
 
     def close(self) -> None:
         """Close the store if it was opened."""
         if self._local is not None:
             self._local.close()
             self._local = None
+
+    def _installation(self) -> Installation:
+        """Return the installation, after another look for one that a starting service makes."""
+        if self._found is None:
+            self._found = patiently(self._find)
+        return self._found
+
+    def _find(self, asked: Row = MappingProxyType({})) -> Installation:  # type: ignore[assignment]
+        """Return the first place that has an installation. Absent. asked: the request, which may make one."""
+        if self._found is not None:
+            return self._found
+        found = places(self._config, os.environ)
+        for text in found.passed_over:
+            self._tell(text)
+        restores = asked.get("command") == RESTORE
+        for each in found.places:
+            if each.exists(keyed=restores):
+                return each
+        if asked.get("command") == MIGRATE or (restores and MASTER_KEY in os.environ):
+            self.read()  # refuses what is passed over
+            return found.places[0]
+        absence = found.places[0].absence if found.places else NOTHING_HERE
+        raise Absent(f"{absence}; to restore there, put its master.key there first" if restores else absence)
+
+    def _reach(self, asked: Row) -> "socket.socket | Local":
+        """Return a connection to the running service, or the open store. Absent, Locked, StartError."""
+        found = self._find(asked)
+        sock = _connect(found.settings.control_path)
+        if sock is None:
+            check_lock(found.settings.data_dir)
+            if asked.get("command") in IN_MEMORY:
+                raise Absent(f"no service runs in {found.settings.data_dir}: only a running one knows")
+            self._local = _open(found, asked.get("command"))
+            self._found = found
+            return self._local
+        self._found = found
+        return sock
+
+    def _tell(self, text: str) -> None:
+        """Print a line once."""
+        if text not in self._noted:
+            self._noted.add(text)
+            self._note(text)
 
 
 def _result(answer: Row) -> JSON:
@@ -101,21 +183,64 @@ def _result(answer: Row) -> JSON:
     return answer.get("result")
 
 
-def _connect(sock: socket.socket, path: Path) -> bool:
-    """Connect to the service's socket. False: none runs."""
+def _open(found: Installation, command: JSON) -> "Local":
+    """Open the store for a command. Absent: there is none, and the command makes none. Locked, StoreError."""
+    # The whole service, which takes half a second to import; with a running one it is not needed.
+    from sallyport.cli.local import Local
+
+    try:
+        if command == MIGRATE:
+            return Local(found.settings, os.environ)
+        return Local(found.settings, os.environ, new="empty" if command == RESTORE else "refuse")
+    except Absent:
+        raise Absent(found.absence) from None
+
+
+def process_id(settings: Settings) -> int | None:
+    """Return the process id of the service that answers, or None. StartError: it cannot be reached."""
+    sock = _connect(settings.control_path)
+    if sock is None:
+        return None
+    with sock:
+        found: int = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))[
+            0
+        ]
+    return found
+
+
+def _answer(sock: socket.socket, asked: Row) -> Row:
+    """Return the running service's answer. StartError: it does not answer."""
+    sock.settimeout(COPY_S if str(asked.get("command")).startswith("db.") else ANSWER_S)
+    try:
+        sock.sendall(json.dumps(asked).encode() + b"\n")
+        line = sock.makefile("rb").readline()
+    except OSError as error:
+        raise StartError(f"the running service does not answer: {error}") from error
+    if not line:
+        raise StartError("the running service gave no answer: only its own user and root may ask")
+    answer: Row = json.loads(line)
+    return answer
+
+
+def _connect(path: Path) -> socket.socket | None:
+    """Return a connection to the service's socket; None: no service runs. StartError."""
     try:
         directory = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
     except FileNotFoundError:
-        return False
+        return None
     except OSError as error:
         raise StartError(f"{path.parent}: {error.strerror}") from error
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         # through the directory's descriptor, since a socket's address holds 107 octets only
         sock.connect(f"/proc/self/fd/{directory}/{path.name}")
-    except (FileNotFoundError, ConnectionRefusedError):
-        return False
     except OSError as error:
+        sock.close()
+        if isinstance(error, FileNotFoundError | ConnectionRefusedError):
+            return None
+        if isinstance(error, PermissionError):
+            raise StartError(denied(path, path.parent)) from error
         raise StartError(f"{path}: {error.strerror}") from error
     finally:
         os.close(directory)
-    return True
+    return sock

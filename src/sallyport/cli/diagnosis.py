@@ -9,7 +9,7 @@ from shlex import quote
 from typing import Final
 
 from sallyport.base.command import domains, entries
-from sallyport.base.errors import SallyportError
+from sallyport.base.errors import SallyportError, StartError
 from sallyport.base.wire import Row
 from sallyport.cli.line import Line
 from sallyport.cli.radius import RadiusClient, Why
@@ -47,6 +47,8 @@ def explain_silence(line: Line, client: RadiusClient, why: Why, began: str) -> N
         return
     line.note(f"The packets came from {client.source}.")
     try:
+        if line.connection.process_id(wait=False) is None:
+            raise StartError(f"no service runs in {line.settings().data_dir}")
         senders = line.rows("listen.senders")
     except SallyportError as error:
         line.note(f"On this machine: {error}")
@@ -80,7 +82,7 @@ def explain_reject(line: Line, client: RadiusClient, nas: str, began: str) -> No
 def _event(line: Line, client: RadiusClient, nas: str, began: str) -> Row | None:
     """Return the newest login of this check in the log of the local service; None if it has none."""
     try:
-        if line.connection.process_id() is None:
+        if line.connection.process_id(wait=False) is None:
             return None
         body: Row = {"from": began, "search": nas, "pageSize": 20}
         for domain in islice(domains(line, None), MOST_DOMAINS):

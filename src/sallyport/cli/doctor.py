@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import click
 
 from sallyport.base.command import Form
-from sallyport.base.errors import SallyportError
+from sallyport.base.errors import Absent, SallyportError
 from sallyport.base.wire import Row
 from sallyport.cli.checks import certificates, data, machine, reach, service
 from sallyport.cli.checks.model import Check, Examination, Finding, Level, problem
@@ -22,6 +22,7 @@ FIRST: tuple[tuple[str, Check], ...] = (
 """A problem in one of these ends the examination: all other checks would fail with it."""
 
 STORE: tuple[tuple[str, Check], ...] = (
+    ("files", machine.check_files),
     ("master key", machine.check_key),
     ("disk", machine.check_disk),
     ("database", data.check_database),
@@ -85,5 +86,7 @@ def _problem(findings: list[Finding]) -> bool:
 def _run(check: Check, examination: Examination) -> Iterator[Finding]:
     try:
         yield from check(examination)
+    except Absent:
+        raise
     except (SallyportError, OSError, sqlite3.Error) as error:
         yield problem(str(error))

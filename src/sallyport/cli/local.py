@@ -15,26 +15,30 @@ import trio
 from sallyport.base import log
 from sallyport.base.config import Settings
 from sallyport.base.errors import Invalid, NotFound, Refused
-from sallyport.base.listening import user_name
+from sallyport.base.owner import as_owner, user_name
 from sallyport.base.wire import JSON, Row
-from sallyport.build import build
+from sallyport.build import New, build
 from sallyport.commands import Requests
 from sallyport.listen.control import told
 from sallyport.operations import operations
+from sallyport.store.directory import make_data_directory
 from sallyport.web.scope import Gate
 
 
 class Local:
-    """The open store; it holds the data directory's lock until it is closed. Locked, ConfigError, StoreError.
+    """The open store; it holds the data directory's lock until it is closed. new: what happens if there is no store.
+
+    If root works with another user's data directory, the files belong to that user. Locked, Absent, ConfigError,
+    StoreError.
 
     What ends the store's thread after that is raised by the call that notices it, at the latest by `close`.
     """
 
-    def __init__(self, settings: Settings, environ: Mapping[str, str]) -> None:
+    def __init__(self, settings: Settings, environ: Mapping[str, str], *, new: New = "make") -> None:
         log.configure(level=settings.log_level, json={"json": True, "text": False}.get(settings.log_format))
         self._opened: Future[tuple[Requests, trio.Event, trio.lowlevel.TrioToken]] = Future()
         self._error: BaseException | None = None
-        self._thread = Thread(target=self._run, args=(settings, environ), name="store", daemon=True)
+        self._thread = Thread(target=self._run, args=(settings, environ, new), name="store", daemon=True)
         self._thread.start()
         self._requests, self._stop, self._trio = self._opened.result()
 
@@ -65,17 +69,19 @@ class Local:
         if error is not None:
             raise error from error.__cause__
 
-    def _run(self, settings: Settings, environ: Mapping[str, str]) -> None:
+    def _run(self, settings: Settings, environ: Mapping[str, str], new: New) -> None:
         try:
-            trio.run(self._hold, settings, environ)
+            make_data_directory(settings.data_dir)
+            with as_owner(settings.data_dir):
+                trio.run(self._hold, settings, environ, new)
         except BaseException as error:  # the thread that works with the store raises it
             if self._opened.done():
                 self._error = error
             else:
                 self._opened.set_exception(error)
 
-    async def _hold(self, settings: Settings, environ: Mapping[str, str]) -> None:
-        async with build(settings, environ) as app:
+    async def _hold(self, settings: Settings, environ: Mapping[str, str], new: New) -> None:
+        async with build(settings, environ, new=new) as app:
             stop = trio.Event()
             gate = Gate(app.authentication, app.domains)
             self._opened.set_result((Requests(app, operations(app, gate)), stop, trio.lowlevel.current_trio_token()))

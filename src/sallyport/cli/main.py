@@ -137,10 +137,15 @@ class LazyGroup(Group):
 def root(ctx: click.Context, config: Path | None) -> None:
     """RADIUS-aware network device inventory and login policy service."""
 
+    def note(text: str) -> None:
+        given = click.get_current_context().params
+        if given.get("form") != "json" and not given.get("as_json"):
+            click.echo(safe(text), err=True)
+
     def connect() -> "Connection":
         from sallyport.cli.connection import Connection
 
-        connection = Connection(config)
+        connection = Connection(config, note=note)
         ctx.call_on_close(connection.close)
         return connection
 

@@ -4,19 +4,32 @@ import gc
 import os
 import resource
 import sys
+import time
+from collections.abc import Callable, Mapping
+from itertools import count
+from types import MappingProxyType
 from typing import Final
 
 import click
 
 from sallyport.base import log
-from sallyport.base.config import unknown_environment
+from sallyport.base.config import Settings, unknown_environment
+from sallyport.base.errors import Locked, StartError
 from sallyport.base.options import Group
+from sallyport.base.owner import become_owner
+from sallyport.cli.connection import AGAIN_S, patiently, process_id
 from sallyport.cli.line import Line
+from sallyport.store.directory import make_data_directory, open_data_directory
 
 DESCRIPTORS = 65_536
 SWITCH_S: Final = 0.0005
 """Switch interval of the interpreter lock in seconds. The store's thread releases the lock for each statement; with
 Python's 5 ms, a transaction of ten statements took 50 ms beside a busy event loop."""
+
+PATIENCE: Final[Mapping[type[StartError], float]] = MappingProxyType({Locked: 30.0})
+"""Seconds that the service waits for a command on the store, such as a backup."""
+NOTED: Final = int(2.0 / AGAIN_S)
+"""The turn of which the log tells that the service waits."""
 
 
 @click.command()
@@ -25,17 +38,45 @@ def serve(line: Line) -> None:
     """Run the service; it logs one line `ready` when every listener answers."""
     gc.disable()  # a twentieth of the start; from `ready` on it runs as serving needs it
     sys.setswitchinterval(SWITCH_S)
-    import trio
-
-    from sallyport.serve import serve_until_signal
-
-    settings = line.settings()
+    settings = line.connection.read()
     json = {"json": True, "text": False}.get(settings.log_format)
     log.configure(level=settings.log_level, json=json)
     for name in unknown_environment(os.environ):
         log.logger().warning("unknown_environment_variable", variable=name)
     _take_descriptors()
-    trio.run(serve_until_signal, settings, os.environ, line.connection.read)
+    lock = hold(settings)  # before the slow imports: a command that starts together with the service waits
+
+    import trio
+
+    from sallyport.serve import serve_until_signal
+
+    trio.run(serve_until_signal, settings, os.environ, line.connection.read, lock)
+
+
+def hold(
+    settings: Settings, *, now: Callable[[], float] = time.monotonic, sleep: Callable[[float], None] = time.sleep
+) -> int:
+    """Return a descriptor that holds the lock of the data directory, which is made if it is new.
+
+    A command that works on the store ends soon. Root gives itself up for the owner of the directory, so that the
+    service's files stay the owner's. Locked: a service runs there, or the other process did not end. StartError.
+    """
+    make_data_directory(settings.data_dir)
+    if owner := become_owner(settings.data_dir):
+        log.logger().warning("root_given_up", data_dir=str(settings.data_dir), user=owner)
+    turns = count()
+
+    def turn() -> int:
+        try:
+            return open_data_directory(settings.data_dir)
+        except Locked as error:
+            if process_id(settings) is not None:
+                raise StartError(f"{error}, which is a running service") from None
+            if next(turns) == NOTED:
+                log.logger().warning("waiting_for_data_directory", data_dir=str(settings.data_dir))
+            raise
+
+    return patiently(turn, PATIENCE, now=now, sleep=sleep)
 
 
 def _take_descriptors() -> None:

@@ -20,7 +20,7 @@ import structlog
 import trio
 
 from sallyport.base.errors import FieldError, Invalid, Refused, SallyportError, StartError
-from sallyport.base.listening import user_name
+from sallyport.base.owner import user_name
 from sallyport.base.secret import new_error_id
 
 MAX_MESSAGE = 16 << 20

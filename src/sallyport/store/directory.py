@@ -9,27 +9,57 @@ import errno
 import fcntl
 import os
 from pathlib import Path
+from typing import Final
 
 from sallyport.base.errors import Locked, StartError
 from sallyport.base.listening import locking_process
+from sallyport.base.owner import denied
+
+LOCK: Final = "lock"
+"""The file whose lock the owning process holds. `serve` makes it first of all."""
 
 
-def open_data_directory(path: Path) -> int:
-    """Make the directory (mode 0700) where it is new and take its lock; the descriptor that holds it.
-
-    Raises Locked when another process has it, StartError when it cannot be made or written.
-    """
+def make_data_directory(path: Path) -> None:
+    """Make the directory (mode 0700) where it is new. StartError."""
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise StartError(f"data directory {path}: {error.strerror}") from error
-    return take_lock(path / "lock")
+
+
+def open_data_directory(path: Path) -> int:
+    """Take the lock of the directory, which is made if it is new. Return the descriptor that holds it.
+
+    Raises Locked when another process has it, StartError when it cannot be made or written.
+    """
+    make_data_directory(path)
+    return take_lock(path / LOCK)
+
+
+def check_lock(path: Path) -> None:
+    """Raise Locked while another process owns the directory. Makes and changes nothing. StartError."""
+    try:
+        descriptor = os.open(path / LOCK, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return
+    except PermissionError as error:
+        raise StartError(denied(path / LOCK, path)) from error
+    except OSError as error:
+        raise StartError(f"{path / LOCK}: {error.strerror}") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise Locked(f"{path} is in use by {locking_process(path / LOCK)}") from None
+    finally:
+        os.close(descriptor)
 
 
 def take_lock(path: Path) -> int:
     """Take a lock file for this process; the descriptor that holds it. Raises Locked, StartError."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except PermissionError as error:
+        raise StartError(denied(path, path.parent)) from error
     except OSError as error:
         raise StartError(f"{path}: {error.strerror}") from error
     try:

@@ -1,18 +1,21 @@
 """The host of the service: settings, files and their modes, the disk, ports, the clock."""
 
 import ctypes
-import fcntl
+import errno
 import os
+import shlex
 import shutil
 import socket
 import stat
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 from sallyport.base.config import unknown_environment
-from sallyport.base.errors import ConfigError
-from sallyport.base.listening import cannot_listen, holder, locking_process
+from sallyport.base.errors import ConfigError, Locked
+from sallyport.base.listening import cannot_listen, holder
+from sallyport.base.owner import as_owner, user_name
 from sallyport.base.setting_values import MASTER_KEY, Address
 from sallyport.cli.checks.model import Examination, Finding, ok, problem, warning
 from sallyport.listen import udp
@@ -28,54 +31,63 @@ NEW = "it is made at the first start"
 
 
 def check_settings(examination: Examination) -> Iterator[Finding]:
-    """Settings are readable, and so are the files that they name."""
-    settings = examination.settings
+    """Settings are readable, and each variable of the environment names one."""
     yield ok(f"{examination.line.connection.file or 'defaults'} and the environment")
     for name in unknown_environment(examination.environ):
         yield warning(f"the environment variable {name} names no setting")
-    eap = (settings.eap_certificate, settings.eap_key, settings.eap_ca)
-    for path in (settings.tls_certificate, settings.tls_key, *eap, settings.dictionaries):
-        if path is not None and not os.access(path, os.R_OK):
-            yield problem(f"{path} cannot be read")
 
 
 def check_directory(examination: Examination) -> Iterator[Finding]:
     """The data directory exists and is accessible to its owner alone."""
     path = examination.settings.data_dir
-    if not path.exists():
-        yield ok(f"{path} does not exist yet: {NEW}")
-        return
     status = path.stat()
     mode = stat.S_IMODE(status.st_mode)
     if not stat.S_ISDIR(status.st_mode) or not os.access(path, os.R_OK | os.W_OK | os.X_OK):
-        yield problem(f"{path} is no directory that {_me()} can write to")
+        yield problem(f"{path} is no directory that user {user_name(os.geteuid())} can write to")
     elif mode & 0o077:
         yield warning(f"{path} has mode {mode:04o}: others may look into it; chmod 700")
     else:
-        yield ok(f"{path}, mode {mode:04o}")
-    if status.st_uid != os.geteuid():
-        yield warning(f"{path} belongs to user {status.st_uid}, and this is {_me()}: files made now belong to it")
+        yield ok(f"{path}, mode {mode:04o}, user {user_name(status.st_uid)}")
+
+
+def check_files(examination: Examination) -> Iterator[Finding]:
+    """The owner of the data directory, as whom the service runs, can read its files and those of the settings."""
+    settings, data_dir = examination.settings, examination.settings.data_dir
+    owner = user_name(data_dir.stat().st_uid)
+    reader = owner if os.geteuid() == 0 else user_name(os.geteuid())
+    named = [examination.line.connection.file, settings.tls_certificate, settings.tls_key, settings.dictionaries]
+    named += [settings.eap_certificate, settings.eap_key, settings.eap_ca]
+    faults: list[OSError] = []
+    with as_owner(data_dir, reads_all=False):
+        for path in filter(None, named):
+            faults += _fault(path)
+        for directory, _, names in os.walk(data_dir, onerror=faults.append):
+            found = [each for name in names for each in _fault(Path(directory, name))]
+            faults += [each for each in found if not isinstance(each, FileNotFoundError)]  # which is gone since
+    for error in faults:
+        remedy = f"; chown {owner} {shlex.quote(str(error.filename))}" if isinstance(error, PermissionError) else ""
+        yield problem(f"user {reader} cannot read {error.filename}: {error.strerror}{remedy}")
+    if not faults:
+        yield ok(f"user {reader} can read all of them")
+
+
+def _fault(path: Path) -> list[OSError]:
+    """Return why a file cannot be read. A socket is none."""
+    try:
+        os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))
+    except OSError as error:
+        return [] if error.errno == errno.ENXIO else [error]
+    return []
 
 
 def check_service(examination: Examination) -> Iterator[Finding]:
     """A service runs and answers, or no process holds its lock."""
-    if examination.process_id is not None:
-        yield ok(f"runs as process {examination.process_id}")
-        return
-    lock = examination.settings.data_dir / "lock"
     try:
-        descriptor = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        yield ok("does not run, and has never run here")
+        process_id = examination.process_id
+    except Locked as error:  # after a while, so that it hangs
+        yield problem(f"{error}, which answers no command")
         return
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        yield ok("does not run")
-    except BlockingIOError:
-        # A service that starts, or stops, for a moment; or one that hangs.
-        yield problem(f"{locking_process(lock)} holds {lock} and answers no command")
-    finally:
-        os.close(descriptor)
+    yield ok("does not run" if process_id is None else f"runs as process {process_id}")
 
 
 def check_key(examination: Examination) -> Iterator[Finding]:
@@ -183,10 +195,6 @@ def check_ipv6(examination: Examination) -> Iterator[Finding]:
         yield ok("available") if wanted else ok("available; RADIUS listens on IPv4 alone")
     else:
         yield warning("this machine has none: no RADIUS over IPv6") if wanted else ok("none, and none is asked for")
-
-
-def _me() -> str:
-    return f"user {os.geteuid()}"
 
 
 def in_the_way(address: Address, kind: socket.SocketKind) -> OSError | None:

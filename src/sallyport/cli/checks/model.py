@@ -57,7 +57,7 @@ class Examination:
 
     @cached_property
     def process_id(self) -> int | None:
-        """Return the process id of the running service, or None. StartError: it cannot be reached."""
+        """Return the process id of the running service, or None. StartError: it cannot be reached, or is not ready."""
         return self.line.connection.process_id()
 
     @cached_property

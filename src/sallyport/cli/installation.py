@@ -1,0 +1,120 @@
+"""Find the installation that a command is about.
+
+The first of these that exists: the settings file of `--config`; the data directory of SALLYPORT_DATA_DIR;
+`./sallyport.toml` and `./sallyport-data`; the system service's. A file or directory here counts only if the caller or
+root owns it: in a directory such as /tmp, another user could have made it for root's next command.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from sallyport.base import systemd
+from sallyport.base.config import DEFAULT_DATA_DIR, Settings, load
+from sallyport.base.errors import StartError
+from sallyport.base.owner import denied, user_name
+from sallyport.base.setting_values import environment_name
+from sallyport.store.directory import LOCK
+
+FILE: Final = Path("sallyport.toml")
+DATA_DIR: Final = environment_name("data_dir")
+CONFIG: Final = "--config"
+NOTHING_HERE: Final = f"no Sallyport installation in ./{DEFAULT_DATA_DIR}; set {DATA_DIR} or {CONFIG}"
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """Where an installation is, or may be. file: of its settings. named_by: the option, variable or file that names it.
+
+    is_callers: the caller named it.
+    """
+
+    settings: Settings
+    file: Path | None = None
+    named_by: str = ""
+    is_callers: bool = False
+
+    def __str__(self) -> str:
+        """Return the data directory as the caller would type it, with the settings file."""
+        path = self.settings.data_dir
+        text = f"./{path}" if path == DEFAULT_DATA_DIR else str(path)
+        return text if self.file is None else f"{text} ({self.file})"
+
+    @property
+    def absence(self) -> str:
+        """The message if no installation is there."""
+        if not self.named_by:
+            return NOTHING_HERE
+        return f"no Sallyport installation in {self.settings.data_dir}, which {self.named_by} names"
+
+    def exists(self, *, keyed: bool = False) -> bool:
+        """Whether a store is there, or a service that starts has begun one. StartError: this user may not look.
+
+        keyed: a master key, and no store, is enough.
+        """
+        data_dir = self.settings.data_dir
+        marks = [self.settings.database_path, data_dir / LOCK, *([data_dir / "master.key"] if keyed else [])]
+        return is_there(data_dir) and any(is_there(path, data_dir) for path in marks)
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where the installation may be, by precedence. passed_over: why files and directories here do not count."""
+
+    places: tuple[Installation, ...]
+    passed_over: tuple[str, ...] = ()
+
+
+def places(config: Path | None, environ: Mapping[str, str]) -> Places:
+    """Return where the installation may be. ConfigError: settings cannot be read. StartError."""
+    if config is not None:
+        return Places((Installation(load(config, environ), config, CONFIG, is_callers=True),))
+    strange: list[str] = []
+    file = FILE if _counts(FILE, strange, remedy=CONFIG) else None
+    settings = load(file, environ)
+    if DATA_DIR in environ:
+        return Places((Installation(settings, file, DATA_DIR, is_callers=True),), tuple(strange))
+    found = []
+    if settings.data_dir != DEFAULT_DATA_DIR:
+        found.append(Installation(settings, file, f"./{FILE}"))
+    elif _counts(DEFAULT_DATA_DIR, strange, remedy=DATA_DIR) is not False:
+        found.append(Installation(settings, file))
+    if file is None and is_there(systemd.CONFIG_FILE):
+        found.append(Installation(load(systemd.CONFIG_FILE, environ), systemd.CONFIG_FILE, str(systemd.CONFIG_FILE)))
+    elif file is None and is_there(systemd.DATA_DIR):
+        found.append(
+            Installation(settings.model_copy(update={"data_dir": systemd.DATA_DIR}), None, "the system service")
+        )
+    return Places(tuple(found), tuple(strange))
+
+
+def is_there(path: Path, owner: Path | None = None) -> bool:
+    """Whether a path exists. StartError: this user may not look. owner: a path whose owner may."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except PermissionError as error:
+        raise StartError(denied(owner or path, owner)) from error
+    except OSError as error:
+        raise StartError(f"{path}: {error.strerror}") from error
+    return True
+
+
+def _counts(path: Path, strange: list[str], *, remedy: str) -> bool | None:
+    """Whether the caller or root owns a path here, and if it is a link, its target; None if it does not exist.
+
+    strange: gets the reason if it does not count. remedy: what names it all the same.
+    """
+    try:
+        strangers = {path.lstat().st_uid, path.stat().st_uid} - {0, os.geteuid()}
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        strange.append(f"./{path} does not count: {error.strerror}")
+        return False
+    for user_id in sorted(strangers):
+        strange.append(f"./{path} belongs to user {user_name(user_id)} and does not count; to use it, set {remedy}")
+    return not strangers
