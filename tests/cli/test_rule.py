@@ -133,7 +133,7 @@ def test_a_rule_is_tested(service: Service) -> None:
         f"rule {night} decides: block",
         "first factor: local, taken as passed",
         "second factor: no MFA provider, not asked",
-        "mode: monitor, fallback deny",
+        "domain tested: monitor, fallback deny",
         "decision: reject (blocked by rule); sent: accept",
     ]
     for client in ("198.51.100.44", "tested nas"):

@@ -79,7 +79,7 @@ class Logins:
         self.rule_names = Names(
             app.store,
             lambda domain_id: app.domains.table.by_id[domain_id],
-            lambda tenant_id: [each.name for each in app.clients.of_tenant(tenant_id)],
+            lambda tenant_id: [each.name for each in app.clients.table.by_id.values() if each.tenant_id == tenant_id],
         )
 
     def _first_host(self, domain_id: int) -> FirstHost:

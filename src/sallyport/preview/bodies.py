@@ -82,6 +82,7 @@ class ReadRule(Model):
 class LoginRulesTested(Done):
     """Answer of TestLoginRules."""
 
+    domainName: str = Field(description="Name of the domain.")
     user: str = Field(description="User name without a realm.")
     rules: list[ReadRule] = Field(description="Rules in the order in which they are read, up to the one that decides.")
     ruleId: int | None = Field(description="Id of the rule that decides; null: no rule matches.")

@@ -67,6 +67,7 @@ def _tested(answer: Answer) -> LoginRulesTested:
     name = "no rule matches" if rule is None else f"rule {rule.id} decides"
     return LoginRulesTested(
         message=f"{name}: {answer.action.value}",
+        domainName=domain.name,
         user=answer.user,
         rules=[
             ReadRule(

@@ -40,7 +40,8 @@ def test(line: CommandLine, /, *, user: str, client: str, domain: str | None, fo
     if form == "json":
         line.print_json(tested)
         return
-    line.print_rows(entries(tested["rules"]), READ)
+    if tested["rules"]:
+        line.print_rows(entries(tested["rules"]), READ)
     for text in _told(tested):
         line.print(text)
     warnings = tested["warnings"]
@@ -65,7 +66,7 @@ def _told(tested: Row) -> list[str]:
     decided = f"decision: {tested['decision']}{reason}"
     if tested["decision"] != tested["appliedDecision"]:
         decided += f"; sent: {tested['appliedDecision']}"
-    return [*steps, f"mode: {mode}", decided]
+    return [*steps, f"domain {tested['domainName']}: {mode}", decided]
 
 
 def _domain_of(line: CommandLine, user: str, client: str) -> Row:
