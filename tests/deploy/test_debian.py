@@ -16,6 +16,7 @@ from tests.peers.isolated import base
 ROOT = Path(__file__).parents[2]
 VENV = "/opt/sallyport"
 PROGRAM = f"{VENV}/bin/sallyport"
+TEMPLATES = f"{VENV}/lib/python3.11/site-packages/sallyport/deploy/systemd"
 TRIO = f"{VENV}/lib/python3.11/site-packages/trio"
 THERE = "is there already"
 pytestmark = [pytest.mark.peer, pytest.mark.system, *needs_boot]
@@ -207,6 +208,44 @@ def test_a_wrong_settings_file_is_refused(host: BootedHost) -> None:
     assert (done.returncode, done.stdout) == (1, "")
     assert f"{CONFIG_FILE}: there is no setting spoon" in done.stderr
     assert host.run("getent", "passwd", USER, check=False).stdout == ""
+
+
+def test_links_in_the_place_of_directories_and_units_are_refused(machine: BootedHost) -> None:
+    """systemd starts no service whose StateDirectory= is a link, and a masked unit stays masked."""
+    for link, target in ((DATA_DIR, "/srv"), (ADMIN_UNITS / UNIT, "/dev/null")):
+        machine.run("ln", "-s", target, str(link))
+        done = machine.run(PROGRAM, "server", "install", check=False)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert f"{link} is a link" in done.stderr
+        machine.run("rm", str(link))
+
+
+def test_the_data_can_be_elsewhere(host: BootedHost) -> None:
+    """A new data directory is given to the service's user; the service and its backup may write there, and purging
+    leaves it."""
+    host.shell(f"mkdir {CONFIG_DIR}; echo 'data_dir = \"/srv/s p\"' > {CONFIG_FILE}")
+    installed(host, "--start")
+    assert host.shell("stat -c '%U %a' '/srv/s p'") == f"{USER} 700\n"
+    assert "Access-Accept" in log_in(host, set_up(host))
+    host.run("systemctl", "start", "sallyport-backup.service")
+    host.run(PROGRAM, "server", "uninstall", "--purge", "--yes")
+    host.run("rm", "-r", "/srv/s p/sallyport.db", "/srv/s p")
+
+
+def test_a_package_owns_its_units(host: BootedHost) -> None:
+    """Where a package has the units for this program, none is written beside them; another program is refused."""
+    package = "/usr/lib/systemd/system"
+    host.shell(f"ln -s {PROGRAM} /usr/bin/sallyport; cp {TEMPLATES}/* {package}")
+    host.shell(f"sed -i 's#{PROGRAM}#/usr/bin/sallyport#' {package}/sallyport*")
+    try:
+        assert "the units are there already, from a package" in installed(host, "--start").stdout
+        assert host.shell(f"ls {ADMIN_UNITS} | grep '^sallyport' || true") == ""
+        assert "apt remove" in host.run(PROGRAM, "server", "uninstall", check=False).stderr
+        host.run("systemctl", "disable", "--now", UNIT, BACKUP_TIMER)
+        host.shell(f"sed -i 's#/usr/bin/sallyport#/usr/bin/true#' {package}/sallyport*")
+        assert "is a package's, for another program" in host.run(PROGRAM, "server", "install", check=False).stderr
+    finally:
+        host.shell(f"rm /usr/bin/sallyport {package}/sallyport*; systemctl daemon-reload")
 
 
 @pytest.mark.parametrize(

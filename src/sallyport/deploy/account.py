@@ -29,11 +29,13 @@ class Account:
     gid: int
     groups: tuple[int, ...] = ()
 
-    def run(self, *command: str, environ: Mapping[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
-        """Run a program as this user, in / and with a small environment."""
+    def run(
+        self, *command: str, environ: Mapping[str, str] | None = None, directory: Path = Path("/")
+    ) -> "subprocess.CompletedProcess[str]":
+        """Run a program as this user in a directory, with a small environment. OSError, TimeoutExpired."""
         return subprocess.run(  # noqa: S603  the words of our own commands
             command,
-            cwd="/",
+            cwd=directory,
             env={"PATH": PATH, "LC_ALL": "C.UTF-8", **(environ or {})},
             user=self.uid,
             group=self.gid,
@@ -107,7 +109,7 @@ def check_program(program: Path, account: Account) -> None:
             account.run(str(program), "--version"),
             account.run(sys.executable, "-P", "-c", "import sallyport.serve"),
         ]
-    except OSError:
+    except (OSError, subprocess.TimeoutExpired):
         runs = []
     if not runs or any(done.returncode for done in runs):
         blocked = account.unreachable([*paths, *real])
@@ -130,5 +132,6 @@ def _change(*command: str) -> None:
         )
     except OSError as error:
         raise ConfigError(f"{command[0]}: {error.strerror}; install the package that contains it") from None
+    said = done.stderr.strip().removeprefix(f"{command[0]}: ")
     if done.returncode:
-        raise ConfigError(f"{command[0]}: {done.stderr.strip() or f'exit status {done.returncode}'}")
+        raise ConfigError(f"{command[0]}: {said or f'exit status {done.returncode}'}")

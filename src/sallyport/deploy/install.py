@@ -5,6 +5,7 @@ attempt continues there.
 """
 
 import os
+import re
 import shutil
 import stat
 from collections.abc import Callable, Mapping
@@ -37,18 +38,26 @@ class Installation:
         self._warn = warn
         self.has_systemd = shutil.which("systemctl", path=systemd.PATH) is not None
         self.is_packaged = has_package(program)
+        if DATA_DIR.is_symlink():
+            raise ConfigError(f"{DATA_DIR} is a link, which systemd refuses: mount the disk there, or set data_dir")
+        for path in units.unit_paths():
+            if path.is_symlink():
+                raise ConfigError(f"{path} is a link, perhaps of `systemctl mask`: systemctl unmask {path.name}")
         account.check_program(program, account.find() or account.ANYONE)
         self._read_settings()
 
     def make(self, environ: Mapping[str, str]) -> bool:
         """Make everything that is missing; return whether a unit has changed. ConfigError: a step failed."""
-        user = self._make_user()
-        self._make_settings(user)
-        settings = self._read_settings()
-        self._make_data(settings, user)
-        self._make_store(settings, user, environ)
-        changed = self._make_units(settings)
-        self._doubt(settings, user)
+        try:
+            user = self._make_user()
+            self._make_settings(user)
+            settings = self._read_settings()
+            self._make_data(settings, user)
+            self._make_store(settings, user, environ)
+            changed = self._make_units(settings)
+            self._doubt(settings, user)
+        except OSError as error:
+            raise ConfigError(f"{error.filename}: {error.strerror}") from None
         return changed
 
     def _read_settings(self) -> Settings:
@@ -62,8 +71,9 @@ class Installation:
 
     def _make_user(self) -> Account:
         found = account.find()
+        user = found or account.make()
         self._report(f"user {USER} {THERE if found else 'is made'}")
-        return found or account.make()
+        return user
 
     def _make_settings(self, user: Account) -> None:
         systemd.make_directory(CONFIG_DIR, 0o755)
@@ -94,7 +104,9 @@ class Installation:
             self._report(f"{settings.database_path} {THERE}")
             return
         key = {MASTER_KEY: environ[MASTER_KEY]} if MASTER_KEY in environ else {}
-        done = user.run(str(self._program), "--config", str(CONFIG_FILE), "db", "migrate", environ=key)
+        done = user.run(
+            str(self._program), "--config", str(CONFIG_FILE), "db", "migrate", environ=key, directory=DATA_DIR
+        )
         if done.returncode:
             said = done.stderr.strip().rpartition("\n")[2].removeprefix("sallyport: ")
             raise ConfigError(f"the store was not made: {said}")
@@ -107,7 +119,7 @@ class Installation:
             return False
         texts = units.drop_ins(settings)
         if self.is_packaged:
-            self._report(f"the units {THERE}, from the package")
+            self._report("the units are there already, from a package")
         else:
             texts |= {systemd.ADMIN_UNITS / name: units.unit(name, self._program) for name in UNITS}
         changed = False
@@ -158,7 +170,8 @@ def has_package(program: Path) -> bool:
     """Return whether the units are those of a package, for this program. ConfigError: they are for another one."""
     for path in (directory / systemd.UNIT for directory in systemd.PACKAGE_UNITS):
         if path.exists():
-            if f"ExecStart={program} " not in path.read_text(encoding="utf-8"):
+            started = re.search(r"(?m)^ExecStart=(\S+)", path.read_text(encoding="utf-8"))
+            if started is None or Path(started[1]).resolve() != program.resolve():
                 raise ConfigError(
                     f"{path} is a package's, for another program: use that one, or remove the package first"
                 )

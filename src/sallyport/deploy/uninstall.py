@@ -56,9 +56,9 @@ def purge(report: Callable[[str], None]) -> None:
             shutil.rmtree(DATA_DIR.resolve())
             DATA_DIR.unlink(missing_ok=True)  # a link to another disk
             report(f"{DATA_DIR} is deleted")
-        _remove(CONFIG_FILE, report)
     except OSError as error:
         raise ConfigError(f"{error.filename}: {error.strerror}") from None
+    _remove(CONFIG_FILE, report)
     with suppress(OSError):  # an agent's file stays
         CONFIG_DIR.rmdir()
     if account.delete():
@@ -91,6 +91,10 @@ def is_in_use(directory: Path) -> bool:
 
 
 def _remove(path: Path, report: Callable[[str], None]) -> None:
-    if path.exists() or path.is_symlink():
+    try:
         path.unlink()
-        report(f"{path} is removed")
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from None
+    report(f"{path} is removed")
