@@ -162,6 +162,7 @@ def feed_directories(fed: Fed) -> None:
     }
     for name, fields in directories.items():
         fed.send("/api/v1/saveDirectoryConfig", {"domainId": 1, "directoryName": name, **fields})
+        fed.send("/api/v1/directory/check", {"domainId": 1, "directoryName": name, **fields})
         fed.send("/api/v1/directory/sync", {"domainId": 1, "directoryName": name})
     once = {"ldapHost": "127.0.0.1", "ldapPort": 9, "baseDN": "dc=x", "bindDN": "cn=x", "domainId": 1}
     fed.send("/api/v1/importUsers", {**once, "bindPassword": SECRETS["import bind"]})
@@ -280,6 +281,10 @@ def places(fed: Fed) -> dict[str, str]:
         "agent list --domain default",
         "directory list --domain default",
         "directory jobs --domain default",
+        "directory people --domain default",
+        "device list",
+        "station list",
+        "wallet list",
         "did list --domain default",
         "credential list --domain default",
     )
@@ -321,7 +326,15 @@ def test_something_was_fed(fed: Fed) -> None:
     """The ways in were taken: logins were decided, providers set, and refusals answered. The operations that have a
     secret of a directory, an agent or a wallet did what they were asked for."""
     assert len(fed.keys) == 2
-    asked = ("saveDirectoryConfig", "importUsers", "exchangeKey", "rotation", "createCredential", "createPresentation")
+    asked = (
+        "saveDirectoryConfig",
+        "directory/check",
+        "importUsers",
+        "exchangeKey",
+        "rotation",
+        "createCredential",
+        "createPresentation",
+    )
     for name in asked:
         assert [answer for answer in fed.answers if re.match(rf"\S*/{name} 200 ", answer)], name
     assert len(fed.service.rows("select id from events")) >= 6
