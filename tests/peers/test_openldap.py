@@ -194,6 +194,35 @@ async def test_a_wrong_certificate(directory: Slapd, start_tls: bool, trusted: s
         assert directory.log().count(" BIND ") == before
 
 
+@pytest.mark.parametrize(
+    ("user", "password", "changed", "told"),
+    [
+        pytest.param("nobody", "x", {}, f"the base DN {BASE} is right: check the name", id="unknown user"),
+        pytest.param(
+            "ann", "wrong", {}, "the account for the search is right: the user's password is not", id="user's"
+        ),
+        pytest.param("ann", "hello", {"baseDN": "dc=exampel,dc=com"}, "no base DN dc=exampel,dc=com that", id="base"),
+        pytest.param("ann", "hello", {"bindPassword": "wrong"}, "check bindDN and bindPassword", id="bind password"),
+    ],
+)
+async def test_what_is_wrong(directory: Slapd, user: str, password: str, changed: dict[str, str], told: str) -> None:
+    """A wrong base DN, an unknown user, the account's password and the user's password are told apart."""
+    async with asking(servers=[directory.url], **{**ACCOUNT, **changed}) as asked:
+        assert await asked.bind(user, password) is not R.NONE
+        assert any(told in step for step in asked.steps), asked.steps
+        hints = ("is right: check the name", "the user's password is not", "no base DN", "check bindDN")
+        assert len([hint for hint in hints if any(hint in step for step in asked.steps)]) == 1
+
+
+async def test_a_certificate_names_its_issuer(directory: Slapd) -> None:
+    """Over StartTLS too."""
+    for url, start_tls in ((directory.secure_url, False), (f"ldap://localhost:{directory.port}", True)):
+        trust = Authority("Another CA").pem
+        async with asking(servers=[url], **ACCOUNT, startTls=start_tls, caCertificate=trust) as asked:
+            assert await asked.bind("ann", "hello") is R.FIRST_FACTOR_UNREACHABLE
+            assert any("its issuer is unknown: CN=" in step for step in asked.steps), asked.steps
+
+
 async def test_a_certificate_of_another_name(directory: Slapd) -> None:
     """A certificate holds for the host of the URL, not for whom it leads to."""
     url = f"ldaps://localhost.localdomain:{directory.secure_port}"

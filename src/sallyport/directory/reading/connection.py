@@ -37,8 +37,11 @@ WITHOUT_LDAP: Final = (
     f"'./sallyport_radius-{__version__}-py3-none-any.whl[ldap]', with the path of the wheel"
 )
 SIZE_LIMIT: Final = 4  # RFC 4511 section 4.1.9
+OPERATIONS_ERROR: Final = 1
+REFERRAL: Final = 10
 ADMIN_LIMIT: Final = 11
 NO_SUCH_OBJECT: Final = 32
+INVALID_DN: Final = 34
 INAPPROPRIATE_AUTHENTICATION: Final = 48
 INVALID_CREDENTIALS: Final = 49
 INSUFFICIENT_ACCESS: Final = 50

@@ -12,10 +12,21 @@ import trio
 
 from sallyport.base.text import fold
 from sallyport.directory.reading.answers import TooLarge
-from sallyport.directory.reading.connection import INSUFFICIENT_ACCESS, SIZE_LIMIT, Account, Connection, Entry, Refusal
+from sallyport.directory.reading.connection import (
+    INSUFFICIENT_ACCESS,
+    INVALID_DN,
+    NO_SUCH_OBJECT,
+    OPERATIONS_ERROR,
+    REFERRAL,
+    SIZE_LIMIT,
+    Account,
+    Connection,
+    Entry,
+    Refusal,
+)
 from sallyport.directory.reading.search import escaped
 from sallyport.directory.reading.server import Server, Unreachable
-from sallyport.login.first.checker import Host, Tell
+from sallyport.login.first.checker import Host, Tell, silent
 from sallyport.login.first.ldap import account
 from sallyport.login.first.ldap.directory import Directory, ServiceRefused
 from sallyport.login.first.ldap.memory import Memory
@@ -198,12 +209,25 @@ class Ldap:
                 log.warning("directory_answer_too_large", domain=self._host.domain, error=str(error))
                 return Reason.DIRECTORY_ENTRY_TOO_LARGE
             except Refusal as error:
-                tell(str(error))
+                tell(f"{error}{self._remedy(error)}")
                 log.warning("directory_refuses_answer", domain=self._host.domain, error=str(error))
                 return Reason.FIRST_FACTOR_UNREACHABLE
-        tell("no answer in time")
+        tell("no answer in time; check the address, and firewalls on the way")
         log.warning("directory_timeout", domain=self._host.domain)
         return Reason.FIRST_FACTOR_UNREACHABLE
+
+    def _remedy(self, refusal: Refusal) -> str:
+        """Return what an admin can do about a refused search, after a semicolon; empty if that is not known."""
+        base, service = self._settings.base_dn, self._settings.service
+        if refusal.code in (NO_SUCH_OBJECT, REFERRAL, INVALID_DN):
+            return f"; the server has no base DN {base} that the account may read: check baseDN"
+        if refusal.code in (OPERATIONS_ERROR, INSUFFICIENT_ACCESS):
+            return (
+                "; the server refuses anonymous searches: set bindDN and bindPassword"
+                if service is None
+                else f"; the account {service.dn} may not search below {base}"
+            )
+        return ""
 
     async def _ask(self, user: str, password: str, tell: Tell) -> tuple[Reason, Found]:
         known = await self._find(user, tell)
@@ -224,6 +248,8 @@ class Ldap:
                 raise
             tell("the filter finds many")
             return Reason.UNKNOWN_USER
+        if not entries and tell is not silent:
+            await self._tell_base(tell)
         if len(entries) != 1:
             self._tell_none(entries, user, None, tell)
             return Reason.UNKNOWN_USER
@@ -233,6 +259,19 @@ class Ldap:
             return Reason.UNKNOWN_USER
         tell(f"found {entries[0].dn}")
         return _Known(server, entries[0], found)
+
+    async def _tell_base(self, tell: Tell) -> None:
+        """Tell a base DN that does not exist from a user that does not: the bindings find nothing in both cases."""
+        base = self._settings.base_dn
+        try:
+            _, found = await self._directory.search(base, "(objectClass=*)", ["1.1"], silent)
+            exists = bool(found)
+        except Refusal as refusal:
+            exists = refusal.code == SIZE_LIMIT
+        if exists:
+            tell(f"the base DN {base} is right: check the name, userFilter, and where the user is")
+        else:
+            tell(f"the server has no base DN {base} that the account may read: check baseDN")
 
     async def _examined(self, entry: Entry) -> tuple[str | None, Found]:
         """Return the name under which an entry may log in, and its groups and units. TooLarge."""
@@ -262,6 +301,8 @@ class Ldap:
             reason = account.why_refused(refusal, entry, self._host.clock())
             if reason is Reason.NONE:
                 raise
+            if reason is Reason.WRONG_PASSWORD:
+                tell("the account for the search is right: the user's password is not")
             tell(f"bind as {entry.dn}: {refusal}")
             return reason
         tell(f"bind as {entry.dn}: success")

@@ -147,7 +147,9 @@ class Directory:
                 raise Unreachable(f"{server}: {error}") from None
             self._refused = (trio.current_time() + WRONG_ACCOUNT_REST_S, str(error))
             log.warning("directory_refuses_service_account", server=str(server), error=str(error))
-            raise ServiceRefused(f"{server} refuses the service account: {error}") from None
+            who = "an anonymous bind" if self._service is None else f"the service account {self._service.dn}"
+            remedy = "check bindDN and bindPassword; it is not the user's password"
+            raise ServiceRefused(f"{server} refuses {who}: {error}; {remedy}") from None
         tell(f"{server}: bound as {self._service.dn if self._service else 'nobody (anonymous)'}")
         return connection
 

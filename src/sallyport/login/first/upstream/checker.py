@@ -32,6 +32,11 @@ if TYPE_CHECKING:
 MARK_OCTETS: Final = 8
 LOCATE_S: Final = 10.0  # so long the first logins wait for the servers' names to be looked up
 
+SILENCE: Final = (
+    "a RADIUS server is silent where it does not know this machine as a client, where the secret is wrong, and where a "
+    "firewall drops packets: check address, port and secret at both ends"
+)
+
 log = structlog.get_logger()
 
 
@@ -213,6 +218,7 @@ class Upstream:
             login.found = Found(accept=attributes)
             return self._count("accept", PASSED)
         if code == ACCESS_REJECT:
+            tell("the secret is right there: the name or the password is wrong, or a policy of that server refuses")
             login.found = Found(refuse=attributes)
             return self._count("reject", Reason.REFUSED_UPSTREAM)
         if STATE in first:
@@ -239,6 +245,7 @@ class Upstream:
     def _unreachable(self, tell: Tell) -> Reason:
         for server in self._pool.servers:
             tell(f"{server} is {server.health.state}{': ' if server.trouble else ''}{server.trouble}")
+        tell(SILENCE)
         return self._count("none", Reason.FIRST_FACTOR_UNREACHABLE)
 
     def _count(self, outcome: str, reason: Reason) -> Reason:
