@@ -84,6 +84,24 @@ def test_what_is_wrong_is_told(tmp_path: Path, text: str, told: str) -> None:
     assert "hunter2" not in str(refused.value).replace("no setting hunter2", "")
 
 
+def test_a_wrong_setting_is_found_in_its_file(tmp_path: Path) -> None:
+    """The message has the line of the file, and the name that was meant."""
+    with pytest.raises(ConfigError) as refused:
+        given(tmp_path, "# mine\ndrain_s = 5\n\nhttp_bnid = 1\n")
+    assert str(refused.value).endswith('sallyport.toml, line 4). Did you mean "http_bind"?')
+    with pytest.raises(ConfigError) as refused:
+        given(tmp_path, "\ndrain_s = 61\n")
+    assert str(refused.value).endswith(
+        "give less than or equal to 60 (" + str(tmp_path / "sallyport.toml") + ", line 2)"
+    )
+
+
+def test_a_wrong_variable_is_named() -> None:
+    """A setting of the environment is told by its variable, without the value."""
+    with pytest.raises(ConfigError, match=r"^setting log_level: give 'debug', .* \(SALLYPORT_LOG_LEVEL\)$"):
+        load(None, {"SALLYPORT_LOG_LEVEL": "hunter2"})
+
+
 def test_radsec_alone_will_do(tmp_path: Path) -> None:
     """Who takes RADIUS over TLS only needs no port for UDP."""
     assert given(tmp_path, 'radius_auth_bind = ""\nradsec_bind = "127.0.0.1:2083"').radius_auth_bind == ()

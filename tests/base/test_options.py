@@ -4,7 +4,8 @@ import click
 import pytest
 
 from sallyport.base.clock import SECOND, from_iso, now_us
-from sallyport.base.options import FUTURE, PAST, nearest
+from sallyport.base.options import FUTURE, PAST
+from sallyport.base.text import nearest
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("30m", 1800), ("12h", 43200), ("90d", 7776000), ("4w", 2419200)])

@@ -43,6 +43,7 @@ from sallyport.base.setting_types import (
     Words,
 )
 from sallyport.base.setting_values import EGRESS_DEFAULT, MASTER_KEY, PREFIX, Address, environment_name
+from sallyport.base.text import nearest
 
 DEFAULT_DATA_DIR: Final = Path("./sallyport-data")
 
@@ -293,7 +294,7 @@ def load(file: Path | None, environ: Mapping[str, str]) -> Settings:
     try:
         return Settings.model_validate(values)
     except ValidationError as error:
-        raise ConfigError("; ".join(map(_told, error.errors()))) from None
+        raise ConfigError("; ".join(_told(each, file, environ) for each in error.errors())) from None
 
 
 def unknown_environment(environ: Mapping[str, str]) -> list[str]:
@@ -302,11 +303,27 @@ def unknown_environment(environ: Mapping[str, str]) -> list[str]:
     return sorted(key for key in environ if key.startswith(PREFIX) and key not in known)
 
 
-def _told(wrong: ErrorDetails) -> str:
+def _told(wrong: ErrorDetails, file: Path | None, environ: Mapping[str, str]) -> str:
+    """Return what is wrong with a setting, and the place where it was given."""
     name, message = ".".join(map(str, wrong["loc"])), wrong["msg"].removeprefix("Value error, ")
+    if not name:
+        return f"settings: {message}"
+    place = _place(name.partition(".")[0], file, environ)
     if wrong["type"] == "extra_forbidden":
-        return f"there is no setting {name}"
-    return f"setting {name}: {message}" if name else f"settings: {message}"
+        return f"there is no setting {name}{place}.{nearest(name, Settings.model_fields)}"
+    return f"setting {name}: {message.replace('Input should be', 'give')}{place}"
+
+
+def _place(name: str, file: Path | None, environ: Mapping[str, str]) -> str:
+    """Return the variable, or the file and its line, that give a setting: ` (sallyport.toml, line 3)`."""
+    if environment_name(name) in environ:
+        return f" ({environment_name(name)})"
+    if file is None:
+        return ""
+    key = re.compile(rf"""\s*\[?["']?{re.escape(name)}\b""")
+    lines = file.read_text(encoding="utf-8").splitlines()
+    number = next((at for at, text in enumerate(lines, 1) if key.match(text)), None)
+    return f" ({file}, line {number})" if number else f" ({file})"
 
 
 def _read(path: Path) -> dict[str, object]:

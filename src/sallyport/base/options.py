@@ -1,13 +1,13 @@
 """What the commands of all areas share: groups, and types of options."""
 
 import re
-from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
+from collections.abc import Sequence
 from typing import Final
 
 import click
 
 from sallyport.base.clock import SECOND, from_iso, iso, now_us
+from sallyport.base.text import nearest
 
 _SENTENCE = 1000
 """Characters of a command's first sentence that the help shows."""
@@ -37,12 +37,6 @@ class Time(click.ParamType):  # type: ignore[type-arg]  # not generic before cli
 
 PAST: Final = Time(-1, "2026-11-23, 2026-11-23T10:00 or 24h")
 FUTURE: Final = Time(1, "90d, 12h, 2027-11-23 or 2027-11-23T10:00")
-
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """Return ` Did you mean "NAME"?` for the known name that is most like a word; empty if none is."""
-    found = get_close_matches(word.casefold(), list(known), n=1)
-    return f' Did you mean "{found[0]}"?' if found else ""
 
 
 class Group(click.Group):

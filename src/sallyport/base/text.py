@@ -9,6 +9,7 @@ where a text is longer than NAME characters: 255 marks take 0.4 ms at most. No t
 """
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 from functools import lru_cache
 from typing import Final, Literal
 from unicodedata import combining, normalize
@@ -36,6 +37,12 @@ def fold(text: str) -> str:
 def counted(number: object, one: str, several: str = "") -> str:
     """Return a number with its noun: `1 device`, `2 devices`. several: the plural, if it is not made with an s."""
     return f"{number} {one if number == 1 else several or one + 's'}"
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return ` Did you mean "NAME"?` for the known name that is most like a word; empty if none is."""
+    found = get_close_matches(word.casefold(), list(known), n=1)
+    return f' Did you mean "{found[0]}"?' if found else ""
 
 
 def folded(texts: Iterable[str]) -> frozenset[str]:
