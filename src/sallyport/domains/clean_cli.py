@@ -46,7 +46,8 @@ def tell_refusal(line: CommandLine, domain: str) -> None:
     for rows, columns in ((users, USERS), (devices, DEVICES)):
         if rows:
             line.print_rows(rows, columns, to=sys.stderr)
-    line.note(NEXT)
+    if users or devices:
+        line.note(NEXT)
 
 
 def _ask(line: CommandLine, domain: str, *, again: bool) -> tuple[int, int]:

@@ -72,7 +72,7 @@ def add(
     at: int,
 ) -> int:
     """Return the new domain's id. Conflict: the name or a realm belongs to another domain of the tenant."""
-    _refuse_taken(tx, tenant_id, 0, name, "realms", realms)
+    _refuse_taken(tx, tenant_id, 0, name, "entry {} of realms", realms)
     domain_id = tx.value(
         int,
         "insert into domains (tenant_id, name, name_key, directory_name, enforcement_mode, fallback_action, "
@@ -95,13 +95,13 @@ def add(
     return domain_id
 
 
-def _refuse_taken(tx: Tx, tenant_id: int, domain_id: int, name: str, field: str, realms: Sequence[str]) -> None:
-    """Conflict: the name, or an entry of the field with realms, belongs to another domain of the tenant."""
+def _refuse_taken(tx: Tx, tenant_id: int, domain_id: int, name: str, entry: str, realms: Sequence[str]) -> None:
+    """Conflict: the name or a realm belongs to another domain of the tenant. entry: a realm by its number, in words."""
     table = load(tx)
     for place, realm in enumerate((name, *realms)):
         other = table.by_realm(tenant_id, realm)
         if other is not None and other.id != domain_id:
-            which = f"entry {place} of {field}" if place else "the name"
+            which = entry.format(place) if place else "the name"
             raise Conflict(f"{which} belongs to domain {other.id}")
 
 
@@ -129,7 +129,7 @@ def update(tx: Tx, domain_id: int, change: Update) -> tuple[Domain, Domain]:
         realms.pop(fold(gone), None)
     if len(realms) > MAX_REALMS:
         raise Conflict(f"a domain has at most {MAX_REALMS} realms: remove some first")
-    _refuse_taken(tx, before.tenant_id, domain_id, name, "addRealms", change.add_realms)
+    _refuse_taken(tx, before.tenant_id, domain_id, name, "realm {} of those to add", change.add_realms)
     after = replace(
         before,
         name=name,
