@@ -7,9 +7,12 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+import trio
 
+from sallyport.base.config import Settings
 from sallyport.base.listening import process_name
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
+from sallyport.serve import serve
 from tests.peers.hook import Hook
 from tests.service import RunningService, running_service
 
@@ -54,6 +57,12 @@ def test_who_answers_during_the_drain_gets_in(tmp_path: Path) -> None:
             assert device.receive(request)[0] == ACCESS_ACCEPT
 
 
+def make_certificate(service: RunningService) -> None:
+    """Give a service that does not run a store and a certificate for RadSec."""
+    service.ok("db", "migrate")
+    service.ok("cert", "init", "--host", "radius.example.org")
+
+
 @contextmanager
 def held(kind: socket.SocketKind) -> Iterator[str]:
     """An address of 127.0.0.1 that another socket has."""
@@ -81,7 +90,7 @@ def test_an_address_in_use_names_setting_and_process(tmp_path: Path, setting: st
         service = RunningService(tmp_path, {f"SALLYPORT_{setting.upper()}": address})
         ends.callback(service.kill)
         if setting == "radsec_bind":
-            service.ok("cert", "init", "--host", "radius.example.org")
+            make_certificate(service)
         done = service.cli("serve")
     assert done.returncode == 1
     protocol = "UDP" if kind == socket.SOCK_DGRAM else "TCP"
@@ -100,3 +109,16 @@ def test_a_control_socket_that_cannot_be_made(tmp_path: Path) -> None:
     last = done.stderr.splitlines()[-1]
     assert last.startswith(f"sallyport: cannot make the control socket {service.data_dir / 'control.sock'}: Is a dir")
     assert "set SALLYPORT_DATA_DIR" in last
+
+
+async def test_radsec_alone_is_enough(tmp_path: Path) -> None:
+    """A service without an address for RADIUS over UDP starts if it has one for RadSec."""
+    make_certificate(RunningService(tmp_path))
+    no_udp = dict.fromkeys(("radius_auth_bind", "radius_acct_bind"), "")
+    addresses = no_udp | dict.fromkeys(("radsec_bind", "http_bind"), "127.0.0.1:0")
+    settings = Settings.model_validate({"data_dir": tmp_path / "data", "disk_reserve_mib": 0, **addresses})
+    stop = trio.Event()
+    async with trio.open_nursery() as nursery:
+        bound = await nursery.start(serve, settings, {}, stop)
+        assert (len(bound.radsec), bound.radius_auth, bound.radius_acct) == (1, [], [])
+        stop.set()

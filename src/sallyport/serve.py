@@ -143,7 +143,7 @@ def _bind(settings: Settings, sockets: ExitStack) -> list[_Listener]:
             listeners.append((kind, sockets.enter_context(closing(udp.bind(address, setting)))))
         else:
             log.warning("ipv6_not_available", address=str(address))
-    if not listeners:
+    if not listeners and not settings.radsec_bind:
         raise StartError("no RADIUS address to listen on")
     return listeners
 

@@ -218,3 +218,17 @@ def test_a_message_is_harmless_to_a_terminal(service: Service) -> None:
     done = service.cli("client", "remove", "\x1b[31mred", *TENANT)
     assert done.returncode == 1
     assert "\x1b" not in done.stderr
+
+
+@pytest.mark.parametrize("words", [("token", "list", "--json"), ("demo", "--once")])
+def test_a_reader_that_closes_early_is_no_error(service: Service, words: tuple[str, ...]) -> None:
+    """`sallyport ... | head` ends with 1, without a message and without a traceback."""
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        done = subprocess.run(
+            [PROGRAM, *words], env=service.environ, stdout=write, stderr=subprocess.PIPE, text=True, check=False
+        )
+    finally:
+        os.close(write)
+    assert (done.returncode, done.stderr) == (1, "")

@@ -70,7 +70,7 @@ async def received(
 ) -> Taken:
     """What was sent to a socket on loopback before anything was read; few enough for any system's buffer."""
     taken = Taken()
-    with bind(Address("127.0.0.1", 0)) as sock:
+    with bind(Address("127.0.0.1", 0), "radius_auth_bind") as sock:
         for sender, datagram in sent:
             sender.sendto(datagram, sock.getsockname())
         of_port = {sender.getsockname()[1]: tenant for sender, tenant in (tenants or {}).items()}

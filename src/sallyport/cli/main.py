@@ -197,14 +197,16 @@ def _failed(error: BaseException) -> int:
         raise error
     if isinstance(error.__cause__, KeyboardInterrupt):
         return 130
-    if not isinstance(error, BrokenPipeError):
+    if isinstance(ours, BrokenPipeError):  # the reader, such as head, has closed: Python must not flush at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    else:
         click.echo(safe(f"sallyport: {str(ours) or 'nothing was done'}"), err=True)
     return 1
 
 
-def _only(group: BaseExceptionGroup[BaseException]) -> SallyportError | None:
-    """Return the only SallyportError in a group, however nested; None if there are others."""
+def _only(group: BaseExceptionGroup[BaseException]) -> SallyportError | BrokenPipeError | None:
+    """Return the only error of a group, however nested, if a command may end with it; None if there are others."""
     found: BaseException = group
     while isinstance(found, BaseExceptionGroup) and len(found.exceptions) == 1:
         found = found.exceptions[0]
-    return found if isinstance(found, SallyportError) else None
+    return found if isinstance(found, SallyportError | BrokenPipeError) else None
