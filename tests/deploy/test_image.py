@@ -1,0 +1,134 @@
+"""The image of the container file: built by buildah on a Debian made by debootstrap, and asked for a login.
+
+No registry of images is needed, and at run time no network but loopback.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.deploy.test_container import environment, probe
+from tests.peers.isolated import base
+from tests.peers.namespace import Machine, may_unshare
+from tests.peers.programs import needs
+
+ROOT = Path(__file__).parents[2]
+BUILD_S = 400
+READY_S = 60
+USER = 10001
+pytestmark = [
+    pytest.mark.system,
+    needs("buildah", "debootstrap"),
+    pytest.mark.skipif(not may_unshare(), reason="namespaces need root"),
+]
+
+
+class Builder:
+    """buildah with a store of its own, which needs no daemon."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        places = ("--root", str(directory / "store"), "--runroot", str(directory / "run"))
+        self.program = ("buildah", *places, "--storage-driver", "overlay")
+
+    def run(self, *arguments: str) -> str:
+        """Run one command of buildah, which must succeed: its standard output."""
+        command = (*self.program, *arguments)
+        done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=BUILD_S, check=False)
+        assert done.returncode == 0, f"{arguments}: {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
+        return done.stdout.strip()
+
+    def in_container(self, container: str, *options: str) -> tuple[str, ...]:
+        """The beginning of a command line that runs a program in a container, as `docker compose exec` does."""
+        return (*self.program, "run", "--isolation", "chroot", *options, container, "--")
+
+
+def authorities(directory: Path) -> list[str]:
+    """The mounts by which pip in the build trusts what this machine's pip trusts."""
+    bundle = os.environ.get("PIP_CERT", os.environ.get("SSL_CERT_FILE", ""))
+    if not bundle:
+        return []
+    (directory / "pip.conf").write_text("[global]\ncert = /run/authorities.crt\n")
+    return [f"--volume={bundle}:/run/authorities.crt:ro", f"--volume={directory / 'pip.conf'}:/etc/pip.conf:ro"]
+
+
+@pytest.fixture(scope="module")
+def builder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Builder]:
+    """A builder that has built the image, on the base image `base`."""
+    directory = tmp_path_factory.mktemp("image")
+    one = Builder(directory)
+    try:
+        scratch = one.run("from", "scratch")
+        one.run("add", "--quiet", scratch, str(base("")), "/")
+        one.run("commit", "--quiet", "--rm", scratch, "base")
+        file = ("--file", "src/sallyport/deploy/Containerfile", "--build-arg", "BASE=localhost/base")
+        kind = ("--isolation", "chroot", "--layers=false", "--format", "docker")
+        one.run("build", *kind, *file, *authorities(directory), "--tag", "sallyport", ".")
+        yield one
+    finally:
+        subprocess.run([*one.program, "rm", "--all"], capture_output=True, check=False)
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def name(builder: Builder) -> str:
+    """A container of the image."""
+    return builder.run("from", "localhost/sallyport")
+
+
+@pytest.fixture
+def container(builder: Builder, name: str, tmp_path: Path) -> Iterator[tuple[Machine, tuple[str, ...]]]:
+    """The image's service, running in a network of its own, and the beginning of a command line in its container."""
+    data = tmp_path / "data"
+    data.mkdir(mode=0o700)
+    os.chown(data, USER, USER)
+    inside = builder.in_container(name, f"--volume={data}:{environment()['SALLYPORT_DATA_DIR']}")
+    configured = json.loads(builder.run("inspect", "--type", "image", "localhost/sallyport"))["OCIv1"]["config"]
+    command = (*configured["Entrypoint"], *configured["Cmd"])
+    with Machine(tmp_path, {}, resolver="127.0.0.1") as machine:
+        machine.start(tmp_path / "log", *inside, *command)
+        deadline = time.monotonic() + READY_S
+        while b'"event": "ready"' not in (tmp_path / "log").read_bytes():
+            assert time.monotonic() < deadline, (tmp_path / "log").read_text()
+            time.sleep(0.1)
+        yield machine, inside
+
+
+def first_command() -> list[str]:
+    """The first command of an admin, as the README has it for the container, for a client on loopback."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    found = re.search(r"docker compose exec sallyport (sallyport client add .+?) >", text)
+    assert found is not None
+    return found[1].replace("192.0.2.10", "127.0.0.1").split()
+
+
+def test_a_login_goes_through_the_image(container: tuple[Machine, tuple[str, ...]]) -> None:
+    """The admin's first command adds a RADIUS client, and a login with its secret is accepted; the image is healthy,
+    and runs as its own user with what the first factor ldap needs."""
+    machine, inside = container
+    secret = machine.run(*inside, *first_command()).strip()
+    machine.run(*inside, "sh", "-c", "echo correct-horse | sallyport user add ann --domain default --password -")
+    login = ("--secret", secret, "--user", "ann", "--password", "correct-horse")
+    assert "Access-Accept" in machine.run(*inside, "sallyport", "check", "radius", "127.0.0.1:1812", *login)
+    machine.run(*inside, *probe())
+    assert machine.run(*inside, "id", "-u").strip() == str(USER)
+    machine.run(*inside, "/opt/sallyport/bin/python", "-c", "import bonsai")
+
+
+def test_the_image_has_a_health_check_and_no_builder(builder: Builder, name: str) -> None:
+    """The engine asks the service how it is, and neither compiler nor build backend is in the image."""
+    described = json.loads(builder.run("inspect", "--type", "image", "localhost/sallyport"))
+    assert described["Docker"]["config"]["Healthcheck"]["Test"] == ["CMD", *probe()]
+    listed = "ls /usr/bin /opt/sallyport/lib/python3*/site-packages"
+    names = subprocess.run(
+        [*builder.in_container(name), "sh", "-c", listed], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert "bonsai" in names
+    assert not [each for each in names if each in ("hatchling", "setuptools") or "gcc" in each]
