@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -322,6 +322,14 @@ class RunningService:
         """Rows of its store, read as any other reader of the file would, whether it runs or not."""
         with closing(sqlite3.connect(f"{(self.data_dir / 'sallyport.db').as_uri()}?mode=ro", uri=True)) as connection:
             return connection.execute(sql, parameters).fetchall()
+
+    def stored(self) -> bytes:
+        """All octets in the data directory, but those of files that are deleted meanwhile."""
+        parts = []
+        for path in self.data_dir.rglob("*"):
+            with suppress(FileNotFoundError):
+                parts.append(path.read_bytes() if path.is_file() else b"")
+        return b"".join(parts)
 
     def request(self, method: str, path: str, *, token: str | None = None, **options: Any) -> httpx.Response:
         """An HTTP request with an access token (the first one unless given, none if empty)."""

@@ -22,6 +22,7 @@ from tests.directory.reading.graph_server import CLIENT_ID, CLIENT_SECRET, TENAN
 from tests.directory.world import over
 from tests.mfa.web import serving
 from tests.outgoing import costly_keys
+from tests.waiting import until
 
 SECRET = Secret(b"hunter2")
 
@@ -157,6 +158,8 @@ async def test_a_cloud_directory(areas: Areas) -> None:
         )
         assert (await directories.users(stretch, "", cloud=True))[1] == 2
         domain, counted = str(areas.domain), areas.registry.get_sample_value
+        failed = {"domain": domain, "state": "FAILED"}
+        await until(lambda: counted("sallyport_import_jobs_total", failed) == 1.0)  # counted after the job's end
         for state, number in (("DONE", 2.0), ("FAILED", 1.0)):
             assert counted("sallyport_import_jobs_total", {"domain": domain, "state": state}) == number
         entries = {"domain": domain, "result": "removed"}
