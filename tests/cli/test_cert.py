@@ -176,6 +176,7 @@ def test_the_server_has_a_certificate_of_its_own(data_dir: Path, tmp_path: Path)
     own_key.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
     line = Service(data_dir, {"SALLYPORT_EAP_CERTIFICATE": str(chain), "SALLYPORT_EAP_KEY": str(own_key)})
     line.data_dir = data_dir
+    line.ok("db", "migrate")
     for name, files in (("eve", [server]), ("kim", [server, authority.certificate])):
         chain.write_bytes(b"".join(each.public_bytes(Encoding.PEM) for each in files))
         done = line.cli("cert", "issue", name, "--mobileconfig", str(profile), "--ssid", "Office")

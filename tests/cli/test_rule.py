@@ -153,7 +153,7 @@ AT = "2026-01-05T12:00:00Z"
     ("arguments", "status", "says"),
     [
         (("--user", "ann"), 2, "--domain or --client"),
-        (("--user", "ann", "--client", "no such"), 1, "no RADIUS client no such"),
+        (("--user", "ann", "--client", "no such"), 1, 'RADIUS client "no such" not found'),
         (("--user", "ann", "--domain", "corp", "--client", "no such"), 1, "RADIUS client not found"),
         (("--user", "ann", "--domain", "corp", "--at", "tomorrow"), 1, "at"),
         (("--user", "ann", "--domain", "corp", "--medium", "aether"), 1, "media"),

@@ -73,8 +73,10 @@ def _domain_of(line: CommandLine, user: str, client: str) -> Row:
     """Return the domain that a login of a RADIUS client belongs to. NotFound."""
     path = "/network_device/ListClients"
     own = list(line.listed_everywhere(path, "clients"))
-    by_address = [each for each in own if each["address"] == client]
-    found = by_address[0] if len(by_address) == 1 else named(own, "name", client, "RADIUS client")
+    same = [each for each in own if each["address"] == client or fold(str(each["name"])) == fold(client)]
+    if len({(each["org"], each["tenant"]) for each in same}) > 1:
+        raise NotFound(f'several tenants have a RADIUS client "{client}": name a domain with --domain')
+    found = same[0] if len(same) == 1 else named(own, "name", client, "RADIUS client")
     ids = found["domainIds"]
     every = [each for each in domains(line, None) if (each["org"], each["tenant"]) == (found["org"], found["tenant"])]
     if isinstance(ids, list) and ids:
