@@ -83,7 +83,8 @@ def test_a_reading_now(tenant: Tenant) -> None:
     save(tenant)
     queued = tenant.ask(SYNC, domainId=tenant.domain, directoryName="hq")
     ended = job(tenant, "hq", queued["jobId"])
-    assert (ended["state"], ended["message"]) == ("FAILED", "ldap://127.0.0.1:1: 127.0.0.1 port 1: no connection")
+    told = "127.0.0.1 port 1: no connection: port 1 is closed; check the port, and that the server runs"
+    assert (ended["state"], ended["message"]) == ("FAILED", f"ldap://127.0.0.1:1: {told}")
     assert tenant.refused(SYNC, domainId=tenant.domain, directoryName="x") == (404, "directory not found")
     other = tenant.world.tenant()
     assert other.refused(SYNC, domainId=other.domain, directoryName="hq") == (404, "directory not found")
