@@ -154,5 +154,8 @@ def _address(text: str, port: int) -> tuple[str, int]:
         host, last = text, str(port)
     host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     if not host or not last.isdecimal() or not 0 < int(last) < 65536 or (":" in host and "[" not in text):
-        raise click.BadParameter("a host, or host:port; an IPv6 address needs brackets", param_hint="HOST[:PORT]")
+        raise click.BadParameter(
+            f'"{text}" is not understood; give a host, or host:port; an IPv6 address needs brackets',
+            param_hint="HOST[:PORT]",
+        )
     return host, int(last)

@@ -85,7 +85,7 @@ def add_schema(line: CommandLine, *, name: str, file: Path, domain: str, issuer:
     try:
         content: JSON = json.loads(file.read_bytes())
     except OSError as error:
-        raise StartError(f"{file}: {error}") from error
+        raise StartError(f"{file}: {error.strerror}") from error
     except (ValueError, RecursionError):
         raise StartError(f"{file}: the schema is no JSON") from None
     body: Row = {"author": issuer, "name": name, "schema": content, "sign": not unsigned}

@@ -239,7 +239,7 @@ def _which(words: tuple[str, ...], everything: bool) -> tuple[str | None, str]:
     if everything and wanted == RESTORE:
         return None, RESTORE
     if wanted not in MODES:
-        raise click.BadParameter("monitor or enforce", param_hint="mode")
+        raise click.BadParameter(f'"{words[-1]}" is not understood; give monitor or enforce', param_hint="MODE")
     if everything and wanted != "monitor":
         raise click.UsageError("--all takes monitor or restore only: domains are enforced one by one")
     return (None if everything else words[0]), wanted

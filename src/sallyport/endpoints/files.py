@@ -38,7 +38,11 @@ def read(path: Path, columns: Sequence[str]) -> list[Row]:
             text = file.read()
         found = _objects(text, known) if text.lstrip()[:1] in ("[", "{") else _cells(text, known)
         return [{"line": line, **row} for line, row in found]
-    except (OSError, ValueError, csv.Error) as error:
+    except OSError as error:
+        raise StartError(f"{path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise StartError(f"{path}: octet {error.start + 1} is not UTF-8; save the file as UTF-8") from error
+    except (ValueError, csv.Error) as error:
         raise StartError(f"{path}: {error}") from error
 
 

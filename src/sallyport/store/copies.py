@@ -177,7 +177,7 @@ def _copy(source: Path, target: Path) -> int:
         return target.stat().st_size
     except (OSError, sqlite3.Error) as error:
         part.unlink(missing_ok=True)
-        raise StoreError(f"{target}: {error}") from error
+        raise StoreError(f"{target}: {getattr(error, 'strerror', None) or error}") from error
 
 
 def _expire(directory: Path, keep: int) -> list[Path]:

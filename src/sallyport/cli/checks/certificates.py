@@ -73,16 +73,18 @@ def _of_server(
     if not host_names(own):
         yield problem(f"{path} has no host name as subject alternative name: Android and Apple's systems refuse it")
     if not _holds(own, x509.ExtendedKeyUsage, lambda usage: ExtendedKeyUsageOID.SERVER_AUTH in usage, absent=False):
-        yield problem(f"{path} has no extended key usage serverAuth: Windows refuses it")
+        yield problem(f"{path} has no extended key usage serverAuth: Windows refuses it; issue it with serverAuth")
     if not _holds(own, x509.KeyUsage, lambda usage: usage.digital_signature, absent=True):
-        yield problem(f"{path} is not for signatures (key usage): TLS needs them")
+        yield problem(f"{path} is not for signatures (key usage): TLS needs them; issue it with digitalSignature")
     for each in chain:
         yield from _of_strength(path, each)
     for lower, upper in pairwise(chain):
         if not _signed(lower, upper):
             yield problem(f"{path}: {common_name(upper)} stands behind {common_name(lower)} and has not signed it")
     if len(chain) == 1 and not _signed(own, own) and not any(_signed(own, each) for each in authorities):
-        yield warning(f"{path} holds no chain: supplicants cannot find who signed it")
+        yield warning(
+            f"{path} holds no chain: supplicants cannot find who signed it; append the authority's certificates to it"
+        )
 
 
 def _of_strength(path: Path, certificate: x509.Certificate) -> Iterator[Finding]:
@@ -90,9 +92,11 @@ def _of_strength(path: Path, certificate: x509.Certificate) -> Iterator[Finding]
     if (isinstance(key, rsa.RSAPublicKey) and key.key_size < 2048) or (
         isinstance(key, ec.EllipticCurvePublicKey) and key.key_size < 256
     ):
-        yield problem(f"{path}: the key of {common_name(certificate)} has {key.key_size} bits: too few")
+        yield problem(
+            f"{path}: the key of {common_name(certificate)} has {key.key_size} bits: too few; 2048 are enough"
+        )
     if digest is not None and digest.name in WEAK:
-        yield problem(f"{path}: {common_name(certificate)} is signed with {digest.name}")
+        yield problem(f"{path}: {common_name(certificate)} is signed with {digest.name}; have it signed with SHA-256")
 
 
 def _of_key(certificate: x509.Certificate, path: Path) -> Iterator[Finding]:
@@ -102,11 +106,11 @@ def _of_key(certificate: x509.Certificate, path: Path) -> Iterator[Finding]:
     try:
         own = load_pem_private_key(path.read_bytes(), None).public_key()
     except (ValueError, TypeError):
-        yield problem(f"{path} holds no private key in PEM without a password")
+        yield problem(f"{path} holds no private key in PEM without a password; decrypt it: openssl pkey -in FILE")
         return
     form = (Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     if own.public_bytes(*form) != certificate.public_key().public_bytes(*form):
-        yield problem(f"{path} is not the key of the certificate")
+        yield problem(f"{path} is not the key of the certificate; set the key that belongs to it")
 
 
 def _of_list(path: Path, now: datetime, own: x509.Certificate) -> Iterator[Finding]:

@@ -51,7 +51,9 @@ def check_records(examination: Examination) -> Iterator[Finding]:
     with closing(_open(examination.settings.database_path)) as connection:
         newest = connection.execute("select max(at) from events").fetchone()[0]
     if newest is not None and newest > (time.time() + AHEAD_S) * SECOND:
-        yield problem(f"the newest event is of {iso(newest)}: the clock was set back, or was wrong then")
+        yield problem(
+            f"the newest event is of {iso(newest)}: the clock was set back, or was wrong then; set it right (chrony)"
+        )
     else:
         yield ok("no event yet" if newest is None else f"the newest event is of {iso(newest)}")
 
@@ -109,7 +111,9 @@ def _judged(path: Path, schema: Schema) -> Finding:
     if schema.incompatibility:
         return problem(schema.incompatibility)
     if not schema.applied:
-        return problem(f"{path} is no database of Sallyport")
+        return problem(
+            f"{path} is no database of Sallyport; set another database, or restore a backup: sallyport db restore"
+        )
     if schema.pending:
         names = ", ".join(schema.pending)
         return warning(f"{path} has an older schema: the next start, or sallyport db migrate, applies {names}")

@@ -83,7 +83,7 @@ def check_domains(examination: Examination) -> Iterator[Finding]:
             yield warning(f"{domain['domainName']}: {text}")
         serving = [client for client in clients if _serves(client, domain)]
         if not serving:
-            yield warning(f"{domain['domainName']}: no RADIUS client belongs to it")
+            yield warning(f"{domain['domainName']}: no RADIUS client belongs to it; sallyport client add --domain")
         yield from _exempting_all(examination, domain)
         if domain["firstFactor"] == "none":
             yield _vouching(domain, serving)

@@ -101,7 +101,7 @@ def change(line: CommandLine, *, session_id: int, pairs: tuple[str, ...], form: 
     attributes: list[JSON] = []
     for name, sign, value in (pair.partition("=") for pair in pairs):
         if not sign:
-            raise click.BadParameter("NAME=VALUE", param_hint="--set")
+            raise click.BadParameter(f'"{name}" is not understood; give NAME=VALUE', param_hint="--set")
         attributes.append({"name": name.strip(), "value": value.strip()})
     body: Row = {"sessionId": session_id, "replyAttributes": attributes}
     _tell(line, line.run("/network_device/ChangeSession", body, domain=_domain_of(line, session_id)), form)

@@ -172,7 +172,7 @@ def _fields(given: dict[str, object]) -> dict[str, JSON]:
 def _pair(text: str) -> JSON:
     name, sign, value = text.partition("=")
     if not sign:
-        raise click.BadParameter("NAME=VALUE", param_hint="--reply")
+        raise click.BadParameter(f'"{text}" is not understood; give NAME=VALUE', param_hint="--reply")
     return {"name": name.strip(), "value": value.strip()}
 
 
@@ -188,7 +188,10 @@ def _time(words: Sequence[str]) -> JSON:
         elif "timezone" not in time:
             time["timezone"] = word
         else:
-            raise click.BadParameter("days, FROM-UNTIL and a time zone", param_hint="--time")
+            raise click.BadParameter(
+                f'"{word}" is not understood; give days, FROM-UNTIL and a time zone: mon-fri 22:00-06:00 Europe/Berlin',
+                param_hint="--time",
+            )
     return time
 
 
