@@ -232,6 +232,15 @@ def test_the_data_can_be_elsewhere(host: BootedHost) -> None:
     host.run("rm", "-r", "/srv/s p/sallyport.db", "/srv/s p")
 
 
+def test_a_command_elsewhere_uses_the_database_of_the_service(host: BootedHost) -> None:
+    """A relative path of the settings counts from the service's working directory, for commands too."""
+    host.shell(f'mkdir {CONFIG_DIR}; printf \'data_dir = "."\ndatabase = "own.db"\n\' > {CONFIG_FILE}')
+    installed(host)
+    host.shell(f"cd /srv; {PROGRAM} client add here --address 127.0.0.1 --org 1 --tenant 1")
+    assert "127.0.0.1" in host.shell(f"cd /; {PROGRAM} client list")
+    assert host.shell(f"ls /srv; ls {DATA_DIR} | grep '[.]db$'") == "own.db\n"
+
+
 def test_a_package_owns_its_units(host: BootedHost) -> None:
     """Where a package has the units for this program, none is written beside them; another program is refused."""
     package = "/usr/lib/systemd/system"

@@ -11,7 +11,6 @@ import pytest
 from sallyport.base import systemd
 from sallyport.base.config import Settings, load
 from sallyport.deploy import units
-from sallyport.deploy.install import located
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "src" / "sallyport" / "deploy"
@@ -120,7 +119,7 @@ def needs(tmp_path: Path, text: str) -> dict[str, str]:
     """What the drop-ins of a settings file say, by unit."""
     file = tmp_path / "sallyport.toml"
     file.write_text(text)
-    texts = units.drop_ins(located(load(file, {})))
+    texts = units.drop_ins(load(file, {}).below(systemd.DATA_DIR))
     names = {units.drop_in_path(name): name for name in (systemd.UNIT, systemd.BACKUP_UNIT)}
     return {names[path]: text.partition("[Service]\n")[2] for path, text in texts.items()}
 

@@ -255,6 +255,12 @@ class Settings(BaseModel):
         """What the addresses of DIDs, schemas and status lists begin with, as `link_base` has it."""
         return self.did_url or self.link_base(bound)
 
+    def below(self, directory: Path) -> "Settings":
+        """Return these settings with absolute paths, as a process has them whose working directory is `directory`."""
+        paths = {name: directory / value for name, value in self if isinstance(value, Path)}
+        database = {"database": str(directory / self.database)} if self.database else {}
+        return self.model_copy(update={**paths, **database})
+
     @property
     def database_path(self) -> Path:
         """Where the embedded database lies."""

@@ -70,7 +70,7 @@ class Places:
 def places(config: Path | None, environ: Mapping[str, str]) -> Places:
     """Return where the installation may be. ConfigError: settings cannot be read. StartError."""
     if config is not None:
-        return Places((Installation(load(config, environ), config, CONFIG, is_callers=True),))
+        return Places((Installation(_read(config, environ), config, CONFIG, is_callers=True),))
     strange: list[str] = []
     file = FILE if _counts(FILE, strange, remedy=CONFIG) else None
     settings = load(file, environ)
@@ -82,12 +82,18 @@ def places(config: Path | None, environ: Mapping[str, str]) -> Places:
     elif _counts(DEFAULT_DATA_DIR, strange, remedy=DATA_DIR) is not False:
         found.append(Installation(settings, file))
     if file is None and is_there(systemd.CONFIG_FILE):
-        found.append(Installation(load(systemd.CONFIG_FILE, environ), systemd.CONFIG_FILE, str(systemd.CONFIG_FILE)))
+        found.append(Installation(_read(systemd.CONFIG_FILE, environ), systemd.CONFIG_FILE, str(systemd.CONFIG_FILE)))
     elif file is None and is_there(systemd.DATA_DIR):
         found.append(
             Installation(settings.model_copy(update={"data_dir": systemd.DATA_DIR}), None, "the system service")
         )
     return Places(tuple(found), tuple(strange))
+
+
+def _read(file: Path, environ: Mapping[str, str]) -> Settings:
+    """Return the settings of a file. Paths of the system service's start at its working directory. ConfigError."""
+    settings = load(file, environ)
+    return settings.below(systemd.DATA_DIR) if file == systemd.CONFIG_FILE else settings
 
 
 def is_there(path: Path, owner: Path | None = None) -> bool:

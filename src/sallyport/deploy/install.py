@@ -40,7 +40,7 @@ class Installation:
         self.is_packaged = has_package(program)
         if DATA_DIR.is_symlink():
             raise ConfigError(f"{DATA_DIR} is a link, which systemd refuses: mount the disk there, or set data_dir")
-        for path in units.unit_paths():
+        for path in () if self.is_packaged else units.unit_paths():
             if path.is_symlink():
                 raise ConfigError(f"{path} is a link, perhaps of `systemctl mask`: systemctl unmask {path.name}")
         account.check_program(program, account.find() or account.ANYONE)
@@ -65,7 +65,7 @@ class Installation:
         if not CONFIG_FILE.exists():
             return Settings(data_dir=DATA_DIR)
         try:
-            return located(load(CONFIG_FILE, {}))
+            return load(CONFIG_FILE, {}).below(DATA_DIR)
         except ConfigError as error:
             raise ConfigError(f"{CONFIG_FILE}: {str(error).removeprefix(f'{CONFIG_FILE}: ')}") from None
 
@@ -155,15 +155,6 @@ class Installation:
         for name, path in units.read_paths(settings):
             if not user.can_read(path):
                 self._warn(f"setting {name}: the user {USER} cannot read {path}")
-
-
-def located(settings: Settings) -> Settings:
-    """Return settings with the paths that the service uses: relative ones start at its working directory."""
-    paths = {
-        name: DATA_DIR / value for name in Settings.model_fields if isinstance(value := getattr(settings, name), Path)
-    }
-    database = {"database": str(DATA_DIR / settings.database)} if settings.database else {}
-    return settings.model_copy(update={**paths, **database})
 
 
 def has_package(program: Path) -> bool:

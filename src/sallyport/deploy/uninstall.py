@@ -12,7 +12,7 @@ from sallyport.base.config import load
 from sallyport.base.errors import ConfigError
 from sallyport.base.systemd import BACKUP_UNIT, CONFIG_DIR, CONFIG_FILE, DATA_DIR, UNIT, UNITS, USER
 from sallyport.deploy import account, units
-from sallyport.deploy.install import has_package, located, old
+from sallyport.deploy.install import has_package, old
 
 
 def check(program: Path) -> None:
@@ -71,7 +71,7 @@ def data_directory() -> Path:
     """Return the data directory of the settings; the standard one if they cannot be read."""
     with suppress(ConfigError):
         if CONFIG_FILE.exists():
-            return located(load(CONFIG_FILE, {})).data_dir
+            return load(CONFIG_FILE, {}).below(DATA_DIR).data_dir
     return DATA_DIR
 
 
