@@ -39,6 +39,8 @@ def build(directory: Path) -> Path:
 def expected() -> set[str]:
     """The files that the wheel must hold besides its metadata: the package and the dictionaries."""
     package = {path for path in (ROOT / "src" / "sallyport").rglob("*") if path.is_file()}
+    needs_source = [ROOT / "src" / "sallyport" / "deploy" / name for name in ("Containerfile", "compose", "debian")]
+    package = {path for path in package if not any(path.is_relative_to(each) for each in needs_source)}
     names = {str(path.relative_to(ROOT / "src")) for path in package if path.suffix != ".pyc"}
     return names | {f"sallyport/dictionaries/{path.name}" for path in (ROOT / "dictionaries").iterdir()}
 
