@@ -179,6 +179,7 @@ def test_the_server_has_a_certificate_of_its_own(data_dir: Path, tmp_path: Path)
     line.ok("db", "migrate")
     for name, files in (("eve", [server]), ("kim", [server, authority.certificate])):
         chain.write_bytes(b"".join(each.public_bytes(Encoding.PEM) for each in files))
+        line.ok("db", "migrate")
         done = line.cli("cert", "issue", name, "--mobileconfig", str(profile), "--ssid", "Office")
         assert done.returncode == 0, done.stderr
         found = {each["PayloadType"]: each for each in plistlib.loads(profile.read_bytes())["PayloadContent"]}

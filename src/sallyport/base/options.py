@@ -1,7 +1,9 @@
 """What the commands of all areas share: groups, and types of options."""
 
+import os
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 import click
@@ -37,6 +39,25 @@ class Time(click.ParamType):  # type: ignore[type-arg]  # not generic before cli
 
 PAST: Final = Time(-1, "2026-11-23, 2026-11-23T10:00 or 24h")
 FUTURE: Final = Time(1, "90d, 12h, 2027-11-23 or 2027-11-23T10:00")
+
+
+class InputFile(click.Path):
+    """A file that a command reads, as a path. An error that keeps this user from it is not told as a missing file."""
+
+    def __init__(self) -> None:
+        super().__init__(exists=True, dir_okay=False, path_type=Path)
+
+    def convert(
+        self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
+    ) -> str | bytes | os.PathLike[str]:
+        """Return the path. UsageError: it is no file that this user can read."""
+        try:
+            Path(value).stat()
+        except FileNotFoundError:
+            pass  # click tells that
+        except OSError as error:
+            self.fail(f"{os.fspath(value)}: {error.strerror}", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 class Group(click.Group):

@@ -163,8 +163,12 @@ class Directory:
         return _pem(read_certificates(self.ca)[0]).decode()
 
     def _must_exist(self) -> None:
-        if not self.ca.exists():
-            raise NotFound(f"{self.ca} does not exist: sallyport cert init makes an authority")
+        try:
+            self.ca.stat()
+        except FileNotFoundError:
+            raise NotFound(f"{self.ca} does not exist: sallyport cert init makes an authority") from None
+        except OSError as error:
+            raise StartError(f"{self.ca}: {error.strerror}") from error
 
     def _authority(self) -> Authority:
         self._must_exist()

@@ -13,6 +13,7 @@ import click
 from sallyport import __version__
 from sallyport.base.errors import SallyportError
 from sallyport.base.options import Group
+from sallyport.base.owner import user_name
 from sallyport.cli.line import Line
 from sallyport.cli.output import safe
 
@@ -174,7 +175,7 @@ def run(command: Callable[[], object]) -> int:
         return end.exit_code
     except click.ClickException as error:
         return _told(error)
-    except (click.Abort, SallyportError, BrokenPipeError, BaseExceptionGroup) as error:
+    except (click.Abort, SallyportError, OSError, BaseExceptionGroup) as error:
         return _failed(error)
     return result if isinstance(result, int) else 0
 
@@ -199,14 +200,20 @@ def _failed(error: BaseException) -> int:
         return 130
     if isinstance(ours, BrokenPipeError):  # the reader, such as head, has closed: Python must not flush at its end
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    else:
-        click.echo(safe(f"sallyport: {str(ours) or 'nothing was done'}"), err=True)
+        return 1
+    text = str(ours)
+    if isinstance(ours, OSError):
+        if ours.filename is None:  # no file that an admin could mend
+            raise error
+        reason = f"permission denied for user {user_name(os.geteuid())}"
+        text = f"{ours.filename}: {reason if isinstance(ours, PermissionError) else ours.strerror}"
+    click.echo(safe(f"sallyport: {text or 'nothing was done'}"), err=True)
     return 1
 
 
-def _only(group: BaseExceptionGroup[BaseException]) -> SallyportError | BrokenPipeError | None:
+def _only(group: BaseExceptionGroup[BaseException]) -> SallyportError | OSError | None:
     """Return the only error of a group, however nested, if a command may end with it; None if there are others."""
     found: BaseException = group
     while isinstance(found, BaseExceptionGroup) and len(found.exceptions) == 1:
         found = found.exceptions[0]
-    return found if isinstance(found, SallyportError | BrokenPipeError) else None
+    return found if isinstance(found, SallyportError | OSError) else None

@@ -7,7 +7,7 @@ import click
 
 from sallyport.base.command import CommandLine, Form
 from sallyport.base.errors import StartError
-from sallyport.base.options import FUTURE, Group
+from sallyport.base.options import FUTURE, Group, InputFile
 from sallyport.base.wire import JSON, Row
 
 DIDS = ("id", "DIDType", "name", "did", "credentialIssued", "lastYpdatedAt")
@@ -75,7 +75,7 @@ def schema() -> None:
 
 @schema.command("add")
 @click.argument("name")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", type=InputFile())
 @_domain
 @click.option("--issuer", required=True, help="The DID of its author.")
 @click.option("--unsigned", is_flag=True, help="Without the author's proof.")

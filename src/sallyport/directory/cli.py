@@ -8,7 +8,7 @@ import click
 
 from sallyport.base.command import CommandLine, Form, domains, entries, named
 from sallyport.base.errors import StartError
-from sallyport.base.options import Group
+from sallyport.base.options import Group, InputFile
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON, Row
 from sallyport.directory.people_cli import group_id, groups, people
@@ -105,7 +105,7 @@ def remove(line: CommandLine, *, name: str, domain: str) -> None:
 
 
 @directory.command("import-ldif")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", type=InputFile())
 @domain
 @click.option("--directory", default="", help="Which directory the file is of; otherwise LDIF.")
 @click.option("--complete", is_flag=True, help="Remove people and groups that are not in the file.")

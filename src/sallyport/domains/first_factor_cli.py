@@ -7,9 +7,10 @@ from pathlib import Path
 import click
 
 from sallyport.base.command import CommandLine
+from sallyport.base.options import InputFile
 from sallyport.base.wire import Row
 
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_FILE = InputFile()
 KINDS = ("local", "ldap", "radius", "none")
 
 

@@ -16,6 +16,7 @@ import click
 
 from sallyport.base.command import CommandLine, named
 from sallyport.base.errors import StartError
+from sallyport.base.options import InputFile
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON, Row
 
@@ -165,4 +166,4 @@ dry_run = click.option("--dry-run", is_flag=True, help="Show what would change, 
 skip_refused = click.option(
     "--skip-refused", is_flag=True, help="Skip rows that cannot be imported, and import the others."
 )
-source = click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+source = click.argument("file", type=InputFile())

@@ -7,7 +7,7 @@ import click
 
 from sallyport.base.command import CommandLine
 from sallyport.base.errors import StartError
-from sallyport.base.options import Group
+from sallyport.base.options import Group, InputFile
 from sallyport.base.setting_values import MASTER_KEY
 from sallyport.base.text import counted
 from sallyport.store.vault import FILE
@@ -47,7 +47,7 @@ def backup(line: CommandLine, *, file: Path, keep: int | None) -> None:
 
 
 @db.command()
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", type=InputFile())
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--revoke-tokens", is_flag=True, help="No access token and no enrolment key of the backup counts.")
 @click.pass_obj

@@ -9,7 +9,7 @@ from sallyport.base.addresses import canonical
 from sallyport.base.command import CommandLine, Form, entries
 from sallyport.base.command import domains as all_domains
 from sallyport.base.errors import StartError
-from sallyport.base.options import Group
+from sallyport.base.options import Group, InputFile
 from sallyport.base.wire import JSON, Row
 from sallyport.inventory.clients import freeradius
 from sallyport.inventory.clients.freeradius import Entries, Entry
@@ -176,7 +176,7 @@ def unlatch(line: CommandLine, *, name: str, org: int | None, tenant: int | None
 
 
 @client.command("import")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", type=InputFile())
 @org
 @tenant
 @domains
