@@ -7,6 +7,7 @@ READY := .venv/.ready-$(shell $(PYTHON) -c 'import sys; print("%d.%d.%d" % sys.v
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test test-system dist bench lint docs lock peers peers-system clean
+.PHONY: demo test test-system dist bench lint docs deb lock peers peers-system clean
 
 demo: $(READY)
 	$(BIN)/sallyport demo $(if $(ONCE),--once)
@@ -49,6 +50,10 @@ peers-system:
 $(READY): tests/requirements.lock requirements-ldap.lock pyproject.toml tests/setup
 	@tests/setup $(PYTHON)
 	@touch $@
+
+# The Debian package, for the release of Debian that builds it, in dist/.
+deb:
+	@src/sallyport/deploy/debian/build-package
 
 # Pins every version with hashes; needs uv on the path. requirements.lock has what an installation takes, with what
 # builds it; tests/requirements.lock the tools of the tests as well. The extra `ldap` has a file of its own: it is built

@@ -1,0 +1,163 @@
+"""The Debian package: built once, then installed, upgraded, removed and purged on a Debian that systemd boots.
+
+The machine has what the package depends on and no network but loopback, so that nothing undeclared is needed.
+"""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sallyport import __version__
+from sallyport.base.systemd import BACKUP_TIMER, CONFIG_DIR, CONFIG_FILE, DATA_DIR, PACKAGE_UNITS, UNIT, UNITS, USER
+from tests.peers.booted import PACKAGES, BootedHost, needs_boot
+from tests.peers.isolated import SUITE, base
+from tests.peers.programs import needs
+
+ROOT = Path(__file__).parents[2]
+BUILD_S = 400
+NAME = "sallyport-radius"
+VENV = f"/opt/venvs/{NAME}"
+LATER = "99.0.0"
+
+
+def release() -> str:
+    """The code name of the system that the tests run on."""
+    try:
+        text = Path("/etc/os-release").read_text(encoding="utf-8")
+    except OSError:
+        return ""
+    return "".join(re.findall(r"(?m)^VERSION_CODENAME=(\w+)", text))
+
+
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.skipif(release() != SUITE, reason=f"the package is built for the release of this system, not {SUITE}"),
+    needs("dpkg-buildpackage", "dh_virtualenv", "lintian"),
+    *needs_boot,
+]
+
+
+def run(*command: str | Path, cwd: Path = ROOT) -> str:
+    """Run a command that must succeed, and return its output."""
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=BUILD_S, check=False)
+    assert done.returncode == 0, f"{command}: {done.returncode}\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A directory for two packages: `one.deb` as `make deb` builds it from a copy of the source tree, and `two.deb`,
+    the same with a later version."""
+    place = tmp_path_factory.mktemp("package")
+    source, packages = place / "source", place / "packages"
+    left_out = shutil.ignore_patterns(".*", "build", "dist", "__pycache__", "sallyport-data")
+    shutil.copytree(ROOT, source, ignore=left_out)
+    packages.mkdir()
+    built = source / run("make", "--silent", "deb", cwd=source).splitlines()[-1]
+    built.rename(packages / "one.deb")
+    tree = place / "tree"
+    run("dpkg-deb", "--raw-extract", packages / "one.deb", tree)
+    control, program = tree / "DEBIAN" / "control", next(tree.glob("**/site-packages/sallyport/__init__.py"))
+    for path in (control, program):
+        path.write_text(path.read_text(encoding="utf-8").replace(__version__, LATER), encoding="utf-8")
+    for compiled in program.parent.glob("__pycache__/__init__.*"):
+        compiled.unlink()
+    run("dpkg-deb", "--root-owner-group", "-Znone", "--build", tree, packages / "two.deb")
+    yield packages
+    shutil.rmtree(place)
+
+
+@pytest.fixture
+def host(directory: Path, tmp_path: Path) -> Iterator[BootedHost]:
+    """A clean Debian, with the packages in /srv."""
+    with BootedHost(base(PACKAGES), tmp_path, {"/srv": directory}) as machine:
+        yield machine
+
+
+def sallyport(host: BootedHost, *words: str, stdin: str = "") -> str:
+    """Run a command of the service's admin, who is root."""
+    return host.run("sallyport", *words, stdin=stdin).stdout.strip()
+
+
+def login(host: BootedHost, secret: str) -> str:
+    """What a login of ann is told."""
+    words = ("--secret", secret, "--user", "ann", "--password", "correct-horse")
+    return sallyport(host, "check", "radius", "127.0.0.1:1812", *words)
+
+
+def is_there(host: BootedHost, path: object) -> bool:
+    """Whether a path exists on the machine."""
+    return host.run("test", "-e", str(path), check=False).returncode == 0
+
+
+def state(host: BootedHost, unit: str, name: str) -> str:
+    """A property of a unit."""
+    return host.run("systemctl", "show", "--value", f"--property={name}", unit).stdout.strip()
+
+
+def test_lintian_finds_no_error(directory: Path) -> None:
+    """Nothing but what is overridden, and each override has a reason before it."""
+    done = subprocess.run(
+        ["lintian", "--fail-on=error,warning", directory / "one.deb"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    text = (ROOT / f"src/sallyport/deploy/debian/{NAME}.lintian-overrides").read_text(encoding="utf-8")
+    assert re.fullmatch(rf"(#.+\n{NAME}: .+\n)+", text)
+
+
+def test_the_package_holds_no_path_of_its_build(directory: Path) -> None:
+    """The same source gives the same files, wherever it is built."""
+    names = [name for name in directory.parent.joinpath("tree/opt").rglob("*") if name.is_file()]
+    assert names
+    assert [name for name in names if bytes(directory.parent) in name.read_bytes()] == []
+
+
+def test_an_upgrade_keeps_data_and_settings(host: BootedHost) -> None:
+    """The same user logs in with the same secret before and after; changed settings stay; the service is the new one;
+    and there is a backup of before."""
+    host.run("dpkg", "--install", "/srv/one.deb")
+    assert state(host, UNIT, "ActiveState") == state(host, BACKUP_TIMER, "ActiveState") == "active"
+    secret = sallyport(host, "client", "add", "here", "--address", "127.0.0.1", "--org", "1", "--tenant", "1")
+    sallyport(host, "user", "add", "ann", "--domain", "default", "--password", "-", stdin="correct-horse\n")
+    assert "Access-Accept" in login(host, secret)
+    host.shell(f"echo 'log_level = \"debug\"' >>{CONFIG_FILE}")
+    former = (state(host, UNIT, "MainPID"), host.run("cat", str(CONFIG_FILE)).stdout)
+    upgraded = host.run("dpkg", "--install", "/srv/two.deb")
+    assert "goes on without" not in upgraded.stderr
+    assert LATER in sallyport(host, "--version")
+    assert state(host, UNIT, "ActiveState") == "active"
+    assert state(host, UNIT, "MainPID") != former[0]
+    assert host.run("cat", str(CONFIG_FILE)).stdout == former[1]
+    assert "Access-Accept" in login(host, secret)
+    assert len(host.run("ls", f"{DATA_DIR}/backups").stdout.split()) == 1
+
+
+def test_a_removal_keeps_data_and_a_purge_deletes_them(host: BootedHost) -> None:
+    """After a removal another installation goes on with the data; after a purge nothing of the package is left."""
+    host.run("dpkg", "--install", "/srv/one.deb")
+    secret = sallyport(host, "client", "add", "here", "--address", "127.0.0.1", "--org", "1", "--tenant", "1")
+    sallyport(host, "user", "add", "ann", "--domain", "default", "--password", "-", stdin="correct-horse\n")
+    host.run("dpkg", "--remove", NAME)
+    assert state(host, UNIT, "ActiveState") == "inactive"
+    assert [is_there(host, path) for path in (VENV, "/usr/bin/sallyport")] == [False, False]
+    assert is_there(host, CONFIG_FILE) and is_there(host, f"{DATA_DIR}/sallyport.db")
+    host.run("dpkg", "--install", "/srv/one.deb")
+    assert "Access-Accept" in login(host, secret)
+    host.run("dpkg", "--purge", NAME)
+    units = [directory / unit for directory in PACKAGE_UNITS for unit in UNITS]
+    assert [path for path in (VENV, CONFIG_DIR, DATA_DIR, *units) if is_there(host, path)] == []
+    assert host.run("getent", "passwd", USER, check=False).stdout == ""
+
+
+def test_a_broken_service_can_be_upgraded(host: BootedHost) -> None:
+    """Without a backup of before, which the upgrade names, since the new version may be the remedy."""
+    host.run("dpkg", "--install", "/srv/one.deb")
+    host.run("systemctl", "stop", UNIT)
+    host.shell(f"echo 'no_such_setting = 1' >>{CONFIG_FILE}")
+    upgraded = host.run("dpkg", "--install", "/srv/two.deb", check=False)
+    assert "there is no backup of before this upgrade; it goes on without" in upgraded.stderr
+    assert LATER in sallyport(host, "--version")
