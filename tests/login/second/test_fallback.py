@@ -136,7 +136,7 @@ async def test_a_block_is_a_block(desk: Desk, areas: Areas, script: Script, fall
     await areas.providers.delete(areas.domain)
     rule = await areas.rules.add(areas.domain, RuleFields.model_validate({"name": "r", "action": "block"}))
     assert (await ended(desk))[1:4] == ("reject", "", "blocked by rule")
-    await areas.rules.update(areas.domain, rule, RuleFields.model_validate({"action": "allow"}))
+    await areas.rules.update(areas.domain, rule, RuleFields(action="allow", everyone=True))
     assert await ended(desk) == ("accept", "accept", "", "", "local")
     assert not script.disturbed
 
@@ -158,7 +158,7 @@ async def test_the_attributes_of_an_accept(desk: Desk, areas: Areas, script: Scr
     else:
         script.begins = begins
     for action in ("mfa_required", "allow"):
-        await areas.rules.update(areas.domain, rule, RuleFields.model_validate({"action": action}))
+        await areas.rules.update(areas.domain, rule, RuleFields(action=action, everyone=action == "allow"))
         login = desk.login(pap("ann", "hello"))
         assert (await desk.decide(login)).applied == "accept"
         assert login.attributes == kept.attributes

@@ -114,7 +114,14 @@ async def test_nobody_to_ask(desk: Desk, areas: Areas, script: Script) -> None:
 )
 async def test_rules(desk: Desk, areas: Areas, script: Script, action: str, expected: tuple[str, str] | None) -> None:
     """A block does not apply, and its attributes do; nobody is looked up who would not be asked."""
-    rule = {"name": "r", "action": action, "replyAttributes": [{"name": "Class", "value": "staff"}], "vlan": 20}
+    confirmed = {"everyone": True} if action == "allow" else {}
+    rule = {
+        "name": "r",
+        "action": action,
+        **confirmed,
+        "replyAttributes": [{"name": "Class", "value": "staff"}],
+        "vlan": 20,
+    }
     await areas.rules.add(areas.domain, RuleFields.model_validate(rule))
     assert await noted(desk) == (expected or ("challenge", "enrolment not known yet"))
     login = desk.login(pap("ann", "hello"))
