@@ -61,14 +61,18 @@ _FILETIME_EPOCH_US: Final = 11_644_473_600_000_000  # from 1601 to 1970
 
 def why_refused(refusal: Refusal, entry: Entry, now: int) -> Reason:
     """Why a bind with the user's password was refused. now: microseconds. NONE: for none of the user's reasons."""
+    reason = coded(refusal)
+    if reason is not Reason.NONE or refusal.code not in (INVALID_CREDENTIALS, INAPPROPRIATE_AUTHENTICATION):
+        return reason
+    return state(entry, now)
+
+
+def coded(refusal: Refusal) -> Reason:
+    """Return the reason that the policy control or Active Directory's text gives. NONE: neither gives one."""
     if refusal.policy is not None:
         return _POLICIES[refusal.policy]
     code = _DATA.search(str(refusal))
-    if code is not None and code[1].lower() in _CODES:
-        return _CODES[code[1].lower()]
-    if refusal.code not in (INVALID_CREDENTIALS, INAPPROPRIATE_AUTHENTICATION):
-        return Reason.NONE
-    return state(entry, now)
+    return Reason.NONE if code is None else _CODES.get(code[1].lower(), Reason.NONE)
 
 
 def state(entry: Entry, now: int) -> Reason:

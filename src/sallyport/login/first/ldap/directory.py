@@ -26,6 +26,8 @@ from sallyport.directory.reading.connection import (
 )
 from sallyport.directory.reading.server import Server, Unreachable
 from sallyport.login.first.checker import Tell
+from sallyport.login.first.ldap.account import coded
+from sallyport.login.login import Reason
 from sallyport.outgoing.egress import Egress
 from sallyport.outgoing.tls import LazyContext
 
@@ -148,8 +150,7 @@ class Directory:
             self._refused = (trio.current_time() + WRONG_ACCOUNT_REST_S, str(error))
             log.warning("directory_refuses_service_account", server=str(server), error=str(error))
             who = "an anonymous bind" if self._service is None else f"the service account {self._service.dn}"
-            remedy = "check bindDN and bindPassword; it is not the user's password"
-            raise ServiceRefused(f"{server} refuses {who}: {error}; {remedy}") from None
+            raise ServiceRefused(f"{server} refuses {who}: {error}; {_remedy(error)}") from None
         tell(f"{server}: bound as {self._service.dn if self._service else 'nobody (anonymous)'}")
         return connection
 
@@ -189,6 +190,14 @@ class Directory:
         if self._rests_until[server] <= trio.current_time():
             log.warning("directory_server_unreachable", server=str(server), error=why)
         self._rests_until[server] = trio.current_time() + REST_S
+
+
+def _remedy(refusal: Refusal) -> str:
+    """Return what an admin can do about a refused service account."""
+    reason = coded(refusal)
+    if reason in (Reason.NONE, Reason.WRONG_PASSWORD, Reason.UNKNOWN_USER):
+        return "check bindDN and bindPassword; it is not the user's password"
+    return f"this account, not the user's: {reason}; mend it in the directory, or set another bindDN"
 
 
 def _is_fresh(connection: Connection) -> bool:
