@@ -78,7 +78,8 @@ def environ_of(data: Path) -> Mapping[str, str]:
 
 
 def add_tenant(environ: Mapping[str, str], directory: Path, number: int) -> Tenant:
-    """A tenant with a domain."""
+    """A tenant with a domain, in the store, which is made if there is none."""
+    command(["db", "migrate"], environ, directory)
     where = ("--org", "1", "--tenant", str(number))
     token = command(["token", "create", *where], environ, directory)
     domain_id = int(command(["domain", "add", f"bench{number}", *where], environ, directory))

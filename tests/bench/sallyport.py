@@ -60,6 +60,7 @@ def command(arguments: Sequence[str], environ: Mapping[str, str], directory: Pat
 
 def set_up(environ: Mapping[str, str], directory: Path, *, users: int) -> None:
     """Add a domain, the RADIUS client and the users; the domain stays in monitor mode, as new ones are."""
+    command(["db", "migrate"], environ, directory)
     command(["domain", "add", "bench", *TENANT], environ, directory)
     client = ["client", "add", "bench", "--address", "127.0.0.1", "--secret", SECRET, "--domain", "bench"]
     command([*client, *TENANT], environ, directory)

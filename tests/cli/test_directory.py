@@ -137,8 +137,8 @@ def test_directories_that_the_service_does_not_read(service: Service) -> None:
         (("add", "x", "--url", "ldap://h", "--secret-file", "/nowhere"), 1, "/nowhere: No such file"),
         (("add", "x", "--url", "ldap://h", "--ca-certificate", "/proc/self/mem"), 1, "/proc/self/mem"),
         (("add", "x", "--url", "ldap://h", "--secret-file", "/usr/bin/env"), 1, "/usr/bin/env: not UTF-8"),
-        (("add", "x" * 300, "--kind", "agent"), 1, "directoryName"),
-        (("add", "x\x1b[31m", "--kind", "agent"), 1, "directoryName"),
+        (("add", "x" * 300, "--kind", "agent"), 1, "NAME: "),
+        (("add", "x\x1b[31m", "--kind", "agent"), 1, "NAME: "),
         (("add", "x", "--kind", "tape"), 2, "tape"),
         (("add", "x", "--url", "https://acme.okta.com"), 1, "nothing is saved: the directory needs an --api-token"),
         (
@@ -149,8 +149,8 @@ def test_directories_that_the_service_does_not_read(service: Service) -> None:
         (("add", "x", "--url", "ldaps://h"), 1, "--base-dn"),
         (("add", "x", "--url", "ldaps://h", "--base-dn", "nonsense"), 1, "base"),
         (("set", "x"), 2, "nothing to change"),
-        (("set", "x", "--base-dn", "dc=x"), 1, "no directory x"),
-        (("check", "x"), 1, "no directory x"),
+        (("set", "x", "--base-dn", "dc=x"), 1, 'directory "x" not found'),
+        (("check", "x"), 1, 'directory "x" not found'),
     ],
 )
 def test_what_cannot_be_added_or_set(service: Service, words: tuple[str, ...], status: int, told: str) -> None:

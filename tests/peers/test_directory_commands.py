@@ -132,6 +132,7 @@ def test_without_a_service(service: Service, words: dict[str, str], tmp_path: Pa
     """A directory is tried and saved on the store if no service runs."""
     (tmp_path / "own").mkdir()
     stopped = Service(tmp_path / "own")
+    stopped.ok("db", "migrate")
     stopped.ok("domain", "add", "corp", "--org", "1", "--tenant", "1")
     added = stopped.cli("directory", "add", "hq", "--domain", "corp", *flat(words))
     assert added.returncode == 0 and "the directory answers" in added.stderr

@@ -10,9 +10,11 @@ import os
 import pwd
 from collections.abc import Iterator
 from contextlib import contextmanager
-from ctypes import CDLL, c_uint32
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from ctypes import CDLL
 
 _ASK: Final = -1
 """setfsuid(2) and setfsgid(2) change nothing for it, and return the present id."""
@@ -78,15 +80,21 @@ def become_owner(directory: Path) -> str:
     return name
 
 
+def _libc() -> "CDLL":
+    from ctypes import CDLL  # the endpoint agent imports this module, and does without
+
+    return CDLL(None)
+
+
 def _file_ids() -> tuple[int, int]:
     """Return the user and group that this thread accesses files as."""
-    library = CDLL(None)
+    library = _libc()
     return int(library.setfsuid(_ASK)), int(library.setfsgid(_ASK))
 
 
 def _act_as(user_id: int, group_id: int) -> None:
     """Access files as a user and a group, in this thread. PermissionError."""
-    library = CDLL(None)
+    library = _libc()
     library.setfsgid(group_id)
     library.setfsuid(user_id)
     if _file_ids() != (user_id, group_id):  # neither call returns whether it failed
@@ -95,7 +103,9 @@ def _act_as(user_id: int, group_id: int) -> None:
 
 def _keep_reading() -> None:
     """Take back the capability to read every file, which setfsuid(2) takes from this thread, where root has it."""
-    library, header = CDLL(None), (c_uint32 * 2)(_VERSION_3, 0)
+    from ctypes import c_uint32
+
+    library, header = _libc(), (c_uint32 * 2)(_VERSION_3, 0)
     sets = (c_uint32 * 6)()  # effective, permitted and inheritable, of capabilities 0 to 31 and then of the others
     if library.capget(header, sets) == 0 and sets[1] & _DAC_READ_SEARCH:
         sets[0] |= _DAC_READ_SEARCH

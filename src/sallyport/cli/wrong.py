@@ -59,11 +59,12 @@ def refused(error: "Invalid", sent: "JSON") -> str:
     for each in error.fields:
         if not any(field.startswith(f"{each.field}.") for field in wrong):  # an error of the whole follows from a part
             wrong.append(each.field)
-            lines[_field_line(each, sent, context)] = None
+            lines[_field_line(each, sent, context, is_sentence=each.message == str(error))] = None
     return "\n".join(lines) or str(error)
 
 
-def _field_line(wrong: "FieldError", sent: "JSON", context: click.Context | None) -> str:
+def _field_line(wrong: "FieldError", sent: "JSON", context: click.Context | None, *, is_sentence: bool) -> str:
+    """is_sentence: the message is that of the whole refusal, not the values that the field takes."""
     path = wrong.field.split(".")
     value = _text_of(_at(sent, path))
     names = [part for part in path if not part.isdecimal()]
@@ -76,7 +77,7 @@ def _field_line(wrong: "FieldError", sent: "JSON", context: click.Context | None
         return f"{name} is missing"
     message = message.replace("'", "")
     is_shown = found is not None and isinstance(value, str | int | float) and not _is_secret(found, names)
-    if _SENTENCE.search(message):
+    if is_sentence or _SENTENCE.search(message):
         colon = "" if message.startswith("is ") else ":"
         return f"{name}: {_quoted(value)}: {message}" if is_shown else f"{name}{colon} {message}"
     return not_understood(name, value, message) if is_shown else f"{name} is not accepted; give {message}"

@@ -44,7 +44,9 @@ MOST_DIRECTORIES: Final = 100
 NO_DIRECTORY: Final = "directory not found"
 NO_GROUP: Final = "group not found"
 _DESTINATION: Final = ("bindDN", "startTls", "caCertificate", "clientId")
-_NEEDED_AGAIN: Final = "given with each change of kind, accountName, appUrl, bindDN, startTls, caCertificate, clientId"
+_NEEDED_AGAIN: Final = (
+    "is needed again with each change of kind, accountName, appUrl, bindDN, startTls, caCertificate, clientId"
+)
 
 
 class Directories:
