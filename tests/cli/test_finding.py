@@ -187,7 +187,7 @@ def test_a_service_does_not_wait_for_ever(tmp_path: Path) -> None:
     """It ends after half a minute, with the reason."""
     clock = Clock()
     descriptor = open_data_directory(tmp_path)
-    with pytest.raises(Locked, match="in use by"):
+    with pytest.raises(Locked, match=r"in use by .*; it answers no command: wait until it ends, or stop it"):
         hold(Settings(data_dir=tmp_path), now=clock.now, sleep=clock.sleep)
     os.close(descriptor)
     assert 30 <= clock.time < 31

@@ -129,7 +129,7 @@ def test_a_store_that_is_held_is_not_touched(stopped: RunningService) -> None:
         os.close(descriptor)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.count("\n") == 1
-    assert f"is in use by {process_name(os.getpid())}" in done.stderr
+    assert f"is in use by {process_name(os.getpid())}; it answers no command: wait until it ends" in done.stderr
 
 
 def test_the_socket_of_a_killed_service_is_no_obstacle(stopped: RunningService) -> None:
@@ -194,7 +194,8 @@ def test_a_second_service_does_not_start(service: Service) -> None:
     """The data directory has one owner: the other ends with 1 and one line, and the first goes on."""
     done = service.program("serve")
     assert done.returncode == 1
-    assert f"is in use by {process_name(service.process_id)}" in done.stderr.splitlines()[-1]
+    held = f"is in use by {process_name(service.process_id)}, which is a running service: stop it first, or set "
+    assert held + "SALLYPORT_DATA_DIR" in done.stderr.splitlines()[-1]
     assert service.request("GET", "/readyz").status_code == 200
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import sallyport
 from tests.cli.permissions import NOBODY, leaves
 from tests.service import RunningService
 
@@ -112,3 +113,20 @@ def test_the_doctor_names_what_the_owner_cannot_read() -> None:
         done = service.cli("doctor", "--json")
     (found,) = [row["finding"] for row in json.loads(done.stdout) if row["check"] == "files"]
     assert "sallyport.db: Permission denied; chown nobody" in found
+
+
+def test_a_service_whose_user_cannot_read_the_program_is_refused(stopped: RunningService) -> None:
+    """Root's `serve` would give up root and fail at its next import: the message names the file and the remedy."""
+    foreign(stopped)
+    hidden = stopped.directory / "hidden"
+    hidden.mkdir(mode=0o700)
+    (hidden / "sallyport").symlink_to(Path(sallyport.__file__).parent)
+    start = "from sallyport.cli.main import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", start, "serve"],
+        env={**stopped.environ, "PYTHONPATH": str(hidden)}, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    (told,) = done.stderr.splitlines()
+    assert f"the service runs as user nobody, who owns {stopped.data_dir} and cannot read " in told
+    assert told.endswith(": install the program where that user can read it, such as /opt/sallyport")

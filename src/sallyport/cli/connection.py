@@ -32,6 +32,8 @@ RESTORE: Final = "db.restore"
 PATIENCE: Final[Mapping[type[StartError], float]] = MappingProxyType({Absent: 3.0, Locked: 10.0})
 """Seconds to look again: for a service that is starting, and until it or another command gives the lock back."""
 AGAIN_S: Final = 0.05
+LOCKED: Final = "it answers no command: wait until it ends, or stop it, and try again"
+"""The next step where a process keeps the lock of a data directory."""
 READING: Final = re.compile(
     r"[./](get|list|preview|search|validate|fetch|show|export|jobs?$|forwarders|weaknesses|owners|senders|domain$)"
     r"|(?<!set)(list|users|detail|history|(agent|presentation)status)$",
@@ -97,7 +99,10 @@ class Connection:
 
     def call(self, asked: Row) -> JSON:
         """Run a request of the control socket. SallyportError: it failed, with the service's message."""
-        reached = self._local or patiently(partial(self._reach, asked))
+        try:
+            reached = self._local or patiently(partial(self._reach, asked))
+        except Locked as error:
+            raise Locked(f"{error}; {LOCKED}") from None
         name = str(asked.get("path", asked.get("command")))
         if not self._installation().is_callers and not READING.search(name):
             self._tell(f"using the installation in {self._installation()}")

@@ -7,17 +7,20 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from itertools import count
+from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
 import click
 
+import sallyport
 from sallyport.base import log
 from sallyport.base.config import Settings, unknown_environment
 from sallyport.base.errors import Locked, StartError
 from sallyport.base.options import Group
-from sallyport.base.owner import become_owner
-from sallyport.cli.connection import AGAIN_S, patiently, process_id
+from sallyport.base.owner import as_owner, become_owner, user_name
+from sallyport.base.setting_values import environment_name
+from sallyport.cli.connection import AGAIN_S, LOCKED, patiently, process_id
 from sallyport.cli.line import Line
 from sallyport.store.directory import make_data_directory, open_data_directory
 
@@ -28,6 +31,7 @@ Python's 5 ms, a transaction of ten statements took 50 ms beside a busy event lo
 
 PATIENCE: Final[Mapping[type[StartError], float]] = MappingProxyType({Locked: 30.0})
 """Seconds that the service waits for a command on the store, such as a backup."""
+OCCUPIED: Final = f"stop it first, or set {environment_name('data_dir')} to another directory"
 NOTED: Final = int(2.0 / AGAIN_S)
 """The turn of which the log tells that the service waits."""
 
@@ -62,6 +66,7 @@ def hold(
     service's files stay the owner's. Locked: a service runs there, or the other process did not end. StartError.
     """
     make_data_directory(settings.data_dir)
+    _check_program(settings.data_dir)
     if owner := become_owner(settings.data_dir):
         log.logger().warning("root_given_up", data_dir=str(settings.data_dir), user=owner)
     turns = count()
@@ -71,12 +76,29 @@ def hold(
             return open_data_directory(settings.data_dir)
         except Locked as error:
             if process_id(settings) is not None:
-                raise StartError(f"{error}, which is a running service") from None
+                raise StartError(f"{error}, which is a running service: {OCCUPIED}") from None
             if next(turns) == NOTED:
                 log.logger().warning("waiting_for_data_directory", data_dir=str(settings.data_dir))
             raise
 
-    return patiently(turn, PATIENCE, now=now, sleep=sleep)
+    try:
+        return patiently(turn, PATIENCE, now=now, sleep=sleep)
+    except Locked as error:
+        raise Locked(f"{error}; {LOCKED}") from None
+
+
+def _check_program(data_dir: Path) -> None:
+    """Check that the owner of the data directory can read Python, its packages and this program. StartError."""
+    owner = user_name(data_dir.stat().st_uid)
+    with as_owner(data_dir, reads_all=False):
+        for file in (os.__file__, click.__file__, sallyport.__file__):
+            try:
+                os.close(os.open(file, os.O_RDONLY | os.O_CLOEXEC))
+            except PermissionError:
+                raise StartError(
+                    f"the service runs as user {owner}, who owns {data_dir} and cannot read {file}: "
+                    "install the program where that user can read it, such as /opt/sallyport"
+                ) from None
 
 
 def _take_descriptors() -> None:

@@ -18,6 +18,7 @@ from sallyport.base.listening import cannot_listen, holder
 from sallyport.base.owner import as_owner, user_name
 from sallyport.base.setting_values import MASTER_KEY, Address
 from sallyport.cli.checks.model import Examination, Finding, ok, problem, warning
+from sallyport.cli.connection import LOCKED
 from sallyport.listen import udp
 from sallyport.store.vault import FILE, parse_keys
 
@@ -85,7 +86,7 @@ def check_service(examination: Examination) -> Iterator[Finding]:
     try:
         process_id = examination.process_id
     except Locked as error:  # after a while, so that it hangs
-        yield problem(f"{error}, which answers no command")
+        yield problem(f"{error}; {LOCKED}")
         return
     yield ok("does not run" if process_id is None else f"runs as process {process_id}")
 

@@ -1,0 +1,62 @@
+"""Files as the owner of their directory, and root that is given up for that owner."""
+
+import grp
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sallyport.base.owner import user_name
+
+SCRIPT = """
+import json, os, sys
+from pathlib import Path
+from sallyport.base.owner import become_owner
+
+directory = Path(sys.argv[1])
+name = become_owner(directory)
+try:
+    os.setresuid(0, 0, 0)
+except PermissionError:
+    pass
+print(json.dumps([name, os.getresuid(), os.getresgid(), os.getgroups(), become_owner(directory)]))
+"""
+"""It prints its identity after it gave up root and tried to take root back, and the result of a second call."""
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give itself up")
+
+
+def identity(directory: Path) -> list[object]:
+    """What a child of root prints."""
+    done = subprocess.run([sys.executable, "-c", SCRIPT, directory], capture_output=True, text=True, check=True)
+    found: list[object] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("user", "group", "groups"),
+    [
+        pytest.param("nobody", "nogroup", ["nogroup"], id="a user of the system, with its own groups"),
+        pytest.param(54_321, 54_322, [54_322], id="a user without a name, with the group of the directory"),
+    ],
+)
+def test_root_is_given_up_for_the_owner(
+    tmp_path: Path, user: str | int, group: str | int, groups: list[str | int]
+) -> None:
+    """Real, effective and saved ids are the owner's, no group of root stays, and root cannot be taken back."""
+    shutil.chown(tmp_path, user, group)
+    status = tmp_path.stat()
+    name, users, primary, others, again = identity(tmp_path)
+    assert (name, again) == (user_name(status.st_uid), "")
+    assert (users, primary) == ([status.st_uid] * 3, [status.st_gid] * 3)
+    assert others == [grp.getgrnam(each).gr_gid if isinstance(each, str) else each for each in groups]
+
+
+def test_root_stays_root_in_its_own_directory(tmp_path: Path) -> None:
+    """Root owns the directory: nothing is given up."""
+    name, users, *_ = identity(tmp_path)
+    assert (name, users) == ("", [0, 0, 0])
