@@ -238,7 +238,7 @@ def test_a_command_elsewhere_uses_the_database_of_the_service(host: BootedHost) 
     installed(host)
     host.shell(f"cd /srv; {PROGRAM} client add here --address 127.0.0.1 --org 1 --tenant 1")
     assert "127.0.0.1" in host.shell(f"cd /; {PROGRAM} client list")
-    assert host.shell(f"ls /srv; ls {DATA_DIR} | grep '[.]db$'") == "own.db\n"
+    assert host.shell(f"find /srv {DATA_DIR} -maxdepth 1 -name '*.db'") == f"{DATA_DIR}/own.db\n"
 
 
 def test_a_package_owns_its_units(host: BootedHost) -> None:
