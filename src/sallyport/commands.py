@@ -154,7 +154,7 @@ def commands(app: App) -> Commands:
                 app.revocations.revoke_certified,
             ),
             audit_commands.commands(app.audit, app.tenancy, find_domain),
-            domain_commands.commands(app.domains),
+            domain_commands.commands(app.domains, app.removal),
             client_commands.commands(
                 app.clients, app.tenancy, lambda tenant_id, name: app.domains.named(tenant_id, name).id
             ),

@@ -42,7 +42,7 @@ def operations(app: App, gate: Gate) -> list[Operations]:
         sessions_api.operations(app.sessions, app.value_name, gate),
         dynamic_api.operations(app.dynamic, gate),
         clients_api.operations(app.clients, gate),
-        domains_api.operations(app.domains, app.enforcement, gate),
+        domains_api.operations(app.domains, app.enforcement, app.removal, gate),
         *previews_api.operations(app.preview, app.logins.rule_test, app.rules.translation, gate, now_us),
         providers_api.operations(app.logins.providers, gate, now_us),
         first_factors_api.operations(app.logins.first_settings, app.logins.trials, app.domains, gate),

@@ -83,6 +83,7 @@ async def serve(
                 background.start_soon(app.sessions.run)
                 background.start_soon(app.audit_retention.run)
                 background.start_soon(app.reverts.run)
+                background.start_soon(app.removal.run)
                 background.start_soon(app.revocations.run)
                 background.start_soon(app.logins.providers.run)
                 background.start_soon(app.logins.ntlm_auth.run)

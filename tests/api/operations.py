@@ -63,6 +63,7 @@ OPERATIONS = (
     Operation("/ad/GetAllDomains", READER, in_domain=False),
     Operation("/ad/AddDomain", OPERATOR, {"domainName": "d"}, in_domain=False),
     Operation("/ad/UpdateDomain", OPERATOR, {}),
+    Operation("/ad/RemoveDomain", ADMIN, {"dryRun": True}),
     Operation("/ad/updateDomainEnforcement", ADMIN, {"enforcementMode": "monitor"}),
     Operation("/ad/GetAuthLog", READER),
     Operation("/ad/ListLockouts", READER),

@@ -10,6 +10,7 @@ from tests.api.world import PASSWORD, Tenant, World
 ALL = "/ad/GetAllDomains"
 ADD = "/ad/AddDomain"
 UPDATE = "/ad/updateDomainEnforcement"
+REMOVE = "/ad/RemoveDomain"
 WARNING = "this domain has no MFA provider: its fallback applies to every login, which is to {}"
 
 
@@ -190,3 +191,16 @@ def test_an_operators_domain_has_the_default_trust(tenant: Tenant) -> None:
     assert [(each["domainName"], each["enforcementMode"]) for each in domains(tenant)[1:]] == [
         ("b", "monitor"), ("c", "enforce"),
     ]  # fmt: skip
+
+
+def test_a_domain_is_removed(world: World, tenant: Tenant) -> None:
+    """`dryRun` lists what is deleted; then the domain is gone, and its name is free. No other tenant can remove it."""
+    branch = tenant.ask(ADD, domainName="branch")["domainId"]
+    assert world.tenant("theirs").refused(REMOVE, domainId=branch)[0] == 403
+    tenant.user("ann", domain=branch)
+    listed = tenant.ask(REMOVE, domainId=branch, dryRun=True)
+    assert (listed["domainName"], listed["deleted"]) == ("branch", [{"kind": "endpoint users", "count": 1}])
+    assert tenant.ask(REMOVE, domainId=branch)["deleted"] == listed["deleted"]
+    assert tenant.refused(REMOVE, domainId=branch)[0] == 403
+    assert [each["domainName"] for each in domains(tenant)] == ["corp"]
+    assert tenant.ask(ADD, domainName="branch")["domainId"] != branch

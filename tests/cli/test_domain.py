@@ -281,3 +281,31 @@ def test_what_is_in_the_way_of_enforcing(service: Service) -> None:
     assert listed == {"ann", "bob"}
     assert refused.stdout == ""
     assert service.domains()["surveyed"]["enforcementMode"] == "monitor"
+
+
+def test_a_domain_is_removed_with_everything_in_it(service: Service) -> None:
+    """`domain remove` lists what is deleted, and removes it with --yes only where nobody can be asked."""
+    domain = add_domain(service, "old")
+    add_user(service, "old", "ann")
+    listed = service.program("domain", "remove", "old", "--dry-run")
+    assert (listed.returncode, listed.stdout.split()[-3:]) == (0, ["1", "endpoint", "users"])
+    asked = service.program("domain", "remove", "old")
+    assert (asked.returncode, asked.stdout) == (2, "")
+    assert "endpoint users" in asked.stderr
+    assert f"domain old ({domain}) is removed with everything listed; --yes removes it" in asked.stderr
+    removed = service.program("domain", "remove", "OLD", "--yes", "--json")
+    assert (removed.returncode, json.loads(removed.stdout)) == (
+        0,
+        {"domainId": int(domain), "domainName": "old", "deleted": [{"kind": "endpoint users", "count": 1}]},
+    )
+    assert removed.stderr == (f"domain old ({domain}) is removed\nthe service deletes its rows in the background\n")
+    again = service.program("domain", "remove", "old", "--yes")
+    assert (again.returncode, again.stdout) == (1, "")
+    assert 'domain "old" not found' in again.stderr
+
+
+def test_the_default_domain_of_a_client_is_not_removed(service: Service, corp: int) -> None:
+    """The refusal names the client, and comes before the list and the question."""
+    refused = service.program("domain", "remove", str(corp))
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "the domain is the default of 1 RADIUS client: gate; give each another default domain" in refused.stderr

@@ -26,6 +26,7 @@ from sallyport.directory.area import DirectoryArea
 from sallyport.directory.readers import checks, readers
 from sallyport.domains.domain import FirstFactor
 from sallyport.domains.enforcement import Enforcement, Reverts
+from sallyport.domains.removal import Removal
 from sallyport.domains.service import Domains
 from sallyport.dynamic.revocations import Revocations
 from sallyport.dynamic.sender import Sender
@@ -212,8 +213,7 @@ class App:
             backed_up=lambda at: self.process_metrics.backed_up.set(at / SECOND),
             clock=clock,
         )
-        for cached in (self.tenancy, self.keys, self.users, self.directory.principals):
-            self.configuration.on_foreign_change(cached.forget)
+        self.configuration.on_foreign_change(self._forget)
         for forget in (self.devices.sightings.forget_all, self.logins.second.forget, self.revocations.forget):
             self.configuration.on_replaced(forget)
 
@@ -264,6 +264,7 @@ class App:
     def _wire_logins(self) -> None:
         store, settings = self.store, self.settings
         self.reverts = Reverts(self.domains, self.clock)
+        self.removal = Removal(self.configuration, self.clock, forget=self._forget)
         self.logins = Logins(self, self._overrides)
         self.preview = Preview(
             store, self.configuration, self.domains, self.rules, self.logins.enrolled, self._find_client, self.clock
@@ -295,6 +296,11 @@ class App:
             error_name=lambda cause: self.value_name("Error-Cause", cause),
         )
         return dynamic, Revocations(self.store, dynamic, self.domains, self.rules, self.clock)
+
+    def _forget(self) -> None:
+        """Drop the caches by key."""
+        for cached in (self.tenancy, self.keys, self.users, self.directory.principals):
+            cached.forget()
 
     def _forget_found(self, tx: Tx, instance_id: int) -> int:
         return self.agents.reports.forget(tx, instance_id)

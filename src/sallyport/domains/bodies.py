@@ -158,6 +158,27 @@ class DomainUpdated(Done):
     issuerName: Issuer
 
 
+class RemoveDomain(InDomain):
+    """Body of RemoveDomain."""
+
+    dryRun: Flag = Field(default=False, description="Only list what would be deleted.")
+
+
+class Deletion(Model):
+    """The rows of one kind."""
+
+    kind: str = Field(description="Kind of the rows, such as network devices.")
+    count: int = Field(description="Their number; 100,000 stands for as many or more.")
+
+
+class DomainRemoved(Done):
+    """Answer of RemoveDomain."""
+
+    domainId: int = Field(description="Id of the domain.")
+    domainName: str = Field(description="Name of the domain.")
+    deleted: list[Deletion] = Field(description="What is deleted with the domain, if there is any of the kind.")
+
+
 class UpdateDomainEnforcement(Scoped):
     """Body of updateDomainEnforcement."""
 

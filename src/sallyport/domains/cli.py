@@ -9,6 +9,7 @@ from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
 from sallyport.domains.clean_cli import DEVICES, USERS, survey, tell_refusal
 from sallyport.domains.first_factor_cli import check, first_factor
+from sallyport.domains.removal_cli import remove
 from sallyport.domains.settings_cli import rename, set_
 
 COLUMNS = (
@@ -35,6 +36,7 @@ def domain() -> None:
 
 domain.add_command(check)
 domain.add_command(rename)
+domain.add_command(remove)
 domain.add_command(set_)
 domain.add_command(first_factor)
 

@@ -1,4 +1,4 @@
-"""The commands of domains: domain.break_glass, domain.restore."""
+"""The commands of domains: domain.break_glass, domain.restore, domain.erase."""
 
 from collections.abc import Sequence
 
@@ -6,6 +6,7 @@ from sallyport.base.command import Arguments, Command, command
 from sallyport.base.wire import JSON
 from sallyport.domains.bodies import AnyFallback
 from sallyport.domains.operations import entry
+from sallyport.domains.removal import Removal
 from sallyport.domains.service import Domains
 
 
@@ -15,7 +16,7 @@ class BreakGlass(Arguments):
     fallback: AnyFallback | None = None
 
 
-def commands(service: Domains) -> dict[str, Command]:
+def commands(service: Domains, removal: Removal) -> dict[str, Command]:
     """The commands of this area by name."""
 
     async def break_glass(wanted: BreakGlass) -> JSON:
@@ -23,6 +24,9 @@ def commands(service: Domains) -> dict[str, Command]:
 
     async def restore(_: Arguments) -> JSON:
         return switched(await service.restore())
+
+    async def erase(_: Arguments) -> JSON:
+        return {"done": await removal.finish()}
 
     def switched(domain_ids: Sequence[int]) -> JSON:
         warnings = [text for domain_id in domain_ids for text in service.warnings(domain_id)]
@@ -34,4 +38,5 @@ def commands(service: Domains) -> dict[str, Command]:
     return {
         "domain.break_glass": command(BreakGlass, break_glass),
         "domain.restore": command(Arguments, restore),
+        "domain.erase": command(Arguments, erase),
     }

@@ -5,23 +5,27 @@ from sallyport.base.errors import Forbidden
 from sallyport.base.wire import JSON, Row
 from sallyport.domains.bodies import (
     AddDomain,
+    Deletion,
     DomainAdded,
     DomainList,
+    DomainRemoved,
     DomainUpdated,
     EnforcementUpdated,
     GetAllDomains,
+    RemoveDomain,
     UpdateDomain,
     UpdateDomainEnforcement,
 )
 from sallyport.domains.domain import Domain, Fallback, FirstFactor, Mode
 from sallyport.domains.enforcement import Enforcement, Switch
+from sallyport.domains.removal import Removal
 from sallyport.domains.repo import Update
 from sallyport.domains.service import Domains
 from sallyport.web.operation import Operations, Plain
 from sallyport.web.scope import ADMINS, OPERATORS, READERS, Caller, Gate
 
 
-def operations(service: Domains, enforcement: Enforcement, gate: Gate) -> Operations:
+def operations(service: Domains, enforcement: Enforcement, removal: Removal, gate: Gate) -> Operations:
     """The operations of this slice."""
     domains = Operations("Domains", gate)
 
@@ -80,6 +84,24 @@ def operations(service: Domains, enforcement: Enforcement, gate: Gate) -> Operat
             realms=list(domain.realms),
             disconnectOnRevoke=domain.disconnect_on_revoke,
             issuerName=domain.issuer_name,
+        )
+
+    @domains.post("/ad/RemoveDomain", roles=ADMINS)
+    async def remove_domain(body: RemoveDomain, caller: Caller) -> DomainRemoved:
+        """Remove a domain with everything in it, which `deleted` lists. `dryRun` only lists it.
+
+        Nobody can undo it. Logins, agents, wallets and DIDs of the domain stop with the answer; its name and realms are
+        free; live sessions are left to the network devices. A background task then deletes the rows. The audit trail
+        stays. While the domain is the default of a RADIUS client, or an import is not done, it is refused with 409.
+        """
+        domain, deleted = await removal.preview(body.domainId)
+        if not body.dryRun:
+            await removal.remove(domain.id)
+        return DomainRemoved(
+            message="nothing was removed: dryRun" if body.dryRun else "domain removed",
+            domainId=domain.id,
+            domainName=domain.name,
+            deleted=[Deletion(kind=kind, count=count) for kind, count in deleted],
         )
 
     @domains.post("/ad/updateDomainEnforcement", roles=ADMINS)

@@ -179,15 +179,17 @@ def set_mode(tx: Tx, domain_ids: Sequence[int], change: Change, at: int) -> None
         )
     for domain_id in domain_ids:
         parameters = {} if change.reverts_at is None else {"reverts_at": change.reverts_at, "at": at}
-        tx.execute(
+        changed = tx.execute(
             f"update domains set {waiting}, enforcement_mode = coalesce(:mode, enforcement_mode), "
             "fallback_action = coalesce(:fallback, fallback_action), glass_mode = null, glass_fallback = null "
-            "where id = :id",
+            "where id = :id and removed_at is null",
             mode=change.mode,
             fallback=change.fallback,
             id=domain_id,
             **parameters,
         )
+        if not changed:
+            raise NotFound("no such domain")
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +212,7 @@ def states(tx: Tx) -> dict[int, State]:
         State,
         "select id, tenant_id, name, enforcement_mode, fallback_action, reverts_at, "
         "nullif(glass_mode, enforcement_mode) as restore_mode, "
-        "nullif(glass_fallback, fallback_action) as restore_fallback from domains",
+        "nullif(glass_fallback, fallback_action) as restore_fallback from domains where removed_at is null",
     )
     return {row.id: row for row in rows}
 
@@ -242,10 +244,12 @@ def revert(tx: Tx, domain_id: int, reverts_at: int) -> bool:
 def break_glass(tx: Tx, fallback: Fallback | None) -> int:
     """Monitor every domain and store its state, unless it is stored already. Return the number of domains."""
     tx.execute(
-        "update domains set glass_mode = enforcement_mode, glass_fallback = fallback_action where glass_mode is null"
+        "update domains set glass_mode = enforcement_mode, glass_fallback = fallback_action "
+        "where glass_mode is null and removed_at is null"
     )
     return tx.execute(
-        "update domains set enforcement_mode = 'monitor', fallback_action = coalesce(:fallback, fallback_action)",
+        "update domains set enforcement_mode = 'monitor', fallback_action = coalesce(:fallback, fallback_action) "
+        "where removed_at is null",
         fallback=fallback,
     )
 
@@ -258,6 +262,51 @@ def restore(tx: Tx) -> list[int]:
         "glass_fallback = null where glass_mode is not null"
     )
     return remembered
+
+
+def clients_by_default(tx: Tx, domain: Domain) -> list[str]:
+    """Return the names of the RADIUS clients whose default domain this is: the first of their domains or, without
+    domains, the tenant's first."""
+    first = "select min(id) from domains where tenant_id = :t and removed_at is null"
+    rows = tx.rows(
+        "select c.name, c.id from radius_client_domains d join radius_clients c on c.id = d.client_id "
+        "where d.domain_id = :d and d.position = 0 union "
+        f"select name, id from radius_clients where tenant_id = :t and all_domains = 1 and :d = ({first}) order by 2",
+        d=domain.id,
+        t=domain.tenant_id,
+    )
+    return [str(name) for name, _ in rows]
+
+
+def has_open_imports(tx: Tx, domain_id: int) -> bool:
+    """Return whether an import of the domain waits or runs."""
+    sql = "select 1 from directory_jobs where domain_id = :d and state in ('QUEUED', 'RUNNING') limit 1"
+    return tx.value(int, sql, d=domain_id) is not None
+
+
+def mark_removed(tx: Tx, domain_id: int, at: int) -> None:
+    """Mark a domain as removed, free its name and realms, and delete its part of the configuration."""
+    tx.execute(
+        "update domains set removed_at = :at, name_key = :key, realms = '', status = 'removed', reverts_at = null, "
+        "revert_set_at = null, revert_mode = null, revert_fallback = null, glass_mode = null, glass_fallback = null "
+        "where id = :id",
+        at=at,
+        key=f"\n{domain_id}",  # no name has a line end
+        id=domain_id,
+    )
+    for table in ("mfa_providers", "first_factors", "directory_schedules", "radius_client_domains"):
+        tx.execute(f"delete from {table} where domain_id = :id", id=domain_id)
+
+
+def removed(tx: Tx) -> list[tuple[int, int]]:
+    """Return the removed domains that still have a row, each with the time of its removal."""
+    rows = tx.rows("select id, removed_at from domains where removed_at is not null order by id")
+    return [(int(str(domain_id)), int(str(at))) for domain_id, at in rows]
+
+
+def delete(tx: Tx, domain_id: int) -> None:
+    """Delete the row of a removed domain, on which no other row depends."""
+    tx.execute("delete from domains where id = :id and removed_at is not null", id=domain_id)
 
 
 def _id(*, id: int) -> int:

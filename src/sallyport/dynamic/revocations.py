@@ -62,7 +62,8 @@ class Revocations:
 
     def revoke(self, tx: Tx, domain_id: int, names: Sequence[str], reason: str) -> None:
         """Store that users of a domain have lost their access. reason: in words."""
-        if self._domains.table.by_id[domain_id].disconnect_on_revoke:
+        domain = self._domains.table.by_id.get(domain_id)
+        if domain is not None and domain.disconnect_on_revoke:
             repo.add_revocations(tx, domain_id, names, reason, self._clock())
 
     async def revoke_certified(self, names: Sequence[tuple[str, int | None]]) -> None:
@@ -80,8 +81,8 @@ class Revocations:
     def group_matters(self, domain_id: int, group: str) -> bool:
         """Whether losing a group revokes access: an enabled login rule names it, and the domain enforces its rules and
         disconnects."""
-        domain = self._domains.table.by_id[domain_id]
-        if not domain.disconnect_on_revoke or domain.mode is Mode.MONITOR:
+        domain = self._domains.table.by_id.get(domain_id)
+        if domain is None or not domain.disconnect_on_revoke or domain.mode is Mode.MONITOR:
             return False
         rules = self._rules.of(domain_id)
         return rules is not None and fold(group) in rules.groups

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from sallyport.store.erasure import PRESENT
 from sallyport.store.model import Tx
 
 
@@ -31,7 +32,7 @@ def identity(domain_id: int, provider: str) -> str:
 
 def load(tx: Tx) -> dict[int, ProviderRow]:
     """Every domain's provider, by the domain's id."""
-    rows = tx.all(ProviderRow, f"select {_COLUMNS} from mfa_providers order by domain_id")
+    rows = tx.all(ProviderRow, f"select {_COLUMNS} from mfa_providers where {PRESENT} order by domain_id")
     return {row.domain_id: row for row in rows}
 
 

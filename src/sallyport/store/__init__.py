@@ -21,6 +21,7 @@ audit        the audit trail: what each change writes beside itself
 counters     kept totals of whole lists
 search       rows by parts of their texts, and pages of lists
 slices       long writes in short transactions
+erasure      the rows of a removed domain, in the order of their deletion
 vault        sealing of secrets under the master key; `rotation` seals all under a new one
 directory    the data directory, its lock and the space kept in reserve
 """

@@ -96,8 +96,8 @@ def count(tx: Tx, tenant_id: int, domain_id: int | None, change: int) -> None:
 
 
 def tenant_of(tx: Tx, domain_id: int) -> int:
-    """Return the tenant of a domain. NotFound."""
-    tenant_id = tx.value(int, "select tenant_id from domains where id = :id", id=domain_id)
+    """Return the tenant of a domain. NotFound, also if the domain is removed."""
+    tenant_id = tx.value(int, "select tenant_id from domains where id = :id and removed_at is null", id=domain_id)
     if tenant_id is None:
         raise NotFound("domain not found")
     return tenant_id

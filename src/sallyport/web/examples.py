@@ -309,6 +309,7 @@ STORY: Final[tuple[tuple[str, str, dict[str, JSON]], ...]] = (
     ("DELETE", "/api/v1/endpointUsers/deleteEpmUser", _in(epmUsers=[{"epmUserId": 1}])),
     ("DELETE", "/api/v1/instanceGroup/deleteEndpointGroup", _in(id=1)),
     ("POST", "/network_device/DeleteClient", _tenant(clientId=1)),
+    ("POST", "/ad/RemoveDomain", _tenant(domainId="<domainId of AddDomain>")),
 )
 
 EXAMPLES: Final = {(method, path): body for method, path, body in STORY}

@@ -8,6 +8,7 @@ from sallyport.did.crypto.jws import Signer
 from sallyport.did.crypto.keys import PrivateKey, PublicKey, from_multikey
 from sallyport.did.dids.did import KeyRow, Kind, NewDid, Record
 from sallyport.store import counters
+from sallyport.store.erasure import PRESENT
 from sallyport.store.model import Tx, Value
 from sallyport.store.search import SearchIndex, Stretch, whole_page
 from sallyport.store.search import page as page_of
@@ -193,7 +194,8 @@ def signer(vault: Vault, key: KeyRow) -> Signer:
 
 def document(tx: Tx, did: str) -> Document | None:
     """Return the document of a did:web of this service, or None. A retired key may assert, and do nothing else."""
-    keys = tx.all(KeyRow, f"{_KEY} where did_id in (select id from dids where did = :did) order by id", did=did)
+    present = f"select id from dids where did = :did and {PRESENT}"
+    keys = tx.all(KeyRow, f"{_KEY} where did_id in ({present}) order by id", did=did)
     methods = [
         Method(
             each.method_id, from_multikey(each.multikey), frozenset(PURPOSES if each.state == ACTIVE else (ASSERTION,))

@@ -3,6 +3,7 @@
 from dataclasses import asdict
 
 from sallyport.did.presentations.request import NewRequest, Request, Status
+from sallyport.store.erasure import OF_TENANT
 from sallyport.store.model import Tx
 from sallyport.store.slices import SLICE
 
@@ -46,7 +47,7 @@ def get(tx: Tx, request_id: int) -> Request | None:
 
 def of_tenant(tx: Tx, tenant_id: int, request_id: int) -> Request | None:
     """Return a request of the tenant's domains, or None."""
-    sql = f"{_SELECT} where id = :id and domain_id in (select id from domains where tenant_id = :t)"
+    sql = f"{_SELECT} where id = :id and {OF_TENANT}"
     return tx.one(Request, sql, id=request_id, t=tenant_id)
 
 

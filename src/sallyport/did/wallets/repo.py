@@ -6,6 +6,7 @@ from sallyport.did.credentials.repo import VALID_EVER
 from sallyport.did.wallets.key import key_hash, public_of
 from sallyport.did.wallets.wallet import ListedWallet, NewWallet, Wallet
 from sallyport.store import counters
+from sallyport.store.erasure import OF_TENANT
 from sallyport.store.model import Tx
 from sallyport.store.search import SearchIndex, Stretch, whole_page
 
@@ -57,13 +58,13 @@ def renew(tx: Tx, wallet_id: int, wallet_key: str, token_id: int) -> None:
 
 def get(tx: Tx, tenant_id: int, wallet_id: int) -> Wallet | None:
     """Return a wallet of the tenant, or None."""
-    sql = f"{_SELECT} where id = :id and domain_id in (select id from domains where tenant_id = :t)"
+    sql = f"{_SELECT} where id = :id and {OF_TENANT}"
     return tx.one(Wallet, sql, id=wallet_id, t=tenant_id)
 
 
 def by_email(tx: Tx, tenant_id: int, email: str) -> list[Wallet]:
     """Return the wallets of an address: one in each of the tenant's domains at most."""
-    sql = f"{_SELECT} where email_key = :key and domain_id in (select id from domains where tenant_id = :t) order by id"
+    sql = f"{_SELECT} where email_key = :key and {OF_TENANT} order by id"
     return tx.all(Wallet, sql, key=fold(email.strip()), t=tenant_id)
 
 

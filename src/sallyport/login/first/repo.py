@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from sallyport.store.erasure import PRESENT
 from sallyport.store.model import Tx
 
 Key = tuple[int, str]
@@ -30,7 +31,8 @@ def identity(domain_id: int, kind: str) -> str:
 
 def load(tx: Tx) -> dict[Key, FactorRow]:
     """All configurations."""
-    rows = tx.all(FactorRow, "select domain_id, kind, fields, changed_at from first_factors order by domain_id, kind")
+    sql = f"select domain_id, kind, fields, changed_at from first_factors where {PRESENT} order by domain_id, kind"
+    rows = tx.all(FactorRow, sql)
     return {(row.domain_id, row.kind): row for row in rows}
 
 

@@ -47,8 +47,8 @@ def add(
 
 
 def by_hash(tx: Tx, hashed: str) -> KeyRecord | None:
-    """Return the key with this hash, in any state."""
-    return tx.one(KeyRecord, f"{_SELECT} where k.hash = :hash", hash=hashed)
+    """Return the key with this hash, in any state; None if its domain is removed."""
+    return tx.one(KeyRecord, f"{_SELECT} where k.hash = :hash and d.removed_at is null", hash=hashed)
 
 
 def by_id(tx: Tx, key_id: int) -> KeyRecord | None:

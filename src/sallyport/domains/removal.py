@@ -1,0 +1,138 @@
+"""The removal of a domain: at once for everything that asks for it, and then the deletion of its rows.
+
+The first transaction marks the domain, frees its name and realms, and takes it off the lists of RADIUS clients. From
+then on nothing finds it. A task deletes its rows in slices (`store.erasure`), and goes on with them after a restart.
+
+What was in progress when the domain was removed, such as a login that waits for a second factor or a report of an
+agent, may still write rows. So the row of the domain, which these refer to, stays for GRACE_S, and the deletion is
+repeated until then. Without a running service nothing is in progress, and the domain's row goes at once.
+
+Live sessions are left to the network devices; their records are deleted.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final
+
+import structlog
+import trio
+
+from sallyport.base.clock import SECOND, Clock, now_us
+from sallyport.base.errors import Conflict, NotFound
+from sallyport.base.periodic import every
+from sallyport.base.text import counted
+from sallyport.domains import repo
+from sallyport.domains.domain import Domain
+from sallyport.store import audit, erasure
+from sallyport.store.model import Tx
+from sallyport.store.slices import in_slices
+from sallyport.store.snapshot import Configuration
+
+EVERY_S: Final = 60.0
+GRACE_S: Final = 600.0
+"""Longer than a login, an import's batch or a request of the API takes."""
+NAMED: Final = 5
+"""Clients that a refusal names."""
+
+log = structlog.get_logger()
+
+
+class Removal:
+    """Removes domains. forget: empties the caches of tokens, keys and users."""
+
+    def __init__(self, configuration: Configuration, clock: Clock = now_us, *, forget: Callable[[], None]) -> None:
+        self._configuration = configuration
+        self._store = configuration.store
+        self._clock = clock
+        self._forget = forget
+        self._removed = trio.Event()
+        self._removed.set()  # look for interrupted deletions at the start
+        self._is_running = False
+
+    async def preview(self, domain_id: int) -> tuple[Domain, Sequence[tuple[str, int]]]:
+        """Return a domain and what is deleted with it, by kind. NotFound. Conflict: it cannot be removed. StoreError:
+        to count takes too long."""
+
+        def look(tx: Tx) -> tuple[Domain, Sequence[tuple[str, int]]]:
+            return _removable(tx, domain_id), list(erasure.counts(tx, domain_id))
+
+        return await self._store.search(look)
+
+    async def remove(self, domain_id: int) -> None:
+        """Remove a domain from the next request on. NotFound. Conflict: it is the default of a RADIUS client, or an
+        import is not done."""
+        at = self._clock()
+
+        def work(tx: Tx) -> Domain:
+            domain = _removable(tx, domain_id)
+            repo.mark_removed(tx, domain_id, at)
+            audit.record(
+                tx,
+                "domain.remove",
+                at=at,
+                tenant_id=domain.tenant_id,
+                domain_id=domain_id,
+                target=f"domain {domain_id} {domain.name}",
+            )
+            return domain
+
+        domain = await self._configuration.change(work)
+        self._forget()
+        log.info("domain_removed", domain=domain_id, name=domain.name)
+        self._removed.set()
+
+    async def run(self) -> None:
+        """Delete the rows of removed domains, until cancelled."""
+        self._is_running = True
+        try:
+            await every(0, self._next_round, failure="domain_erasure_failed")
+        finally:
+            self._is_running = False
+
+    async def finish(self) -> bool:
+        """Delete all that is left of removed domains, without a running service. False: the service does it."""
+        if not self._is_running:
+            await self.erase(grace_s=0)
+        return not self._is_running
+
+    async def erase(self, *, grace_s: float = GRACE_S) -> None:
+        """Delete the rows of removed domains, and the domains that were removed longer ago than `grace_s`. StoreError:
+        what was deleted before stays deleted."""
+        for domain_id, removed_at in await self._store.read(repo.removed):
+            is_last = self._clock() - removed_at >= grace_s * SECOND
+            slices = [rows.erase for rows in erasure.ROWS]
+            await in_slices(self._store, partial(_same, domain_id), slices, repo.delete if is_last else _keep)
+            self._forget()
+            if is_last:
+                log.info("domain_erased", domain=domain_id)
+
+    async def _next_round(self) -> None:
+        with trio.move_on_after(EVERY_S):
+            await self._removed.wait()
+        self._removed = trio.Event()
+        await self.erase()
+
+
+def _same(domain_id: int, _tx: Tx) -> int:
+    return domain_id
+
+
+def _keep(_tx: Tx, _domain_id: int) -> None:
+    """Leave the domain's row for what is still in progress."""
+
+
+def _removable(tx: Tx, domain_id: int) -> Domain:
+    """Return a domain that may be removed. NotFound, Conflict."""
+    domain = repo.find(tx, domain_id)
+    if domain is None:
+        raise NotFound("no such domain")
+    clients = repo.clients_by_default(tx, domain)
+    if clients:
+        more = f" and {len(clients) - NAMED} more" if len(clients) > NAMED else ""
+        raise Conflict(
+            f"the domain is the default of {counted(len(clients), 'RADIUS client', 'RADIUS clients')}: "
+            f"{', '.join(clients[:NAMED])}{more}; give each another default domain first, or remove it"
+        )
+    if repo.has_open_imports(tx, domain_id):
+        raise Conflict("an import of the domain is not done: wait for its end or cancel it first")
+    return domain

@@ -1,0 +1,48 @@
+"""`sallyport domain remove`: lists what is deleted with a domain, asks, and removes it."""
+
+import sys
+
+import click
+
+from sallyport.base.command import CommandLine, entries
+from sallyport.base.wire import Row
+
+COLUMNS = ("count", "kind")
+PATH = "/ad/RemoveDomain"
+
+
+@click.command()
+@click.argument("name", metavar="NAME|ID")
+@click.option("--dry-run", is_flag=True, help="Only list what would be deleted.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.pass_obj
+def remove(line: CommandLine, *, name: str, dry_run: bool, yes: bool, as_json: bool) -> None:
+    """Remove a domain with everything in it. It lists what is deleted, and asks.
+
+    Its logins, agents, wallets and DIDs stop at once, and its name is free again. Live sessions are left to the network
+    devices; the audit trail stays. It is refused while the domain is the default of a RADIUS client.
+    """
+    found = line.run(PATH, {"dryRun": True}, domain=name)
+    label = f"domain {found['domainName']} ({found['domainId']})"
+    if dry_run:
+        _list(line, found, as_json=as_json)
+        return
+    if not yes:
+        line.print_rows(entries(found["deleted"]), COLUMNS, to=sys.stderr)
+        if not sys.stdin.isatty():
+            raise click.UsageError(f"{label} is removed with everything listed; --yes removes it")
+        click.confirm(f"Remove {label} with everything listed? It cannot be undone.", abort=True, err=True)
+    removed = line.run(PATH, domain=str(found["domainId"]))
+    if as_json:
+        _list(line, removed, as_json=True)
+    line.note(f"{label} is removed")
+    if not line.row("domain.erase")["done"]:
+        line.note("the service deletes its rows in the background")
+
+
+def _list(line: CommandLine, found: Row, *, as_json: bool) -> None:
+    if as_json:
+        line.print_json({name: found[name] for name in ("domainId", "domainName", "deleted")})
+    else:
+        line.print_rows(entries(found["deleted"]), COLUMNS)
