@@ -5,9 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import trio
 
-from sallyport.login.first.winbind.checker import NO_WINBIND, why_refused
-from sallyport.login.first.winbind.protocol import ARGUMENTS, Question, pull_answer, push_question
+from sallyport.login.first.winbind.checker import Winbind
+from sallyport.login.first.winbind.helpers import Helpers
+from sallyport.login.first.winbind.texts import NO_PIPE, NOT_RUNNING, remedy_of, why_refused
 from sallyport.login.login import Reason
 from sallyport.radius.attributes import VENDOR_SPECIFIC, pull_attributes, pull_vendor_attributes
 from sallyport.radius.mschap import (
@@ -15,8 +17,10 @@ from sallyport.radius.mschap import (
     MS_CHAP2_SUCCESS,
     MS_CHAP_ERROR,
     MS_CHAP_MPPE_KEYS,
+    MsChap1,
     MsChap2,
     authenticator_response,
+    challenge_response,
     nt_hash,
     nt_hash_hash,
     recognise,
@@ -232,17 +236,68 @@ def test_groups_count_by_each_method(office: Office) -> None:
 # --- ntlm_auth --------------------------------------------------------------------------------------------------
 
 
-def test_who_may_not_use_the_pipe_is_told_so(corp: Corp, tmp_path: Path) -> None:
-    """What ntlm_auth says outside of the group winbindd_priv is known, and is no reason of the user's."""
-    asked = tmp_path / "asked"
-    asked.write_bytes(push_question(Question("ann", "", bytes(8), bytes(24))))
-    nobody = 'exec setpriv --reuid=65534 --regid=65534 --clear-groups ntlm_auth "$@"'
-    told = corp.host.run("sh", "-c", f"({nobody}) <'{asked}'", "sh", *ARGUMENTS)
-    answer = pull_answer(told.encode())
-    assert answer is not None
-    assert answer.key is None
-    assert NO_WINBIND.search(answer.error)
-    assert why_refused(answer.error) is Reason.FIRST_FACTOR_UNREACHABLE
+UNPRIVILEGED = "setpriv --reuid=65534 --regid=65534 --clear-groups"
+
+
+async def asked(corp: Corp, directory: Path, user: str, password: str, *, within: str = "") -> tuple[object, str]:
+    """The answer about a user's password on the joined host, and the step that tells it. within: runs the programs."""
+    for name in ("ntlm_auth", "wbinfo"):
+        program = directory / name
+        program.write_text(f'#!/bin/sh\nexec {" ".join(corp.host.wrapper)} {within} {name} "$@"\n')
+        program.chmod(0o755)
+    steps: list[str] = []
+    attempt = MsChap1(1, bytes(8), challenge_response(bytes(8), nt_hash(password.encode())))
+    helpers = Helpers(directory / "ntlm_auth")
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(helpers.run)
+        answer = await Winbind(helpers, "corp", "").ask(user, attempt, b"", steps.append)
+        nursery.cancel_scope.cancel()
+    return answer, steps[-1]
+
+
+async def test_what_is_wrong_with_winbind(corp: Corp, tmp_path: Path) -> None:
+    """A wrong password, an unknown user, a pipe that may not be used and a winbindd that is away are told apart."""
+    assert (await asked(corp, tmp_path, "ann", PASSWORD))[0] == nt_hash_hash(nt_hash(PASSWORD.encode()))
+    reason, told = await asked(corp, tmp_path, "ann", "wrong")
+    assert (reason, "the user's password is not right" in told) == (Reason.WRONG_PASSWORD, True)
+    reason, told = await asked(corp, tmp_path, "nobody", PASSWORD)
+    assert (reason, "check the name" in told) == (Reason.UNKNOWN_USER, True)
+    reason, told = await asked(corp, tmp_path, "ann", PASSWORD, within=UNPRIVILEGED)
+    assert (reason, told.endswith(NO_PIPE)) == (Reason.FIRST_FACTOR_UNREACHABLE, True), told
+    corp.host.run("mv", "/run/samba/winbindd", "/run/samba/away")
+    try:
+        reason, told = await asked(corp, tmp_path, "ann", PASSWORD)
+    finally:
+        corp.host.run("mv", "/run/samba/away", "/run/samba/winbindd")
+    assert (reason, told.endswith(NOT_RUNNING)) == (Reason.FIRST_FACTOR_UNREACHABLE, True), told
+
+
+@pytest.mark.parametrize(
+    ("status", "remedy"),
+    [
+        (0xC0000133, "set this host's clock"),
+        (0xC0000022, "net ads join"),
+        (0xC00000DA, "net ads join"),
+        (0xC000018A, "net ads join"),
+        (0xC000018B, "net ads join"),
+        (0xC000018D, "net ads join"),
+        (0xC000005E, "no domain controller answers"),
+        (0xC00000B5, "no domain controller answers"),
+        (0xC0000233, "no domain controller answers"),
+        (0xC000023C, "no domain controller answers"),
+        (0xC000023D, "no domain controller answers"),
+        (0xC00000DF, "winbindDomain"),
+        (0xC0000418, "refuse NTLM"),
+        (0xC000006A, "the user's password is not right"),
+        (0xC000006D, "wbinfo -t"),
+        (0xC0000064, "check the name"),
+    ],
+)
+def test_a_status_has_a_remedy(status: int, remedy: str) -> None:
+    """Each text of this Samba leads to one next step (numbers: MS-ERREF section 2.3.1)."""
+    samba = ctypes.CDLL("libsamba-errors.so.1")
+    samba.get_friendly_nt_error_msg.restype = ctypes.c_char_p
+    assert remedy in remedy_of(samba.get_friendly_nt_error_msg(ctypes.c_uint32(status)).decode())
 
 
 def test_all_texts_of_this_samba_are_known() -> None:

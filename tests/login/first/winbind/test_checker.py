@@ -3,11 +3,14 @@
 import pytest
 import structlog.testing
 
-from sallyport.login.first.winbind.checker import Winbind, account_name, hashed_name, why_refused
+from sallyport.login.first.checker import silent
+from sallyport.login.first.winbind.checker import Winbind, account_name, hashed_name
+from sallyport.login.first.winbind.texts import CHECK_MEMBERSHIP, NO_PIPE, NOT_RUNNING, remedy_of, why_refused
 from sallyport.login.login import Reason
 from sallyport.radius.mschap import MsChap1, challenge_response, nt_hash
 from tests.login.first.winbind.conftest import CHALLENGE, KEY, Program, Running
 
+SILENCE = "Reading winbind reply failed!"
 ATTEMPT = MsChap1(1, CHALLENGE, challenge_response(CHALLENGE, nt_hash(b"hello")))
 
 
@@ -25,12 +28,12 @@ async def test_a_right_response_has_a_key(running: Running, program: Program) ->
 
 async def test_trouble_is_logged_once_with_a_hint(running: Running) -> None:
     """Until it changes or is over; a refusal is no trouble."""
-    away = "says Reading winbind reply failed!"
+    away = f"says {SILENCE}"
     async with running() as helpers:
         winbind = Winbind(helpers, "corp", "")
         with structlog.testing.capture_logs() as logged:
             for user in (away, away, "says No logon servers", "ann", away, "says Wrong Password"):
-                await winbind.ask(user, ATTEMPT, b"", lambda _step: None)
+                await winbind.ask(user, ATTEMPT, b"", silent)
     assert [entry["error"].partition(";")[0] for entry in logged] == [away[5:], "No logon servers", away[5:]]
     assert "winbindd_priv" in logged[0]["error"]
 
@@ -41,6 +44,60 @@ async def test_no_answer_is_unreachable(running: Running) -> None:
         for user in ("dies", "lies", "keyless", "says No logon servers"):
             reason = await Winbind(helpers, "corp", "").ask(user, ATTEMPT, b"", lambda _step: None)
             assert reason is Reason.FIRST_FACTOR_UNREACHABLE
+
+
+@pytest.mark.parametrize(
+    ("wbinfo", "told"),
+    [
+        pytest.param("exit 0", f"{SILENCE}; {NO_PIPE}", id="no privilege"),
+        pytest.param("exit 1", f"{SILENCE}; {NOT_RUNNING}", id="not running"),
+        pytest.param(None, f"{SILENCE}; either {NOT_RUNNING}; or {NO_PIPE}", id="no wbinfo"),
+    ],
+)
+async def test_a_silent_winbindd(running: Running, program: Program, wbinfo: str | None, told: str) -> None:
+    """`wbinfo --ping` tells one that does not run from one whose pipe the service may not use; each trial tells it."""
+    if wbinfo is not None:
+        beside = program.path.with_name("wbinfo")
+        beside.write_text(f'#!/bin/sh\n[ "$*" = --ping ] || exit 9\n{wbinfo}\n')
+        beside.chmod(0o755)
+    async with running() as helpers:
+        winbind = Winbind(helpers, "corp", "")
+        for _ in range(2):
+            steps: list[str] = []
+            assert await winbind.ask(f"says {SILENCE}", ATTEMPT, b"", steps.append) is Reason.FIRST_FACTOR_UNREACHABLE
+            assert steps[-1] == told
+
+
+async def test_the_remedy_follows_the_text(running: Running) -> None:
+    """A refusal and a trouble are told with the next step; an unknown trouble with the check of the membership."""
+    steps: list[str] = []
+    async with running() as helpers:
+        for said in ("Wrong Password", "No logon servers", "Odd"):
+            await Winbind(helpers, "corp", "").ask(f"says {said}", ATTEMPT, b"", steps.append)
+    assert steps[1] == "Wrong Password; winbind works: the user's password is not right"
+    assert steps[3].startswith("No logon servers; no domain controller answers: check the network")
+    assert steps[5] == f"Odd; {CHECK_MEMBERSHIP}"
+
+
+@pytest.mark.parametrize(
+    ("said", "remedy"),
+    [
+        ("NT_STATUS_TIME_DIFFERENCE_AT_DC", "set this host's clock"),
+        ("NT_STATUS_NO_TRUST_LSA_SECRET", "net ads join"),
+        ("NT_STATUS_CANT_ACCESS_DOMAIN_INFO", "net ads join"),
+        ("NT_STATUS_ACCESS_DENIED", "net ads join"),
+        ("NT_STATUS_NO_LOGON_SERVERS", "no domain controller answers"),
+        ("NT_STATUS_NO_SUCH_DOMAIN", "winbindDomain"),
+        ("NT_STATUS_NO_SUCH_USER", "check the name"),
+        ("NT_STATUS_LOGON_FAILURE", "wbinfo -t"),
+        ("NT_STATUS_NTLM_BLOCKED", "refuse NTLM"),
+        ("winbind client not authorized to use winbindd_pam_auth_crap.", "winbindd_priv"),
+        ("/usr/bin/ntlm_auth cannot be run: No such file or directory", "install Samba's winbind"),
+    ],
+)
+def test_a_text_has_a_remedy(said: str, remedy: str) -> None:
+    """In older words too, which are the names of the statuses."""
+    assert remedy in remedy_of(said)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
     protocol  questions to `ntlm_auth` and its answers, in octets
     helpers   the running `ntlm_auth` processes, of which each answers one question at a time
+    texts     the reason and the remedy in the text of a refusal
     checker   one login from its response to a Reason
 
 A domain controller tells whether a response is right and gives the hash of the password's NT hash, which is all that

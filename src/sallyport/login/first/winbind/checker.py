@@ -7,33 +7,16 @@ from typing import Final
 
 import structlog
 
-from sallyport.login.first.checker import Tell
+from sallyport.login.first.checker import Tell, silent
 from sallyport.login.first.password import attempt_of, let_in
+from sallyport.login.first.winbind import texts
 from sallyport.login.first.winbind.helpers import Helpers, Unanswered
 from sallyport.login.first.winbind.protocol import Question
 from sallyport.login.login import Login, Reason
 from sallyport.radius.attributes import USER_NAME
 from sallyport.radius.mschap import MsChap1, MsChap2, peer_names
 
-NO_WINBIND: Final = re.compile("winbind", re.IGNORECASE)
-"""Errors of winbind itself: it does not run, or its privileged pipe may not be used."""
-
-_WORDS: Final = (
-    # WRONG_PASSWORD, LOGON_FAILURE
-    (r"current password is not correct|attempted logon is invalid|wrong.password|logon.failure", Reason.WRONG_PASSWORD),
-    (r"account does not exist|no.such.user", Reason.UNKNOWN_USER),
-    (r"automatically locked|account.locked.out", Reason.ACCOUNT_LOCKED),
-    (r"currently disabled|account.disabled", Reason.ACCOUNT_DISABLED),
-    (r"account has expired|account.expired", Reason.ACCOUNT_EXPIRED),
-    (r"password has expired|password.expired", Reason.PASSWORD_EXPIRED),
-    (r"password must be changed|must.change", Reason.PASSWORD_MUST_CHANGE),
-    # INVALID_LOGON_HOURS, INVALID_WORKSTATION, ACCOUNT_RESTRICTION, LOGON_TYPE_NOT_GRANTED
-    (r"time restrictions|logon.hours|source workstation|invalid.workstation|account.restriction|type of logon",
-     Reason.LOGON_RESTRICTED),
-)  # fmt: skip
-_REASONS: Final = tuple((re.compile(words, re.IGNORECASE), reason) for words, reason in _WORDS)
 _COMPUTER: Final = re.compile(r"host/([^./@\\]+)(\..*)?", re.IGNORECASE)
-_HINT: Final = "; is winbindd running, and is the service's user in the group winbindd_priv?"
 
 log = structlog.get_logger()
 
@@ -71,25 +54,35 @@ class Winbind:
         try:
             answer = await self._helpers.ask(question)
         except Unanswered as error:
-            return self._unreachable(str(error), tell)
+            return await self._unreachable(str(error), tell)
         if answer.key is not None:
             self._trouble = ""
             tell("the domain controller finds the response right")
             return answer.key
-        reason = why_refused(answer.error)
+        reason = texts.why_refused(answer.error)
         if reason is Reason.FIRST_FACTOR_UNREACHABLE:
-            return self._unreachable(answer.error + (_HINT if NO_WINBIND.search(answer.error) else ""), tell)
+            return await self._unreachable(answer.error, tell)
         self._trouble = ""
-        tell(answer.error)
+        tell(_joined(answer.error, texts.remedy_of(answer.error)))
         return reason
 
-    def _unreachable(self, trouble: str, tell: Tell) -> Reason:
-        """Told to the log once, until it changes."""
-        tell(trouble)
-        if trouble != self._trouble:
-            log.warning("winbind_unavailable", domain=self._domain, error=trouble)
-        self._trouble = trouble
+    async def _unreachable(self, trouble: str, tell: Tell) -> Reason:
+        """Tell the trouble with its remedy, and log it once, until it changes."""
+        is_new, self._trouble = trouble != self._trouble, trouble
+        if is_new or tell is not silent:
+            told = _joined(trouble, await self._remedy(trouble))
+            tell(told)
+            if is_new:
+                log.warning("winbind_unavailable", domain=self._domain, error=told)
         return Reason.FIRST_FACTOR_UNREACHABLE
+
+    async def _remedy(self, trouble: str) -> str:
+        if not texts.is_silence(trouble):
+            return texts.remedy_of(trouble) or texts.CHECK_MEMBERSHIP
+        is_running = await self._helpers.ping()
+        if is_running is None:
+            return f"either {texts.NOT_RUNNING}; or {texts.NO_PIPE}"
+        return texts.NO_PIPE if is_running else texts.NOT_RUNNING
 
 
 def hashed_name(user_name: bytes) -> bytes:
@@ -105,7 +98,5 @@ def account_name(user: str) -> str:
     return f"{computer[1]}$" if computer else user
 
 
-def why_refused(text: str) -> Reason:
-    """The reason in a text; FIRST_FACTOR_UNREACHABLE where it is none of the user's."""
-    found = (reason for words, reason in _REASONS if words.search(text))
-    return next(found, Reason.FIRST_FACTOR_UNREACHABLE)
+def _joined(text: str, remedy: str) -> str:
+    return f"{text.rstrip('.')}; {remedy}" if remedy else text

@@ -18,6 +18,7 @@ from sallyport.login.first.winbind.protocol import ARGUMENTS, Answer, Nonsense, 
 MOST: Final = 16
 PATIENCE_S: Final = 10.0
 IDLE_S: Final = 60.0
+PING_S: Final = 2.0
 _MAX_ANSWER: Final = 65_536
 
 
@@ -64,6 +65,17 @@ class Helpers:
         except (trio.BrokenResourceError, EOFError):
             raise Unanswered(f"{self._program} ended without an answer") from None
 
+    async def ping(self) -> bool | None:
+        """Return whether winbindd answers the `wbinfo` beside the program, which needs no privilege. None: unknown."""
+        command = [str(self._program.with_name("wbinfo")), "--ping"]
+        with trio.move_on_after(PING_S):
+            try:
+                ended = await trio.run_process(command, stdout=DEVNULL, stderr=DEVNULL, check=False, env=_environment())
+            except OSError:
+                return None
+            return ended.returncode == 0
+        return None
+
     async def _ask(self, question: Question) -> Answer:
         helper = await self._take()
         answer = None
@@ -101,10 +113,11 @@ class _Helper:
 
     @classmethod
     async def start(cls, program: Path) -> _Helper:
-        """Start a process, which gets none of the service's settings: a key may be among them. OSError."""
-        environment = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
+        """Start a process. OSError."""
         command = [str(program), *ARGUMENTS]
-        return cls(await trio.lowlevel.open_process(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=environment))
+        return cls(
+            await trio.lowlevel.open_process(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=_environment())
+        )
 
     @property
     def is_alive(self) -> bool:
@@ -132,3 +145,8 @@ class _Helper:
             await self._process.wait()
             await self._stdin.aclose()
             await self._stdout.aclose()
+
+
+def _environment() -> dict[str, str]:
+    """Return the environment without the service's settings: a key may be among them."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
