@@ -28,6 +28,7 @@ from sallyport.certs.directory import Directory as CertificateDirectory
 from sallyport.directory import commands as directory_commands
 from sallyport.domains import commands as domain_commands
 from sallyport.domains.bodies import AddDomain
+from sallyport.domains.operations import added
 from sallyport.endpoints import commands as endpoint_commands
 from sallyport.events import commands as event_commands
 from sallyport.inventory.clients import commands as client_commands
@@ -169,11 +170,13 @@ def commands(app: App) -> Commands:
 
 
 def _single_commands(app: App) -> dict[str, Command]:
-    """The commands of areas that have one: domain.tenant, listen.senders, log.level, session.domain."""
+    """The commands of areas that have one: domain.add, listen.senders, log.level, session.domain."""
 
-    async def tenant(wanted: AddDomain) -> JSON:
-        """Make the tenant of a new domain. A body that AddDomain refuses makes none."""
-        return await token_commands.add_tenant(app.tenancy, wanted.orgId, wanted.tenantId)
+    async def add(wanted: AddDomain) -> JSON:
+        """Add a domain, with its tenant if that is new: both or neither."""
+        before = await app.tenancy.numbers()
+        made = await added(app.domains, app.tenancy.tenant_maker(wanted.orgId, wanted.tenantId), wanted)
+        return {**made.model_dump(), "new": token_commands.new(before, wanted.orgId, wanted.tenantId)}
 
     async def unanswered(_: Arguments) -> JSON:
         return list[JSON](senders.listed(app.senders, app.clients.table.find))
@@ -188,7 +191,7 @@ def _single_commands(app: App) -> dict[str, Command]:
         return await app.sessions.domain_of(wanted.session)
 
     return {
-        "domain.tenant": command(AddDomain, tenant),
+        "domain.add": command(AddDomain, add),
         "listen.senders": command(Arguments, unanswered),
         "log.level": command(Level, level),
         "session.domain": command(DomainOf, domain),

@@ -222,5 +222,5 @@ def test_a_backup_is_restored_into_an_empty_directory(stopped: RunningService, h
 def test_a_command_that_changes_something_does_not_pass_as_reading(command: str) -> None:
     """The names of commands that read end in what they give; others name the installation first."""
     verbs = ("add", "create", "revoke", "set", "restore", "break_glass", "import", "unlatch", "backup", "migrate",
-             "rotate-key", "init", "issue", "renew", "remove", "import_ldif", "tenant", "level")  # fmt: skip
+             "rotate-key", "init", "issue", "renew", "remove", "import_ldif", "erase", "level")  # fmt: skip
     assert bool(READING.search(command)) is not command.endswith(verbs)

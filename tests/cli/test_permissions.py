@@ -86,9 +86,11 @@ def test_root_leaves_files_to_the_owner_of_the_data_directory(stopped: RunningSe
     """What root's commands make there belongs to its owner: the store, keys, certificates, backups and exports."""
     data = foreign(stopped)
     stopped.ok("cert", "init", "--host", "radius.example.org")
+    bundles = ("--p12", str(data / "laptop.p12"), "--mobileconfig", str(data / "laptop.mobileconfig"))
+    stopped.ok("cert", "issue", "laptop", *bundles)
     stopped.ok("db", "backup", str(data / "copy.db"))
     stopped.ok("event", "export", "--domain", "default", "--output", str(data / "events.csv"))
-    made = ("lock", "sallyport.db", "master.key", "admin.token", "certs/ca.key", "copy.db", "events.csv")
+    made = ("lock", "sallyport.db", "master.key", "admin.token", "certs/ca.key", "copy.db", "events.csv", "laptop.p12")
     assert all((data / name).exists() for name in made)
     assert {path.lstat().st_uid for path in data.rglob("*")} == {NOBODY}
 

@@ -13,6 +13,7 @@ from sallyport.base import disk
 from sallyport.base.command import CommandLine
 from sallyport.base.config import Settings
 from sallyport.base.errors import StartError
+from sallyport.base.owner import as_owner
 from sallyport.certs.authority import common_name, host_names
 from sallyport.certs.bundle import MAX_SSID, Identity, Network, as_pkcs12, as_profile, new_password
 from sallyport.certs.credentials import Certificates
@@ -89,7 +90,8 @@ def reserved(files: Sequence[Path]) -> Iterator[None]:
     try:
         for path in files:
             try:
-                os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, disk.PRIVATE))
+                with as_owner(path.parent):
+                    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, disk.PRIVATE))
             except FileExistsError:
                 raise StartError(f"{path} exists and is not overwritten: name another file, or remove it") from None
             except OSError as error:

@@ -89,8 +89,8 @@ def add(
         "disconnectOnRevoke": disconnect_on_revoke,
         "issuerName": issuer_name,
     }
-    note_new(line, line.row("domain.tenant", **body))
-    made = line.run("/ad/AddDomain", body)
+    made = line.row("domain.add", **body)
+    note_new(line, made)
     line.print(str(made["domainId"]))
     _warn(line, made)
 

@@ -21,8 +21,25 @@ from sallyport.domains.enforcement import Enforcement, Switch
 from sallyport.domains.removal import Removal
 from sallyport.domains.repo import Update
 from sallyport.domains.service import Domains
+from sallyport.store.model import Work
 from sallyport.web.operation import Operations, Plain
 from sallyport.web.scope import ADMINS, OPERATORS, READERS, Caller, Gate
+
+
+async def added(service: Domains, tenant: int | Work[int], body: AddDomain) -> DomainAdded:
+    """Add a domain to a tenant, or to the one that `tenant` makes in the same transaction. Conflict; StoreError."""
+    domain_id = await service.add(
+        tenant,
+        body.domainName,
+        directory_name=body.directoryName,
+        mode=body.enforcementMode,
+        fallback=body.fallbackAction,
+        first_factor=body.firstFactor,
+        realms=body.realms,
+        disconnect_on_revoke=body.disconnectOnRevoke,
+        issuer_name=body.issuerName,
+    )
+    return DomainAdded(message="domain added", domainId=domain_id, warnings=service.warnings(domain_id))
 
 
 def operations(service: Domains, enforcement: Enforcement, removal: Removal, gate: Gate) -> Operations:
@@ -45,18 +62,7 @@ def operations(service: Domains, enforcement: Enforcement, removal: Removal, gat
         decided = (body.enforcementMode, body.fallbackAction, body.firstFactor)
         if decided != (Mode.MONITOR, Fallback.DENY, FirstFactor.LOCAL) and caller.role not in ADMINS:
             raise Forbidden("role not allowed")
-        domain_id = await service.add(
-            caller.tenant_id,
-            body.domainName,
-            directory_name=body.directoryName,
-            mode=body.enforcementMode,
-            fallback=body.fallbackAction,
-            first_factor=body.firstFactor,
-            realms=body.realms,
-            disconnect_on_revoke=body.disconnectOnRevoke,
-            issuer_name=body.issuerName,
-        )
-        return DomainAdded(message="domain added", domainId=domain_id, warnings=service.warnings(domain_id))
+        return await added(service, caller.tenant_id, body)
 
     @domains.post("/ad/UpdateDomain", roles=OPERATORS)
     async def update_domain(body: UpdateDomain, caller: Caller) -> DomainUpdated:

@@ -68,7 +68,7 @@ class Domains:
 
     async def add(
         self,
-        tenant_id: int,
+        tenant: int | Work[int],
         name: str,
         *,
         directory_name: str = "",
@@ -79,10 +79,14 @@ class Domains:
         disconnect_on_revoke: bool = False,
         issuer_name: str = "",
     ) -> int:
-        """Return the new domain's id. Conflict: the name or a realm is taken in this tenant."""
+        """Return the new domain's id. Conflict: the name or a realm is taken in this tenant.
+
+        tenant: its internal id, or what finds or makes it in the same transaction.
+        """
         at = self._clock()
 
         def work(tx: Tx) -> int:
+            tenant_id = tenant if isinstance(tenant, int) else tenant(tx)
             domain_id = repo.add(
                 tx,
                 tenant_id=tenant_id,

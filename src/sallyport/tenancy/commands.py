@@ -56,7 +56,9 @@ def commands(service: Tenancy, clock: Clock) -> dict[str, Command]:
     """The commands of this area by name."""
 
     async def add(wanted: AddTenant) -> JSON:
-        return await add_tenant(service, wanted.org, wanted.tenant)
+        before = await service.numbers()
+        await service.ensure_tenant(wanted.org, wanted.tenant)
+        return {"new": new(before, wanted.org, wanted.tenant)}
 
     async def tenants(_: Arguments) -> JSON:
         return [{"org": organization, "tenant": number} for organization, number in (await service.numbers()).values()]
@@ -66,7 +68,7 @@ def commands(service: Tenancy, clock: Clock) -> dict[str, Command]:
         record, token = await service.create_token(
             wanted.org, wanted.tenant, Role(wanted.role), wanted.name or wanted.role, wanted.expires
         )
-        return {**_row(record, clock()), "token": token, "new": _new(before, wanted.org, wanted.tenant)}
+        return {**_row(record, clock()), "token": token, "new": new(before, wanted.org, wanted.tenant)}
 
     async def listing(wanted: ListTokens) -> JSON:
         now = clock()
@@ -85,22 +87,15 @@ def commands(service: Tenancy, clock: Clock) -> dict[str, Command]:
     }
 
 
-async def add_tenant(service: Tenancy, organization: int, tenant: int) -> JSON:
-    """Make a tenant unless it exists. Return what is new, for `note_new`. Invalid; StoreError."""
-    before = await service.numbers()
-    await service.ensure_tenant(organization, tenant)
-    return {"new": _new(before, organization, tenant)}
-
-
-def _new(before: Mapping[int, tuple[int, int]], organization: int, tenant: int) -> JSON:
-    """Name what did not exist before a command made it."""
+def new(before: Mapping[int, tuple[int, int]], organization: int, tenant: int) -> JSON:
+    """Name what did not exist before a command made it, for `note_new`."""
     scopes = before.values()
-    new: list[JSON] = []
+    found: list[JSON] = []
     if organization not in {each for each, _ in scopes}:
-        new.append(f"organization {organization}")
+        found.append(f"organization {organization}")
     if (organization, tenant) not in scopes:
-        new.append(f"tenant {tenant} of organization {organization}")
-    return new
+        found.append(f"tenant {tenant} of organization {organization}")
+    return found
 
 
 def _row(record: TokenRecord, now: int) -> dict[str, JSON]:

@@ -6,7 +6,7 @@ from sallyport.base.clock import SECOND, Clock, iso
 from sallyport.base.errors import INVALID_TOKEN, Conflict, NotFound, Unauthenticated, invalid_field
 from sallyport.base.secret import TOKEN_PREFIX, new_token, token_hash
 from sallyport.store import audit
-from sallyport.store.model import Store, Tx
+from sallyport.store.model import Store, Tx, Work
 from sallyport.tenancy import repo
 from sallyport.tenancy.authentication import CACHED, LONGEST, RecordCache
 from sallyport.tenancy.repo import Tenant, TokenRecord
@@ -27,10 +27,13 @@ class Tenancy:
 
     async def ensure_tenant(self, organization: int, number: int) -> int:
         """Return the internal id of a tenant, which is made if it is new. Invalid; StoreError."""
+        return await self._store.write(self.tenant_maker(organization, number))
+
+    def tenant_maker(self, organization: int, number: int) -> Work[int]:
+        """Return what makes a tenant unless it exists, in a transaction, and returns its internal id. Invalid."""
         at = self._clock()
         _check_scope(organization, number)
-        tenant = await self._store.write(lambda tx: repo.ensure_tenant(tx, organization, number, at=at))
-        return tenant.id
+        return lambda tx: repo.ensure_tenant(tx, organization, number, at=at).id
 
     async def tenant_id(self, organization: int, number: int) -> int:
         """Return the internal id of a tenant. NotFound; StoreError."""
