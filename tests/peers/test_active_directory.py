@@ -95,7 +95,7 @@ async def test_states_of_accounts(corp: Corp) -> None:
             "ann", PASSWORD, {"bindDN": "off@corp.example"}, "not the user's: account disabled", id="bind DN disabled"
         ),
         pytest.param("nobody", PASSWORD, {}, f"the base DN {BASE} is right: check the name", id="unknown user"),
-        pytest.param("bob", "wrong", {}, "the user's password is not", id="user's password"),
+        pytest.param("jörg", "wrong", {}, "the user's password is not", id="user's password"),
     ],
 )
 async def test_what_is_wrong(corp: Corp, user: str, password: str, changed: dict[str, object], told: str) -> None:
