@@ -21,7 +21,7 @@ MOST_COUNTED: Final = 100_000
 MERGED_BY_HAND: Final = "directory_users"
 KEPT: Final = ("audit_trail", "audit_totals")
 """Tables with a domain_id whose rows outlast the domain."""
-PRESENT: Final = "domain_id in (select id from domains where removed_at is null)"
+PRESENT: Final = "exists (select 1 from domains where domains.id = domain_id and removed_at is null)"
 """SQL for the rows of domains that are not removed."""
 OF_TENANT: Final = "domain_id in (select id from domains where tenant_id = :t and removed_at is null)"
 """SQL for the rows of a tenant's domains that are not removed."""
