@@ -6,7 +6,6 @@ READY := .venv/.ready-$(shell $(PYTHON) -c 'import sys; print("%d.%d.%d" % sys.v
 # Compiled files are kept, whatever the environment says: the tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-system dist bench lint docs lock peers peers-system clean
 .PHONY: demo test test-system dist bench lint docs deb lock peers peers-system clean
 
 demo: $(READY)
@@ -32,6 +31,7 @@ lint: $(READY)
 	$(BIN)/ruff format --check src tests grafana docs
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/codespell src tests grafana docs *.md
 
 docs: $(READY)
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
