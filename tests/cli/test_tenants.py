@@ -1,0 +1,75 @@
+"""Which commands make a tenant, and that a typing error in --org or --tenant makes none."""
+
+from pathlib import Path
+
+import click
+import pytest
+
+from tests.cli import OTHER_TENANT, Service
+from tests.cli.permissions import arguments, leaves
+from tests.service import RunningService
+
+MAKERS = ("token create", "domain add")
+NUMBERS = {"--org": "77", "--tenant": "78"}
+MORE = {
+    "cert renew": ("laptop",),
+    "client add": ("--address", "192.0.2.77"),
+    "client set": ("--name", "other"),
+    "policy validate": ("--password", "-"),
+}
+"""What a command needs beside its required parameters."""
+
+
+def scoped(command: click.Command) -> bool:
+    """Whether a command takes --org and --tenant."""
+    return set(NUMBERS) <= {option for each in command.params for option in each.opts}
+
+
+COMMANDS = {" ".join(words): command for words, command in leaves() if scoped(command)}
+
+
+def tenants(service: RunningService) -> set[tuple[int, int]]:
+    """The tenants of the installation."""
+    return {(each["org"], each["tenant"]) for each in service.call("tenant.list")}
+
+
+@pytest.mark.parametrize("name", sorted(set(COMMANDS) - set(MAKERS)))
+def test_a_tenant_that_does_not_exist_is_refused(service: Service, tmp_path: Path, name: str) -> None:
+    """The command fails with one line that names the tenant or what it does not have; it makes no tenant."""
+    before, file = tenants(service), tmp_path / "input"
+    file.write_text("")
+    given = arguments(COMMANDS[name], str(tmp_path / "new" if name.startswith("cert ") else file))
+    for option, number in NUMBERS.items():
+        if option in given:
+            del given[given.index(option) : given.index(option) + 2]
+        given[:0] = [option, number]
+    done = service.cli(*name.split(), *given, *MORE.get(name, ()), input="hello\n")
+    assert done.returncode == 1, done.stderr
+    assert tenants(service) == before
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_a_new_tenant_is_named(service: Service, name: str) -> None:
+    """A token and a domain may be the first of a tenant, which is said on standard error."""
+    org = str(100 + MAKERS.index(name))
+    done = service.cli(*name.split(), *["new"] * (name == "domain add"), "--org", org, "--tenant", "3")
+    assert done.returncode == 0
+    assert f"organization {org} is new\ntenant 3 of organization {org} is new\n" in done.stderr
+    assert (int(org), 3) in tenants(service)
+
+
+def test_a_refused_domain_leaves_no_tenant(tmp_path: Path) -> None:
+    """The domain and its tenant are made together: a tenant with too many domains is not made either."""
+    service = RunningService(tmp_path, {"SALLYPORT_LIMITS": "domains=1"})
+    service.ok("db", "migrate")
+    before = service.ok("domain", "list", "--json")
+    full = RunningService(tmp_path, {"SALLYPORT_LIMITS": "domains=0"})
+    done = full.cli("domain", "add", "new", *OTHER_TENANT)
+    assert (done.returncode, "limit reached: domains" in done.stderr) == (1, True)
+    assert "is new" not in done.stderr
+    assert full.ok("domain", "list", "--json") == before
+    full.start()
+    try:
+        assert tenants(full) == {(1, 1)}
+    finally:
+        full.kill()
