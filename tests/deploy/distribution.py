@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -38,9 +39,10 @@ def build(directory: Path) -> Path:
 
 def expected() -> set[str]:
     """The files that the wheel must hold besides its metadata: the package and the dictionaries."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    excluded = [ROOT / name for name in project["tool"]["hatch"]["build"]["targets"]["wheel"]["exclude"]]
     package = {path for path in (ROOT / "src" / "sallyport").rglob("*") if path.is_file()}
-    needs_source = [ROOT / "src" / "sallyport" / "deploy" / name for name in ("Containerfile", "compose", "debian")]
-    package = {path for path in package if not any(path.is_relative_to(each) for each in needs_source)}
+    package = {path for path in package if not any(path.is_relative_to(each) for each in excluded)}
     names = {str(path.relative_to(ROOT / "src")) for path in package if path.suffix != ".pyc"}
     return names | {f"sallyport/dictionaries/{path.name}" for path in (ROOT / "dictionaries").iterdir()}
 
