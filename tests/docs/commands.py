@@ -1,0 +1,219 @@
+"""Run the commands of a documentation page, word for word and in their order, against a service of its own.
+
+    with walked(Walk("docs/guides/rules.md", before=("sallyport user add ...",)), tmp_path) as done:
+        assert "Access-Accept" in done.output("sallyport check radius")
+
+A page shows commands in blocks of the kind `console`: a line that begins with `$ ` is a command, a line behind one that
+ends with a backslash continues it, and the other lines are what the command prints. In them `...` stands for any text
+and a number for any number. All commands of a page run in one bash, so that variables and jobs live on. Only addresses
+and ports are replaced: `Walk.replace`, and the service's own ports.
+"""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+
+from tests.service import PROGRAM, RunningService, running_service
+
+ROOT = Path(__file__).parents[2]
+FENCE = re.compile(r"^(?P<indent> *)```console\n(?P<text>.*?)^(?P=indent)```$", re.DOTALL | re.MULTILINE)
+LIMIT_S = 180
+MARK = "@@ end of command"
+LISTENS = {
+    "SALLYPORT_HTTP_BIND": "127.0.0.1:8080",
+    "SALLYPORT_RADIUS_AUTH_BIND": "127.0.0.1:1812",
+    "SALLYPORT_RADIUS_ACCT_BIND": "127.0.0.1:1813",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command of a page. shown: the lines of output that the page prints behind it."""
+
+    text: str
+    shown: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """How the commands of a page are run.
+
+    page: path from the root of the repository. before: commands that an earlier page has had the reader run, in the
+    same shell. serves: the page starts the service itself. settings: environment variables of the service and of the
+    commands. replace: text of the page to text of the test; `{free}` in it is a free port. files: copied into the
+    directory of the shell, named from the page's folder. fails: beginnings of commands that end with status 1 here.
+    typed: beginnings of commands to what the reader types then. skip: beginnings of blocks that are not run.
+    """
+
+    page: str
+    before: Sequence[str] = ()
+    serves: bool = False
+    settings: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    replace: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    files: Sequence[str] = ()
+    fails: Sequence[str] = ()
+    typed: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    skip: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What the commands printed. printed: of each command that was run, both streams; the last one may have failed."""
+
+    commands: Sequence[Command]
+    printed: Sequence[str]
+    statuses: Sequence[int]
+    directory: Path
+    service: RunningService | None
+
+    def output(self, start: str) -> str:
+        """Return what the first command with this beginning printed."""
+        return next(
+            text for each, text in zip(self.commands, self.printed, strict=False) if each.text.startswith(start)
+        )
+
+
+def blocks(page: str) -> list[list[Command]]:
+    """Return the commands of each block of a page. AssertionError: a block begins without a command."""
+    found: list[list[Command]] = []
+    for block in FENCE.finditer((ROOT / page).read_text(encoding="utf-8")):
+        lines = [line.removeprefix(block["indent"]) for line in block["text"].splitlines()]
+        assert lines[0].startswith("$ "), f"{page}: a console block begins with {lines[0]!r}, not with `$ `"
+        found.append([])
+        while lines:
+            whole = lines.pop(0).removeprefix("$ ")
+            while whole.endswith("\\"):
+                whole += "\n" + lines.pop(0)
+            shown = []
+            while lines and not lines[0].startswith("$ "):
+                shown.append(lines.pop(0))
+            found[-1].append(Command(whole, tuple(shown)))
+    return found
+
+
+@contextmanager
+def walked(walk: Walk, directory: Path) -> Iterator[Done]:
+    """Run the commands of a page until one fails. The service and the jobs of the page run until the `with` ends."""
+    shown = [each for block in blocks(walk.page) if not block[0].text.startswith(tuple(walk.skip)) for each in block]
+    for name in walk.files:
+        (directory / Path(name).name).write_bytes((ROOT / walk.page).parent.joinpath(name).read_bytes())
+    with nullcontext() if walk.serves else running_service(directory, walk.settings) as service:
+        environ, ports = _alone(walk) if service is None else (service.environ, _ports(service))
+        replace = {**ports, **{old: new.replace("{free}", str(free_port())) for old, new in walk.replace.items()}}
+        (directory / "sallyport-data").symlink_to(directory / "data") if service else None
+        script = [
+            _replaced(text, replace) + "\n" for text in ["set -e", *walk.before, f"echo; echo '{MARK} 0'", "set +e"]
+        ]
+        for each in shown:
+            text = _replaced(each.text, replace)
+            text += "".join(f" <<< '{words}'" for start, words in walk.typed.items() if each.text.startswith(start))
+            script.append(_step(text, _status(walk, each), set(replace.values())))
+        output, program = directory / "output", directory / "script"
+        program.write_text("".join(script))
+        with output.open("wb") as both:
+            shell = subprocess.Popen(
+                ["bash", program],
+                cwd=directory,
+                env={**environ, "PATH": f"{PROGRAM.parent}:{environ['PATH']}"},
+                stdin=subprocess.DEVNULL,
+                stdout=both,
+                stderr=both,
+                start_new_session=True,
+            )
+        try:
+            shell.wait(LIMIT_S)
+            printed, statuses = _parts(output.read_text(errors="replace"))
+            yield Done(shown, printed, statuses, directory, service)
+        finally:
+            _end(shell)
+
+
+def problem(walk: Walk, done: Done) -> str:
+    """Return what is wrong with the run of a page: a command that failed, or output of another form. Empty: nothing."""
+    for each, printed, status in zip(done.commands, done.printed, done.statuses, strict=False):
+        if status != _status(walk, each):
+            return f"{each.text}\nexit status {status}, not {_status(walk, each)}\n{printed}"
+        if missing := differs(each.shown, printed):
+            return f"{each.text}\nprinted no line of this form: {missing}\n{printed}"
+    if len(done.statuses) < len(done.commands):
+        return f"stopped before {done.commands[len(done.statuses)].text}\n{done.printed[-1]}"
+    return ""
+
+
+def differs(shown: Sequence[str], printed: str) -> str:
+    """Return the first shown line that is not printed, in its order; empty if each one is."""
+    lines = iter(printed.splitlines())
+    for each in shown:
+        pattern = re.compile(_pattern(each))
+        if not any(pattern.fullmatch(line) for line in lines):
+            return each
+    return ""
+
+
+def _pattern(shown: str) -> str:
+    parts = (re.escape(part) for part in re.split(r"\s+", shown.strip()))
+    whole = re.sub(r"\d+", r"\\d+", r"\s+".join(parts))
+    return r"\s*" + whole.replace(r"\.\.\.", ".*") + r"\s*"
+
+
+def free_port() -> int:
+    """Return a port that is free over TCP."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _ports(service: RunningService) -> dict[str, str]:
+    ports = service.ports
+    return {
+        "127.0.0.1:8080": f"127.0.0.1:{ports.http}",
+        "127.0.0.1:1812": f"127.0.0.1:{ports.auth}",
+        "127.0.0.1:1813": f"127.0.0.1:{ports.acct}",
+    }
+
+
+def _alone(walk: Walk) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the environment of a page that starts the service itself, and the ports that it then has."""
+    ports = {usual: f"127.0.0.1:{free_port()}" for usual in LISTENS.values()}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("SALLYPORT_")}
+    listens = {name: ports[usual] for name, usual in LISTENS.items()}
+    return {**kept, **listens, "SALLYPORT_LOG_FORMAT": "json", **walk.settings}, ports
+
+
+def _status(walk: Walk, command: Command) -> int:
+    return 1 if command.text.startswith(tuple(walk.fails)) else 0
+
+
+def _replaced(text: str, replace: Mapping[str, str]) -> str:
+    for old, new in replace.items():
+        text = text.replace(old, new)
+    return text
+
+
+def _step(command: str, status: int, replaced: set[str]) -> str:
+    """Return a command as a part of the script. A job in the background that is given a port is waited for."""
+    lines = [command]
+    if command.endswith("&"):
+        ports = sorted(port for port in (text.rpartition(":")[2] for text in replaced) if port in command.split())
+        lines += [f"until (: < /dev/tcp/127.0.0.1/{port}) 2>/dev/null; do sleep 0.05; done" for port in ports]
+    return "\n".join([*lines, f'status=$?; echo; echo "{MARK} $status"; [ $status = {status} ] || exit', ""])
+
+
+def _parts(output: str) -> tuple[list[str], list[int]]:
+    """Return what each command printed and its status; the first part is that of the commands before the page's."""
+    *parts, rest = re.split(rf"\n?{MARK} (\d+)\n", output)
+    return [*parts[2::2], rest], [int(status) for status in parts[3::2]]
+
+
+def _end(shell: "subprocess.Popen[bytes]") -> None:
+    """End what a page has started: the shell is the leader of a group of its own."""
+    with suppress(ProcessLookupError):
+        os.killpg(shell.pid, signal.SIGTERM)
+    shell.wait(10)

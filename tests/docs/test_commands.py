@@ -1,0 +1,106 @@
+"""The commands of the documentation work as they are printed.
+
+Every `console` block of a page is run by a walk below, by a test of its own (TESTED_BY), or has a reason why it is not
+(NOT_RUN). tests/docs/commands.py describes how a page is run.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.docs.commands import ROOT, Command, Walk, blocks, differs, problem, walked
+
+HERE = "sallyport client add here --address 127.0.0.1 --org 1 --tenant 1 > here.secret"
+ALICE = "echo 'correct horse battery' | sallyport user add alice --domain default --password -"
+
+CONNECT = sorted(page.stem for page in (ROOT / "docs" / "connect").glob("*.md") if page.stem != "index")
+WALKS = [
+    Walk("docs/getting-started.md", serves=True, skip=["make demo"]),
+    Walk("docs/guides/eap.md"),
+    Walk("docs/guides/enforcement.md", before=[HERE, ALICE, "sallyport provider set default totp"]),
+    Walk("docs/guides/radsec.md"),
+    Walk("docs/guides/rules.md"),
+    Walk(
+        "docs/guides/second-factors.md",
+        before=[HERE, ALICE],
+        replace={"8099": "{free}"},
+        files=["webhook_example.py"],
+        skip=["sallyport provider set default duo"],
+    ),
+    Walk(
+        "docs/install/backup.md",
+        replace={"/var/backups": "backups"},
+        typed={"sallyport db restore": "y"},
+    ),
+    Walk("docs/install/upgrade.md", typed={"sallyport db restore": "y\nn"}),
+    Walk(
+        "docs/operate/troubleshooting.md",
+        before=[HERE, ALICE],
+        replace={"check default --user alice": "check default --user alice --password -"},
+        typed={"sallyport domain check": "correct horse battery"},
+    ),
+    Walk("docs/api/index.md"),
+    *(Walk(f"docs/connect/{name}.md") for name in CONNECT),
+]
+TESTED_BY: dict[str, str] = {}
+"""Pages that need a real peer: the test that runs their commands."""
+NOT_RUN = {
+    "docs/getting-started.md": {"make demo": "tests/cli/test_demo.py runs the demo"},
+    "docs/guides/second-factors.md": {"sallyport provider set default duo": "it needs an account at Duo"},
+    "docs/install/container.md": {"docker compose": "it needs Docker; tests/deploy/test_image.py builds the image"},
+    "docs/install/debian.md": {"sudo apt-get install": "tests/deploy/test_package.py installs it"},
+    "docs/install/systemd.md": {
+        "sudo /usr/bin/python3": "it changes the machine; tests/deploy installs the service in a Debian of its own",
+        "sudo /opt/sallyport": "it changes the machine; tests/deploy installs the service in a Debian of its own",
+    },
+}
+"""Page: the beginning of a block: why no walk runs it."""
+
+
+@pytest.mark.parametrize("walk", WALKS, ids=lambda walk: walk.page)
+def test_the_commands_of_a_page_work(walk: Walk, tmp_path: Path) -> None:
+    """Each command ends as the page lets the reader expect, and prints what the page shows."""
+    with walked(walk, tmp_path) as done:
+        assert problem(walk, done) == ""
+
+
+def test_every_command_is_run_or_has_a_reason() -> None:
+    """A page with commands has one walk or a test of its own; the others are listed, and each list is up to date."""
+    pages = [page.relative_to(ROOT).as_posix() for page in (ROOT / "docs").rglob("*.md")]
+    walks = {walk.page: walk for walk in WALKS}
+    for page in pages:
+        shown = [block[0].text for block in blocks(page)]
+        without = tuple(NOT_RUN.get(page, {}))
+        assert all(any(text.startswith(start) for text in shown) for start in without), page
+        left = [text for text in shown if not text.startswith(without)]
+        if page in TESTED_BY:
+            assert page in (ROOT / TESTED_BY[page]).read_text(encoding="utf-8")
+        elif page in walks:
+            assert left and set(walks[page].skip) == set(without), page
+        else:
+            assert not left, f"{page}: no test runs {left[0]}"
+    assert walks.keys() | TESTED_BY.keys() | NOT_RUN.keys() <= set(pages)
+
+
+def test_blocks_of_commands_are_of_one_kind() -> None:
+    """No page hides a command from the walks in a block of another kind."""
+    for page in (ROOT / "docs").rglob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        assert not [kind for kind in ("bash", "sh", "shell", "shell-session") if f"```{kind}\n" in text], page
+        assert not re.search(r"^ *(sudo|docker|make|sallyport) [a-z]", text, re.MULTILINE), page
+
+
+def test_shown_output_is_a_form() -> None:
+    """Three points stand for any text and a number for any number; other lines may be printed between."""
+    assert differs(("added client ...", "12 devices"), "a log line\nadded client vpn\nnot shown\n3 devices\n") == ""
+    assert differs(("12 devices", "added client ..."), "added client vpn\n3 devices\n") == "added client ..."
+
+
+def test_a_failing_command_is_told(tmp_path: Path) -> None:
+    """The walk stops at the first command that fails, and names it."""
+    page = tmp_path / "page.md"
+    page.write_text("```console\n$ true\n$ sallyport device\n$ true\n```\n")
+    with walked(Walk(str(page), serves=True), tmp_path) as done:
+        assert problem(Walk(str(page)), done).startswith("sallyport device\nexit status 2")
+        assert done.commands[1] == Command("sallyport device")
