@@ -1,11 +1,12 @@
-"""When Python's garbage collector looks for cycles.
+"""Runs of Python's garbage collector by the clock, so that none takes longer than a few milliseconds.
 
-Logins make none, not even those that wait for a phone: a look finds nothing, and walks all that is young meanwhile.
-What is young grows with every login that waits, two hundred objects each, while Python counts only how many objects
-there are more than at the last look: where as many waits end as begin it does not look for long, and then for a tenth
-of a second. So the clock says when to look at what is young, so often that a look takes a millisecond. What has
-outlived that is walked once more within a minute: garbage of other work, an import or a request over HTTP, which was
-still held at its first look. What has outlived both is left alone until nobody waits.
+Logins make no cycles, also not while they wait for a second factor, so a collection finds nothing and still visits
+every young object. A waiting login has two hundred objects. Python starts a collection by the number of new objects
+less the deleted ones. If as many waits end as begin, it therefore collects seldom, and then for a tenth of a second.
+
+This module collects the young generation so often that a collection takes a millisecond. Objects that survive it are
+visited once more within a minute: they may be garbage of an import or an HTTP request that was in use before. The
+oldest generation is collected when no request waits.
 """
 
 import gc
@@ -25,10 +26,13 @@ OLD_S: Final = 3600.0
 
 
 async def collect_garbage(waiting: Callable[[], int], *, grown_s: float = GROWN_S, old_s: float = OLD_S) -> None:
-    """Look for garbage until cancelled. waiting: how many requests wait now. grown_s: between two looks at what has
-    outlived its first; old_s: between two at everything, which is put off while requests wait, for as long again at
-    most."""
-    gc.freeze()  # what the start has made stays
+    """Collect garbage until cancelled.
+
+    waiting: returns the number of requests that wait now. grown_s: seconds between two collections of the middle
+    generation. old_s: seconds between two collections of the oldest one, which waits up to `old_s` longer while
+    requests wait.
+    """
+    gc.freeze()  # objects of the start live as long as the process
     gc.enable()
     gc.set_threshold(YOUNG, NEVER, NEVER)
     pause_s, grown_due, old_due = LONGEST_S, trio.current_time() + grown_s, trio.current_time() + old_s

@@ -1,5 +1,6 @@
-"""What may be asked of the service over HTTP: the operations and pages of all areas, over the same services as the
-commands of the control socket (`commands`)."""
+"""The operations and pages of all areas that the service serves over HTTP.
+
+They call the same services as the commands of the control socket (`commands`)."""
 
 from starlette.routing import BaseRoute
 

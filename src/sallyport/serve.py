@@ -1,7 +1,8 @@
-"""One nursery for the whole service: start everything, wait for a signal, answer what is waiting, stop.
+"""One nursery for the whole service: start everything, wait for a signal, answer waiting requests, stop.
 
-The order is the promise: sockets are bound and the kept answers are known before the first datagram is read; at the
-end the listeners stop first, then the logins in progress are decided, the journal writes them, and the store closes.
+The order matters. Before it reads the first datagram, the service binds all sockets and loads the stored answers. At
+the end the listeners stop first. Then the logins in progress are decided, the journal writes them, and the store
+closes.
 """
 
 import signal
@@ -211,8 +212,10 @@ async def _answer_requests(
 
 
 async def _drain(app: App, waiting: trio.Nursery, exchanges: Sequence[Exchange]) -> None:
-    """Let logins in progress end within the time for it, decide those that still wait for a second factor, and let the
-    journal write them all. A password that nobody has judged by then gets no answer: the device asks once more."""
+    """Wait for logins in progress, up to a time limit; then decide logins that wait for a second factor, and write all.
+
+    If a first factor has no result by then, no reply is sent and the device retries.
+    """
 
     async def ended() -> None:
         while waiting.child_tasks or any(exchange.handed_over for exchange in exchanges):
@@ -246,7 +249,7 @@ def _services(app: App) -> Services:
 async def _exchanges(
     app: App, services: Services, listeners: Sequence[_Listener], waiting: trio.Nursery
 ) -> list[Exchange]:
-    """An exchange for each socket, knowing what was answered before a restart."""
+    """Return an exchange for each socket, with the answers that were sent before a restart."""
     kept = await app.journal.recent()
     exchanges = []
     for number, (kind, sock) in enumerate(listeners):

@@ -1,7 +1,8 @@
-"""What the service does for those who run it: it tells systemd how it is, and reads its settings anew on SIGHUP.
+"""Reports to systemd, and the reload of the settings on SIGHUP.
 
-The watchdog is fed by a write to the store that came back, whatever its answer: the event loop runs and the writer
-does. A full disk is no reason to be restarted, since a restart makes no room; a writer that hangs is.
+The service feeds systemd's watchdog after each test write to the store that ends, with or without an error: the event
+loop and the writer both run. A full disk is no reason for a restart, since a restart frees no space. A writer that
+hangs is one.
 """
 
 import shutil
@@ -43,7 +44,7 @@ async def feed_watchdog(store: Store, notifier: Notifier) -> None:
 
 
 def free_octets(directory: Path) -> int | None:
-    """What is left on a directory's file system; None where it does not say."""
+    """Return the free octets of a directory's file system; None if the system does not tell."""
     try:
         return shutil.disk_usage(directory).free
     except OSError:
@@ -67,9 +68,9 @@ async def watch_room(directory: Path, least: int, free: Callable[[Path], int | N
 
 
 async def reload(app: App, read: Callable[[], Settings]) -> list[str]:
-    """Read settings, certificates and the store's configuration anew; the names of the settings that need a restart.
+    """Reload settings, certificates and the store's configuration; return the changed settings that need a restart.
 
-    ConfigError: the settings cannot be used, or a certificate; StoreError. What was before goes on.
+    ConfigError: a setting or a certificate cannot be used. StoreError. After an error the old settings stay.
     """
     settings = read()
     app.apply(settings)

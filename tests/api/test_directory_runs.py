@@ -103,7 +103,7 @@ def test_a_run_that_is_thrown_away(tenant: Tenant) -> None:
     second = tenant.ask(BEGIN, domainId=tenant.domain, directoryName="hq")
     assert second["sequence"] == 1 and second["runId"] != first
     sent = {"domainId": tenant.domain, "runId": first, "sequence": 1, "entries": [ANN]}
-    assert tenant.refused(BATCH, **sent) == (404, "run not found: begin anew")
+    assert tenant.refused(BATCH, **sent) == (404, "run not found: start a new run")
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,7 @@ class Overrides:
 
 
 class App:
-    """The service's areas, wired, over an open store. `prepare` reads what is held in memory."""
+    """The service's areas, wired, over an open store. `prepare` fills the caches in memory."""
 
     def __init__(
         self,
@@ -323,7 +323,7 @@ class App:
         return self.dictionary.attribute(attribute).value_name(number)
 
     def _void(self, tx: Tx, revoke_tokens: bool) -> None:
-        """End in a backup what must not come back with it."""
+        """Void the prompts, codes and tokens of a backup that must not become valid again with it."""
         now = self.clock()
         sessions.void(tx)
         self.did.requests.void(tx)
@@ -357,7 +357,7 @@ class App:
 
     @property
     def authentication(self) -> Authentication:
-        """Whom tokens and keys speak for."""
+        """Return the check of tokens and keys, which finds the caller of each."""
         return Authentication(self.tenancy, self.keys)
 
     def enrolment_link(self, secret: str) -> str:
@@ -365,7 +365,7 @@ class App:
         return self.settings.link_base(self.http_address) + ENROLMENT_PATH + secret
 
     def _check_key(self, tx: Tx) -> None:
-        """Open what is sealed in another store, as this one would once it is in its place. SecretError."""
+        """Check that this service's master key opens the sealed values of another store. SecretError."""
         self.clients.check_key(tx)
         self.users.check_key(tx)
         self.logins.providers.check_key(tx)
@@ -375,7 +375,7 @@ class App:
         self.agents.check_key(tx)
 
     def apply(self, settings: Settings) -> None:
-        """Take over what can change while the service runs: the log's level, and whether it names people."""
+        """Apply the settings that can change while the service runs: the log's level, and whether it names people."""
         logs.set_level(settings.log_level)
         logs.hide_identities(self.vault.pseudonyms if settings.log_identities == "hashed" else None)
 
@@ -384,7 +384,7 @@ class App:
         self.process_metrics.reloaded.set(time.time())
 
     async def prepare(self) -> None:
-        """Read what is held in memory. ConfigError, StoreError."""
+        """Fill the caches in memory from the store. ConfigError, StoreError."""
         try:
             await self.configuration.reload()
         except SecretError as error:

@@ -199,7 +199,7 @@ class Settings(BaseModel):
     )
     log_identities: Literal["clear", "hashed"] = Field(
         "clear",
-        description="`hashed`: users and stations stand in the log as keyed hashes, the same for the same name",
+        description="`hashed`: the log has keyed hashes of users and stations; the same name gives the same hash",
     )
     log_logins: bool = Field(True, description="a line in the log for each decision, at level info")
     event_outlets: Words = Field(
@@ -214,7 +214,7 @@ class Settings(BaseModel):
     @model_validator(mode="after")
     def _somebody_can_log_in(self) -> "Settings":
         if not self.radius_auth_bind and not self.radsec_bind:
-            raise ValueError("radius_auth_bind and radsec_bind are both empty: nobody could log in")
+            raise ValueError("radius_auth_bind and radsec_bind are both empty: no login could reach the service")
         return self
 
     @model_validator(mode="after")
@@ -310,7 +310,7 @@ def unknown_environment(environ: Mapping[str, str]) -> list[str]:
 
 
 def _told(wrong: ErrorDetails, file: Path | None, environ: Mapping[str, str]) -> str:
-    """Return what is wrong with a setting, and the place where it was given."""
+    """Return the error of a setting in words, and the place of its value."""
     name, message = ".".join(map(str, wrong["loc"])), wrong["msg"].removeprefix("Value error, ")
     if not name:
         return f"settings: {message}"

@@ -2,24 +2,24 @@
 
     SallyportError
     ├── PacketError            octets from the network that are no valid packet; dropped and counted
-    ├── StartError             the service or a command cannot begin; told in one line, exit code 1
+    ├── StartError             the service or a command cannot start; printed in one line, exit code 1
     │   ├── ConfigError        a setting is missing, unknown or malformed
     │   ├── DictionaryError    a RADIUS dictionary file, with its line
     │   ├── ClientsFileError   a clients.conf to import, with its line
     │   ├── Locked             another process owns the data directory
-    │   └── Absent             no installation, or no running service, is where it was looked for
+    │   └── Absent             no installation, or no running service, in the places that were searched
     ├── StoreError             the store failed; a RADIUS request gets no answer
     │   ├── StoreFull          no space is left on the disk of the store
     │   ├── Contradiction      a write breaks a constraint of the schema; a retry would fail too
-    │   └── SchemaError        the database is newer than the program, or no database
-    ├── WireError              a message between service and agent that is none; the message names the field
-    ├── ServiceAway            an agent did not reach the service, or what answered is none; later again
+    │   └── SchemaError        the database is newer than the program, or it is no database
+    ├── WireError              a malformed message between service and agent; the text names the field
+    ├── ServiceAway            an agent did not reach the service, or another program answered; try later
     ├── ServiceRefused         the service has refused an agent's request; `status` is the HTTP status
-    ├── HostError              a host is not as it has to be, or did not do it; told in an agent's report
-    ├── SecretError            a sealed value that does not open: wrong key, or altered
-    └── Refused                the caller's mistake; `status` is the HTTP status it is told with
-        ├── Invalid            400, with the fields that are wrong
-        │   └── CredentialError  a DID, a key, a credential or a presentation that does not hold
+    ├── HostError              a host is not as an agent needs it, or failed; goes into the agent's report
+    ├── SecretError            a sealed value does not open: wrong key, or altered value
+    └── Refused                the caller's mistake; `status` is the HTTP status of the answer
+        ├── Invalid            400, with the wrong fields
+        │   └── CredentialError  a DID, key, credential or presentation is not valid
         ├── Unauthenticated    401
         ├── Forbidden          403
         ├── NotFound           404

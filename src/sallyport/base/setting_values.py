@@ -37,7 +37,7 @@ def parse_address(text: str) -> Address:
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
     elif ":" in host:
-        raise ValueError("an IPv6 address stands in brackets")
+        raise ValueError("put an IPv6 address in brackets")
     ipaddress.ip_address(host)
     if not port.isdecimal() or int(port) > 65535:
         raise ValueError("the port is a number up to 65535")

@@ -1,8 +1,8 @@
 """The installation of a host: the paths and names of the system service, and units for systemd.
 
-`sallyport server install` makes what is named here, the Debian package uses the same names, and every command finds the
-system service by them. The agents install their units by the functions. Every command imports it, so it needs the
-standard library alone.
+`sallyport server install` makes these users, directories and units. The Debian package uses the same names, and every
+command finds the system service by them. The agents install their units with the functions. Every command imports this
+module, so it needs the standard library alone.
 """
 
 import os

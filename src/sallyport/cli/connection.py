@@ -93,7 +93,7 @@ class Connection:
     def read(self) -> Settings:
         """Read the settings that `serve` uses, whether an installation is there or not. ConfigError, StartError."""
         found = places(self._config, os.environ)
-        if found.passed_over:  # what was meant to hold must not be left out without a word
+        if found.passed_over:  # settings that the caller meant to apply must not be ignored silently
             raise StartError("; ".join(found.passed_over))
         return found.places[0].settings
 
@@ -151,7 +151,7 @@ class Connection:
             if each.exists(keyed=restores):
                 return each
         if asked.get("command") == MIGRATE or (restores and MASTER_KEY in os.environ):
-            self.read()  # refuses what is passed over
+            self.read()  # refuses settings that would be ignored
             return found.places[0]
         absence = found.places[0].absence if found.places else NOTHING_HERE
         raise Absent(f"{absence}; to restore there, put its master.key there first" if restores else absence)

@@ -181,7 +181,7 @@ def run(command: Callable[[], object]) -> int:
 
 
 def _told(error: click.ClickException) -> int:
-    """Print what is wrong with a command line, and which help explains it."""
+    """Print the error of a command line, and the help command that explains it."""
     from sallyport.cli.wrong import usage
 
     click.echo(safe(f"sallyport: {usage(error)}"), err=True)

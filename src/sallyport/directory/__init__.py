@@ -15,5 +15,5 @@
     mappings    which attributes become which fields; never those of `secret_attributes`
     principals  groups and units of a principal, in memory, for logins
 
-dn, entry, ldif and wire are pure: no store, no web, no trio. A reading that did not come to its end changes nothing.
+dn, entry, ldif and wire are pure: no store, no web, no trio. A reading that stops before its end changes nothing.
 """

@@ -32,7 +32,9 @@ _HEX: Final = re.compile(r"#((?:[0-9A-Fa-f]{2})+)")
 _QUOTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 _PLAIN: Final = re.compile(r'((?:[^,;+"\\<>\0]|\\.)*)', re.DOTALL)
 # The form of most names, parsed ten times as fast: nothing escaped, ASCII letters only, single spaces.
-_WORD: Final = r"[!$-*.-:?-\[\]-~-]+"  # printable ASCII but space, and what may have to be escaped: "#+,;<=>\
+_WORD: Final = (
+    r"[!$-*.-:?-\[\]-~-]+"  # printable ASCII except space and the characters that may need an escape: "#+,;<=>\
+)
 _PART: Final = rf"[A-Za-z][A-Za-z0-9-]*={_WORD}(?: {_WORD})*"
 _SIMPLE: Final = re.compile(rf"{_PART}(?:, ?{_PART})*")
 _BLANK: Final = re.compile(r" *")

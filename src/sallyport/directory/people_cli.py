@@ -1,4 +1,4 @@
-"""`sallyport directory people` and `groups`: what was read from the directories of a domain."""
+"""`sallyport directory people` and `groups`: the people and groups from the directories of a domain."""
 
 from collections.abc import Iterator
 from itertools import islice

@@ -20,7 +20,7 @@ from sallyport.directory.run_bodies import AnyEntry
 from sallyport.directory.service import Directories
 from sallyport.store.model import Store, Tx
 
-NO_RUN: Final = "run not found: begin anew"
+NO_RUN: Final = "run not found: start a new run"
 
 
 class OutOfOrder(Conflict):

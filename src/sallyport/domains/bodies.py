@@ -45,7 +45,7 @@ AnyFirstFactor = Annotated[
 
 def _realm(value: str) -> str:
     if value != value.strip() or "@" in value or "\\" in value:
-        raise unfit("a realm as it stands behind user@ or before \\user")
+        raise unfit("a realm as it follows user@ or precedes \\user")
     return value
 
 
@@ -113,7 +113,7 @@ class AddDomain(Scoped):
     )
     disconnectOnRevoke: Flag = Field(
         default=False,
-        description="End live sessions of a user who is deleted or loses a group that a login rule names.",
+        description="End live sessions of users that are deleted or lose a group that a login rule names.",
     )
     issuerName: IssuerName = Field(
         default="", description="Issuer that authenticator apps show. Empty: the name of the domain."
@@ -140,7 +140,7 @@ class UpdateDomain(InDomain):
     removeRealms: list[Realm] = Field(default_factory=list, max_length=MAX_REALMS, description="Realms to remove.")
     disconnectOnRevoke: Flag | None = Field(
         default=None,
-        description="End live sessions of a user who is deleted or loses a group that a login rule names.",
+        description="End live sessions of users that are deleted or lose a group that a login rule names.",
     )
     issuerName: IssuerName | None = Field(
         default=None, description="Issuer that authenticator apps show. Empty: the name of the domain."
@@ -168,7 +168,7 @@ class Deletion(Model):
     """The rows of one kind."""
 
     kind: str = Field(description="Kind of the rows, such as network devices.")
-    count: int = Field(description="Their number; 100,000 stands for as many or more.")
+    count: int = Field(description="Number of rows; 100,000 means 100,000 or more.")
 
 
 class DomainRemoved(Done):
@@ -176,7 +176,9 @@ class DomainRemoved(Done):
 
     domainId: int = Field(description="Id of the domain.")
     domainName: str = Field(description="Name of the domain.")
-    deleted: list[Deletion] = Field(description="What is deleted with the domain, if there is any of the kind.")
+    deleted: list[Deletion] = Field(
+        description="Rows that are deleted with the domain; kinds without rows are left out."
+    )
 
 
 class UpdateDomainEnforcement(Scoped):

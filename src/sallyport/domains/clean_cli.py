@@ -1,4 +1,4 @@
-"""`domain mode NAME enforce --require-clean`: the enrolments before the switch, and what stands in its way."""
+"""`domain mode NAME enforce --require-clean`: the check of enrolments before the switch."""
 
 import sys
 
@@ -39,7 +39,7 @@ def survey(line: CommandLine, domain: str) -> None:
 
 
 def tell_refusal(line: CommandLine, domain: str) -> None:
-    """Print on standard error the users and devices that are in the way of enforcing, and the next step."""
+    """Print on standard error the users and devices that enforcement would deny, and the next step."""
     impact = line.run("/ad/PreviewEnforcement", domain=domain)
     users = [each for each in entries(impact["users"]) if each["outcome"] in ("reject", "unknown")]
     devices = [each for each in entries(impact["devices"]) if each["outcome"] == "reject"]

@@ -188,7 +188,7 @@ def preview(line: CommandLine, *, name: str, days: int, form: Form | None) -> No
 
 
 def _switch_clean(line: CommandLine, name: str, body: Row) -> None:
-    """Enforce a domain if nothing is in the way; else print what is."""
+    """Enforce a domain if no login would be denied; otherwise print the reasons."""
     survey(line, name)
     try:
         _switch(line, name, body)

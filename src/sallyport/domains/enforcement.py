@@ -45,7 +45,7 @@ class ProviderState(Protocol):
 
     @property
     def problem(self) -> str:
-        """What is wrong, and what to do; empty if the provider works."""
+        """The provider's error and its remedy; empty if the provider works."""
 
 
 class ProviderChecks(Protocol):
@@ -160,11 +160,11 @@ class Reverts:
         self._due: dict[tuple[int, int], float] = {}  # by domain and deadline in the store
 
     async def run(self) -> None:
-        """Revert what is due, until cancelled."""
+        """Revert the mode of each domain at its time, until cancelled."""
         await every(LOOK_S, self.revert_due, failure="domain_mode_revert_failed")
 
     async def revert_due(self) -> int:
-        """Revert what is due now; return the number of domains. StoreError."""
+        """Revert the domains whose time has come; return their number. StoreError."""
         now = self._monotonic()
         waiting = [each for each in self._domains.table.by_id.values() if each.reverts_at is not None]
         due = {_key(domain): self._due.get(_key(domain), now + self._left_s(domain)) for domain in waiting}

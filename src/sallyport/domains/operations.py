@@ -68,8 +68,8 @@ def operations(service: Domains, enforcement: Enforcement, removal: Removal, gat
     async def update_domain(body: UpdateDomain, caller: Caller) -> DomainUpdated:
         """Rename a domain, or change its realms and settings, from the next request on.
 
-        A renamed domain keeps its former name as a realm, so that user@former goes on. A name or a realm that another
-        domain of the tenant has is refused with 409. To add a realm again or to remove a missing one is no error.
+        A renamed domain keeps its former name as a realm, so that user@former still works. A name or a realm of another
+        domain of the tenant is refused with 409. It is no error to add a realm again or to remove a missing one.
         """
         domain = await service.update(
             body.domainId,
@@ -96,9 +96,10 @@ def operations(service: Domains, enforcement: Enforcement, removal: Removal, gat
     async def remove_domain(body: RemoveDomain, caller: Caller) -> DomainRemoved:
         """Remove a domain with everything in it, which `deleted` lists. `dryRun` only lists it.
 
-        Nobody can undo it. Logins, agents, wallets and DIDs of the domain stop with the answer; its name and realms are
-        free; live sessions are left to the network devices. A background task then deletes the rows. The audit trail
-        stays. While the domain is the default of a RADIUS client, or an import is not done, it is refused with 409.
+        There is no undo. With the answer, logins, agents, wallets and DIDs of the domain stop, and its name and realms
+        are free. Live sessions stay; the network devices end them. A background task then deletes the rows. The audit
+        trail stays. The operation is refused with 409 while the domain is the default of a RADIUS client, or while an
+        import runs.
         """
         domain, deleted = await removal.preview(body.domainId)
         if not body.dryRun:

@@ -1,13 +1,13 @@
-"""The removal of a domain: at once for everything that asks for it, and then the deletion of its rows.
+"""The removal of a domain: first a mark that hides it, then the deletion of its rows.
 
-The first transaction marks the domain, frees its name and realms, and takes it off the lists of RADIUS clients. From
-then on nothing finds it. A task deletes its rows in slices (`store.erasure`), and goes on with them after a restart.
+The first transaction marks the domain, frees its name and realms, and removes it from the lists of RADIUS clients. From
+then on no look-up finds it. A task deletes its rows in slices (`store.erasure`), and continues after a restart.
 
-What was in progress when the domain was removed, such as a login that waits for a second factor or a report of an
-agent, may still write rows. So the row of the domain, which these refer to, stays for GRACE_S, and the deletion is
-repeated until then. Without a running service nothing is in progress, and the domain's row goes at once.
+Work in progress at the removal, such as a login that waits for a second factor or a report of an agent, may still write
+rows. These rows refer to the row of the domain, which therefore stays for GRACE_S. The deletion is repeated until then.
+Without a running service no work is in progress, and the domain's row is deleted at once.
 
-Live sessions are left to the network devices; their records are deleted.
+Live sessions stay, and the network devices end them; their records are deleted.
 """
 
 from collections.abc import Callable, Sequence
@@ -50,8 +50,10 @@ class Removal:
         self._is_running = False
 
     async def preview(self, domain_id: int) -> tuple[Domain, Sequence[tuple[str, int]]]:
-        """Return a domain and what is deleted with it, by kind. NotFound. Conflict: it cannot be removed. StoreError:
-        to count takes too long."""
+        """Return a domain, and the number of rows of each kind that are deleted with it.
+
+        NotFound. Conflict: the domain cannot be removed. StoreError: the count takes too long.
+        """
 
         def look(tx: Tx) -> tuple[Domain, Sequence[tuple[str, int]]]:
             return _removable(tx, domain_id), list(erasure.counts(tx, domain_id))
@@ -96,8 +98,10 @@ class Removal:
         return not self._is_running
 
     async def erase(self, *, grace_s: float = GRACE_S) -> None:
-        """Delete the rows of removed domains, and the domains that were removed longer ago than `grace_s`. StoreError:
-        what was deleted before stays deleted."""
+        """Delete the rows of removed domains, and the domains that were removed longer ago than `grace_s`.
+
+        StoreError: the deletions up to the error stay.
+        """
         for domain_id, removed_at in await self._store.read(repo.removed):
             is_last = self._clock() - removed_at >= grace_s * SECOND
             slices = [rows.erase for rows in erasure.ROWS]
@@ -118,7 +122,7 @@ def _same(domain_id: int, _tx: Tx) -> int:
 
 
 def _keep(_tx: Tx, _domain_id: int) -> None:
-    """Leave the domain's row for what is still in progress."""
+    """Keep the domain's row, for work that is still in progress."""
 
 
 def _removable(tx: Tx, domain_id: int) -> Domain:

@@ -16,7 +16,7 @@ from sallyport.base.wire import JSON, Row
     "--disconnect-on-revoke",
     type=bool,
     metavar="yes|no",
-    help="End live sessions of a user who is deleted or loses a group that a login rule names.",
+    help="End live sessions of users that are deleted or lose a group that a login rule names.",
 )
 @click.pass_obj
 def set_(

@@ -1,9 +1,9 @@
 """Revoked access ends live sessions, in domains with `disconnectOnRevoke`.
 
-The transaction that revokes the access stores the revocation, and the sessions end right after it: a crash between the
-two loses nothing. A second look some seconds later finds sessions of users who were admitted just before and whose
+The transaction that revokes the access stores the revocation, and the sessions end right after it. A crash between the
+two loses nothing. A second search some seconds later finds sessions of logins that were accepted just before, and whose
 accounting had not started. A NAS that does not answer within the RFC's timers is reported and not asked again. A domain
-in monitor mode blocks no user by its rules, so a lost group ends nothing there.
+in monitor mode blocks no user by its rules, so a lost group ends no session there.
 """
 
 from collections import Counter

@@ -166,7 +166,7 @@ class Pipeline:
 
     @staticmethod
     def action_for_station(action: Action) -> Action:
-        """Return the action of the rules for a station that is admitted by its address: nobody is there to be asked."""
+        """Return the action of the rules for a station that is admitted by its address: it has no user to prompt."""
         return Action.BLOCK if action is Action.BLOCK else Action.ALLOW
 
     def _is_by_station(self, login: Login, domain: Domain) -> bool:

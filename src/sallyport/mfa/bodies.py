@@ -53,7 +53,7 @@ class MfaProviderChecked(Done):
 
     provider: str = Field(description=PROVIDER)
     works: bool = Field(description="The provider answers and takes the keys.")
-    problem: str = Field(description="What is wrong, and what to do; empty if the provider works.")
+    problem: str = Field(description="The provider's error and its remedy; empty if the provider works.")
 
 
 class MfaProvider(Success):

@@ -100,8 +100,10 @@ class Guarded:
         return sorted(self._took)[ceil(len(self._took) * 0.95) - 1] if self._took else None
 
     async def check(self, *, deadline_s: float) -> str:
-        """Ask the provider itself, whatever the state of the circuit; return what was found, in words. ProviderError,
-        StoreError. A failure is not counted, and a success closes the circuit."""
+        """Ask the provider even if the circuit is open; return its answer in words. ProviderError, StoreError.
+
+        A failure does not count. A success closes the circuit.
+        """
         own: Callable[[], Awaitable[str]] = getattr(self.provider, "check", self._check)
         try:
             found = await _within(deadline_s, own)

@@ -86,12 +86,12 @@ class Code:
 class Provider(Protocol):
     """One domain's second factor.
 
-    Every call has a deadline from outside and may be cancelled. Raises ProviderError where the provider cannot be
-    asked. No call but `start` may disturb the user.
+    The caller sets a deadline for every call and may cancel it. A call raises ProviderError if the provider cannot be
+    asked. Only `start` may prompt the user.
 
-    A class may have `async def check(self) -> str`: it asks whether the provider is reachable and takes the keys, and
-    returns what it found in words. ProviderError: what is wrong, and what to do. Without it the enrolment of
-    CHECK_USER is asked for.
+    A class may have `async def check(self) -> str`: it tests that the provider is reachable and accepts the keys, and
+    returns the result in words. ProviderError: the error and its remedy. Without this method, a check asks for the
+    enrolment of CHECK_USER.
     """
 
     name: ClassVar[str]

@@ -32,8 +32,8 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What a check of a provider has shown. problem: what is wrong and what to do; empty if nothing is. found: what the
-    provider answered, in words."""
+    """The result of a provider's check. problem: the error and its remedy, empty if there is none. found: the
+    provider's answer in words."""
 
     provider: str
     problem: str
@@ -195,7 +195,7 @@ class Providers:
         return audited | fields.model_dump(mode="json", exclude=secrets) | dict.fromkeys(secrets, audit.HIDDEN)
 
     async def check(self, domain_id: int) -> Checked:
-        """Ask a domain's provider itself, and return what is wrong. NotFound: the domain has none; StoreError."""
+        """Check a domain's provider. NotFound: the domain has none. StoreError."""
         attached = self.of(domain_id)
         if attached is Unavailable.NONE:
             raise NotFound("no MFA provider")

@@ -59,7 +59,7 @@ async def why_refused(
 
 
 def _described(code: int, leaf: bytes, host: str) -> str | None:
-    """Return what is wrong with a certificate in DER; None if its content does not show it."""
+    """Return the error of a certificate in DER, in words; None if its content does not show one."""
     from cryptography import x509
 
     try:

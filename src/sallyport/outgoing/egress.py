@@ -133,7 +133,7 @@ class Egress:
     async def resolve(self, host: str, port: int, kind: socket.SocketKind = socket.SOCK_STREAM) -> list[str]:
         """Return the addresses of a host that may be connected to, the system's preferred first.
 
-        ProviderError: the name has no address. AddressNotAllowed: none of its addresses is allowed.
+        ProviderError: the name has no address. AddressNotAllowed: all its addresses are forbidden.
         """
         try:
             found = [host] if _is_address(host) else await self._named(host, port, kind)

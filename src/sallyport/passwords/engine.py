@@ -159,9 +159,9 @@ class _Features:
 
 
 def failures(rules: Rules, password: str, user_name: str = "") -> list[Failure]:
-    """Every rule that the password does not meet, libpwquality's in the order in which it looks.
+    """Return every rule that the password does not meet; libpwquality's rules are in the order of its checks.
 
-    user_name: of the user of the password; an empty one is nobody's, and usercheck demands nothing.
+    user_name: the user of the password. If it is empty, usercheck demands nothing.
     """
     return all_failures([rules], password, user_name)
 

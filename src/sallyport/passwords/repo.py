@@ -110,7 +110,7 @@ def _must_be_free(tx: Tx, tenant_id: int, name: str, *, but: int = 0) -> None:
 
 
 def take_off(tx: Tx, policy_ids: Sequence[int]) -> int:
-    """Take policies that are to be deleted off up to SLICE machines; return how many."""
+    """Detach policies from up to SLICE machines, before the policies are deleted; return the number of machines."""
     condition = "policy_id in (select value from json_each(:ids))"
     return delete_slice(tx, "policy_instances", "policy_id, instance_id", condition, ids=json.dumps(list(policy_ids)))
 
@@ -133,5 +133,5 @@ def unassign(tx: Tx, policy_id: int, instance_id: int) -> bool:
 
 
 def forget_instance(tx: Tx, instance_id: int) -> int:
-    """Take up to SLICE policies off a machine that is to be deleted; return how many."""
+    """Detach up to SLICE policies from a machine, before the machine is deleted; return the number of policies."""
     return delete_slice(tx, "policy_instances", "policy_id, instance_id", "instance_id = :i", i=instance_id)

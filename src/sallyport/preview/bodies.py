@@ -40,7 +40,7 @@ class CheckEnrolments(InDomain):
 
 
 class TestLoginRules(InDomain):
-    """Body of TestLoginRules. What is not given is not known to the rules."""
+    """Body of TestLoginRules. A missing field is unknown to the rules."""
 
     user: Name = Field(description="User name, with or without a realm of the domain; at most 128 octets.")
     client: AddressOrText = Field(

@@ -31,14 +31,14 @@ def operations(
     async def check_enrolments(body: CheckEnrolments, caller: Caller) -> Survey:
         """Ask the MFA provider which users of recent logins are enrolled, at its pace and for 10 seconds at most.
 
-        Repeat the request until `left` is 0. What was found holds for an hour, for PreviewEnforcement and requireClean.
-        No user is disturbed.
+        Repeat the request until `left` is 0. PreviewEnforcement and requireClean use the results for an hour. No user
+        is prompted.
         """
         return await service.survey(body.domainId, days=body.days, again=body.again)
 
     @rules.post("/ad/TestLoginRules", roles=READERS)
     async def test_login_rules(body: TestLoginRules, caller: Caller) -> LoginRulesTested:
-        """Tell which login rule decides a login, and why each rule before it does not.
+        """Return the login rule that decides a login, and the reason of each rule before it that does not.
 
         The login path decides it for a right password, with the groups and the product that are known; nothing is
         written, and no user is prompted. The MFA provider is asked about the enrolment of 10 users a minute at most.

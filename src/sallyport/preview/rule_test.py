@@ -1,8 +1,8 @@
-"""One login that has not happened, decided as the live path would decide it: which rule decides, and why.
+"""The test of login rules: the rule that would decide a login, and why.
 
-The login is a request that the service makes for itself. It takes the steps of the pipeline that ask nobody: who,
-bypass, lock-out, first factor as far as it is known without a password, login rules, and the forecast of the second
-factor. Nothing is written, no user is prompted, and the inventory does not count it.
+The service makes a request for the login and runs the steps of the pipeline that prompt no user: identity, bypass,
+lock-out, the part of the first factor that needs no password, login rules, and the forecast of the second factor. It
+writes nothing, and the inventory does not count the request.
 """
 
 import copy
@@ -215,7 +215,7 @@ class RuleTest:
     # --- its steps --------------------------------------------------------------------------------------------
 
     async def _first(self, login: Login, domain: Domain, asked: Question, warnings: list[str]) -> Reason:
-        """Return what is known of the first factor without a password; the login gets groups and units."""
+        """Return the result of the first factor without a password; set groups and units of the login."""
         if asked.groups or asked.ous:
             groups, ous = await trio.to_thread.run_sync(lambda: (folded(asked.groups), folded(asked.ous)))
             login.found = Found(groups=groups, ous=ous)

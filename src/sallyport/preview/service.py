@@ -93,10 +93,10 @@ class Preview:
     async def impact(self, domain_id: int, *, days: int = DEFAULT_DAYS, fallback: str | None = None) -> Impact:
         """Return the impact of enforcing on the logins of the last days. fallback: replaces the domain's own.
 
-        A user who is no longer in the local directory is `reject`, `unknown user`: the next login meets that, and a
-        list without the name would not explain the recorded logins. It is no consequence of enforcing, so it does not
-        count as denied. A device that is no longer in the inventory is not named, since its next registration is not
-        known. StoreError: it would take too long.
+        A user that is no longer in the local directory is listed as `reject`, `unknown user`: the user's next login is
+        refused so, and the list explains every recorded login. The user does not count as denied, since enforcement is
+        not the cause. A device that is no longer in the inventory is not listed, since its next registration is not
+        known. StoreError: the preview would take too long.
         """
         async with self._limit:
             domain, version = self._domains.table.by_id[domain_id], self._configuration.version
@@ -120,8 +120,10 @@ class Preview:
             )
 
     async def survey(self, domain_id: int, *, days: int = DEFAULT_DAYS, again: bool = False) -> Survey:
-        """Ask the provider about users of recent logins whose enrolment is not known, for some seconds; the next call
-        goes on. again: ask about those too whose enrolment is known. StoreError: it would take too long."""
+        """Ask the provider for unknown enrolments of users of recent logins, for some seconds.
+
+        The next call continues. again: ask for known enrolments too. StoreError: it would take too long.
+        """
         domain = self._domains.table.by_id[domain_id]
         if again:
             self._second.forget(domain)

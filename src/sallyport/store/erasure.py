@@ -1,10 +1,10 @@
 """The rows of a removed domain: one ordered list of tables, from which its rows are deleted in slices.
 
-A table stands before those that it refers to. A row is deleted after the rows of other tables that belong to it alone
-(`Part`), so that no slice reads the whole of a large table. A test compares the list with the schema: a new table with
-the rows of a domain needs its entry here. The audit trail is the tenant's and stays.
+A table is listed before the tables that it refers to. A row is deleted after the rows of other tables that belong to it
+alone (`Part`), so that no slice reads the whole of a large table. A test compares the list with the schema: a new table
+with rows of a domain needs an entry here. The audit trail belongs to the tenant and stays.
 
-The last tables have no index by domain. They are small, and are reached when those before them are empty.
+The last tables have no index by domain. They are small, and their turn comes when the tables before them are empty.
 """
 
 import json

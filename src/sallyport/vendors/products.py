@@ -3,9 +3,9 @@
 To add a product, add its rows here (a proxy: in `forwarders`) and a packet in tests/vendors/packets.
 
 Each row gives its source: P a real packet or debug log, S source code, D vendor documentation, M from memory, to be
-confirmed. Within a rank the order of the rows decides. Products that imitate another product's attributes stand before
-it: Meraki, Ruckus and Aruba before Cisco, whose AV pairs they send too. hostapd stands last, since many access points
-run it.
+confirmed. Within a rank the order of the rows decides. Products that imitate another product's attributes are listed
+before it: Meraki, Ruckus and Aruba before Cisco, whose AV pairs they send too. hostapd is last, since many access
+points run it.
 
 Not used as evidence, because others send or set the same:
 

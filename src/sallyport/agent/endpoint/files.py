@@ -1,8 +1,8 @@
 """Files of a host, beneath a prefix, in directories where other users may have put links.
 
-Root writes into directories that users own. Each path is therefore walked one directory at a time without following
-links, each directory on the way has to be root's (or the account's whose home it is), and what is written is a
-temporary file that takes the place of the old one within a directory that is held open.
+Root writes into directories that users own. The functions therefore open one directory of a path after the other and
+follow no link. Each directory must belong to root, or to the account whose home it is. A write makes a temporary file
+in the open directory and renames it over the old file.
 """
 
 import errno

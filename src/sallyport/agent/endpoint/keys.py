@@ -3,8 +3,8 @@
 The agent's file selects one of the two. The block, between two marker lines, has only the agent's keys; the lines
 outside are the user's. The command's files belong to root, so that no home directory is touched.
 
-sshd reads a file of any length, and through a link. Where unknown keys are to be removed, a file that the agent cannot
-read is therefore replaced. Else a long file stays under a second name, and its first lines in the first.
+sshd reads a file of any length, and follows links. If the agent must remove unknown keys, it therefore replaces a file
+that it cannot read. If not, it keeps a long file under a second name, and leaves the first lines under the first name.
 """
 
 import base64

@@ -48,8 +48,11 @@ class Plan:
 
 
 def plan(state: State, accounts: Accounts, executor: Executor, now: int, *, rotating: str = "") -> Plan:
-    """What is to be done. now: microseconds, by the service's clock as well as it is known. rotating: whose password is
-    being rotated, and is therefore left alone; ANYBODY for all."""
+    """Return the changes that bring the host to `state`.
+
+    now: microseconds, by the best estimate of the service's clock. rotating: the user whose password a rotation
+    changes, which the plan leaves alone; ANYBODY: all users.
+    """
     planner = _Planner(state, accounts, executor, now, rotating)
     steps = tuple(planner.steps())
     return Plan(steps, tuple(planner.refused), tuple(planner.drift))

@@ -1,14 +1,14 @@
-"""A new password for an account, such that at no instant a password is in force that the service does not know.
+"""Rotation of an account's password. At no time is a password valid that the service does not know.
 
-    make      a password and its hash; the journal has the hash
-    escrow    the service stores the password, and says so; the journal says so too
-    change    the hash comes into force
-    verify    shadow(5) has it, and it is the password's
-    confirm   the service takes the new password for the one in force; the journal ends
+    make      make a password and its hash; write the hash to the journal
+    escrow    send the password to the service, which stores it; write the acknowledgement to the journal
+    change    write the hash to shadow(5)
+    verify    read shadow(5): it has the hash, and the hash is that of the password
+    confirm   the service records the new password as the valid one; delete the journal
 
-The journal is one file with one rotation. After a crash, `reconcile` goes on from what it says: before the service's
-acknowledgement nothing has changed on the host, and the rotation is abandoned; after it the hash is at hand, and the
-rotation is brought to its end. The password itself is never on the host's disk.
+The journal is one file with one rotation. After a crash, `reconcile` continues from the journal. Before the service's
+acknowledgement, nothing has changed on the host, and `reconcile` abandons the rotation. After it, the journal has the
+hash, and `reconcile` completes the rotation. The password itself is never on the host's disk.
 """
 
 import secrets
@@ -35,7 +35,7 @@ KIND: Final = "rotate"
 
 
 class Stage(StrEnum):
-    """How far a rotation has come, as the journal has it: what is behind it may have been done as well."""
+    """The last step of a rotation that the journal records; the step after it may be done too."""
 
     MADE = "made"
     ESCROWED = "escrowed"
@@ -96,7 +96,7 @@ class Rotator:
         HostError, ServiceRefused: it did not, and the old one is in force. ServiceAway: `reconcile` will tell.
         """
         from sallyport.agent.endpoint.passwords import (
-            generate,  # a tenth of the agent's start, for what is done rarely
+            generate,  # imported here: it is rarely used, and takes a tenth of the agent's start
             hash_password,
             matches,
         )
@@ -120,7 +120,7 @@ class Rotator:
 
     @property
     def unended(self) -> str:
-        """Whose rotation is in the journal: empty for nobody's, ANYBODY where the journal cannot be read."""
+        """Return the user whose rotation is in the journal: empty if there is none, ANYBODY if it is unreadable."""
         try:
             entry = self._journal.read()
         except ConfigError:
@@ -158,8 +158,8 @@ class Rotator:
         try:
             self._service.rotation(Rotation(entry.id, entry.user, Phase.CONFIRM, entry.trigger))
         except ServiceRefused as error:
-            # It has lost the password that is in force, or says so: only another one helps, for which the trigger still
-            # stands. That one is not made at once: the daemon waits longer each time.
+            # The service does not know the valid password any more. Only another rotation helps, and the trigger still
+            # demands one. It does not follow at once: the daemon waits longer each time.
             self._journal.end()
             raise ServiceAway(f"the service declines the password that is in force, another follows: {error}") from None
         kept = self._executor.memory.now.of(entry.user)
@@ -169,7 +169,7 @@ class Rotator:
 
     def _abandon(self, entry: Entry, reason: str) -> None:
         """The candidate was never in force. ServiceAway: later."""
-        with suppress(ServiceRefused):  # it has never heard of it
+        with suppress(ServiceRefused):  # the service does not know the candidate
             self._service.rotation(Rotation(entry.id, entry.user, Phase.ABANDON, entry.trigger, reason=reason))
         self._journal.end()
 

@@ -27,7 +27,7 @@ _NO_RULE: Final = re.compile(r"(?:Defaults|Host_Alias|Cmnd_Alias|Cmd_Alias|Runas
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A line that gives somebody something. who: users, %groups, #uids, aliases, or ALL. text: for people."""
+    """A line that grants privileges. who: users, %groups, #uids, aliases, or ALL. text: the line, for people."""
 
     who: tuple[str, ...]
     text: str
@@ -103,7 +103,7 @@ def _included(files: Files, how: str, target: str, of: str, seen: set[str]) -> I
 
 
 def _who(line: str) -> tuple[tuple[str, ...], str]:
-    """Whom a rule speaks of: everything before the last word before the `=`, which is the host."""
+    """Return the users that a line names, and the line. The last word before the `=` is the host."""
     left = re.sub(r"\s*,\s*", ",", line.partition("=")[0]).split()
     return tuple(name.strip('"') for name in ",".join(left[:-1] or left).split(",")), line
 

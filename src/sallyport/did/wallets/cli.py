@@ -201,7 +201,7 @@ def _key(path: str) -> Row:
 
 
 def _tell(line: CommandLine, made: Row, *, as_json: bool) -> None:
-    """Print what was made."""
+    """Print the new wallet."""
     if as_json:
         line.print_json({name: value for name, value in made.items() if name not in {"code", "status", "message"}})
         return

@@ -42,9 +42,9 @@ class AccessToken:
         self._value = ""
         self._until = 0.0
 
-    async def __call__(self, anew: bool) -> str:
-        """Return the header; `anew`: request another token. ReadError, ProviderError."""
-        if anew or trio.current_time() >= self._until:
+    async def __call__(self, renew: bool) -> str:
+        """Return the header. renew: request another token. ReadError, ProviderError."""
+        if renew or trio.current_time() >= self._until:
             answer = await exchange(self._client, "POST", self._path, data=self._form())
             if answer.status_code != 200:
                 raise ReadError(self._refused)
@@ -68,12 +68,12 @@ class Pages:
         self, url: str, params: Mapping[str, str] | None = None, headers: Mapping[str, str] | None = None
     ) -> httpx.Response:
         """Return an answer with a status below 400, 404 or 410. ReadError, ProviderError."""
-        anew = False
+        renew = False
         self._asked += 1
         if self._asked > MOST_PAGES:
             raise ReadError(f"{self._client.base_url.host}: more than {MOST_PAGES} pages, or no end")
         for attempt in range(TRIES):
-            authorization = await self._authorize(anew)
+            authorization = await self._authorize(renew)
             try:
                 answer = await exchange(
                     self._client, "GET", url, params=params, timeout_s=ANSWER_S, most=MOST,
@@ -85,8 +85,8 @@ class Pages:
                     raise
                 await trio.sleep(wait)
                 continue
-            if answer.status_code == 401 and not anew:  # a token may expire early
-                anew = True
+            if answer.status_code == 401 and not renew:  # a token may expire early
+                renew = True
                 continue
             if answer.status_code >= 400 and answer.status_code not in (404, 410):
                 raise ReadError(f"{self._client.base_url.host}: {_refusal(answer.status_code)}")

@@ -92,7 +92,7 @@ class OktaReader:
 
 
 def _token_of(source: OktaSource) -> Authorize:
-    async def authorize(_anew: bool) -> str:
+    async def authorize(_renew: bool) -> str:
         return f"SSWS {source.secret.reveal().decode()}"
 
     return authorize

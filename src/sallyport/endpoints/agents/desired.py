@@ -138,7 +138,7 @@ class Builder:
         self._unfit: list[str] = []
 
     def build(self, accesses: Sequence[Access], at: int) -> DesiredState:
-        """Return the state at a time, with the users who have access. SecretError."""
+        """Return the state at a time, with the users of the given accesses. SecretError."""
         taken_over = repo.takeovers(self._tx, self._instance)
         state = State(
             instance=self._instance,

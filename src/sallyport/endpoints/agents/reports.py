@@ -195,10 +195,11 @@ class Reports:
         return names
 
     def forget(self, tx: Tx, instance_id: int) -> int:
-        """Delete the accounts and groups discovered on an instance that is to be deleted, with the users who were
-        discovered there alone, up to MOST_FORGOTTEN at a time; return how many accounts and groups.
+        """Delete accounts and groups that an agent discovered on an instance, before the instance is deleted.
 
-        The users stay in memory: without password, seed and groups a login treats them like unknown users.
+        Users that were discovered on this instance alone are deleted too. Deletes up to MOST_FORGOTTEN accounts and
+        groups, and returns their number. The users stay in memory: a login treats a user without password, seed and
+        groups as unknown.
         """
         agent = repo.get(tx, instance_id)
         found = stored.discovered_users(tx, instance_id, MOST_FORGOTTEN)

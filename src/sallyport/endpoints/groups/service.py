@@ -85,8 +85,8 @@ class Groups:
     ) -> None:
         """Change a group. NotFound, Conflict: the name is taken. Invalid: too many.
 
-        new_fields: the fields to change. instance_ids: its instances from now on. A stop in the middle leaves the group
-        as it is, with fewer instances, and ends sessions of users who are about to lose it; see `in_slices`.
+        new_fields: the fields to change. instance_ids: the group's new instances. A crash in the middle leaves the
+        group with its old fields and fewer instances, and has ended sessions of users that lose it; see `in_slices`.
         """
         membership.check_size(instance_ids or (), [group_id])
         seen_by_logins, last, before = False, 0, list[int]()

@@ -42,7 +42,7 @@ class UserChange:
     did: str | None = None
 
     def columns(self) -> dict[str, str]:
-        """Return the new values of the columns that are not secret; a default stands for a cleared value."""
+        """Return the new values of the columns that are not secret. A cleared value becomes the default."""
         values = {
             "name": self.name,
             "user_type": _or_default(self.user_type, LOCAL),

@@ -266,8 +266,8 @@ def update_all(tx: Tx, vault: Vault, tenant_id: int, changes: Sequence[Change]) 
 def _update(tx: Tx, tenant_id: int, row: _Row, columns: dict[str, Value]) -> dict[str, JSON]:
     """Set columns of a client; return the fields of `Changed`.
 
-    A new setting of signatures resets what was learned. A new address does not: an operator may give it, and only an
-    admin may loosen what is trusted.
+    A new setting of signatures resets the learned posture. A new address does not: an operator may set an address, and
+    only an admin may loosen the checks of signatures.
     """
     if taken := _taken(tx, row.id, tenant_id, columns):
         raise Conflict(taken)

@@ -38,8 +38,8 @@ any_tenant = click.option("--tenant", type=NUMBER, help="Its tenantId.")
 )
 @click.option("--all-domains", is_flag=True, help="All domains of the tenant.")
 @click.option("--product", help="What it is, such as `Cisco ISE`; empty: detected from its packets.")
-@click.option("--require-message-authenticator", type=SIGNATURES, help="A new setting forgets what was learned.")
-@click.option("--limit-proxy-state", type=SIGNATURES, help="A new setting forgets what was learned.")
+@click.option("--require-message-authenticator", type=SIGNATURES, help="A new value resets the learned posture.")
+@click.option("--limit-proxy-state", type=SIGNATURES, help="A new value resets the learned posture.")
 @click.option("--password-verified", type=_YES_NO, help="Whether it checks passwords itself (first factor `none`).")
 @click.option(
     "--coa-port", type=click.IntRange(0, 65535), help="Where it takes Disconnect and CoA requests; 0: nowhere."
@@ -61,7 +61,7 @@ def set_(
     password_verified: str | None,
     **settings: str | int | None,
 ) -> None:
-    """Change a RADIUS client; its next packet meets the change. What is not given keeps its value."""
+    """Change a RADIUS client, from its next packet on. Options that are not given keep their values."""
     if secret is not None and new_secret:
         raise click.UsageError("--secret or --new-secret")
     if domains and all_domains:

@@ -44,8 +44,11 @@ class Devices:
         metrics.watch(lambda: self._counts)
 
     async def page(self, query: DeviceQuery) -> tuple[list[DeviceRow], int]:
-        """Return one page of a domain's devices and the number of all matches. Counts in memory are added; a search or
-        a filter compares what is stored, so that they are written first."""
+        """Return one page of a domain's devices and the number of all matches.
+
+        Counts that wait in memory are added to the stored ones. A search or a filter compares stored values, so the
+        counts are written before it.
+        """
         if query.search or query.column:
             await self._flush_or_log()
         work = partial(repo.page, query=query)

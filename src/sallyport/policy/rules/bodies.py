@@ -270,7 +270,7 @@ class RuleEntry(Model):
     time: TimeEntry | None = Field(description=f"{TIME} null: always.")
     vlan: str = Field(description=VLAN)
     replyAttributes: list[ReplyAttribute] = Field(description=REPLIES)
-    exemptsAll: bool = Field(description="Whether the action is allow and there is no scope: nobody is asked.")
+    exemptsAll: bool = Field(description="Whether the action is allow and the rule has no scope: no user is prompted.")
     encoded: str = Field(description="The reply attributes as octets in hexadecimal, the VLAN's first.")
 
 

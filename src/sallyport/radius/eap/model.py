@@ -92,7 +92,7 @@ class Verdict:
     stamp: str = ""
 
 
-# --- what a method comes to -----------------------------------------------------------------------------------
+# --- results of a method --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ class Method(Protocol):
         """Go on with the answer to its question."""
 
 
-# --- what a conversation comes to -----------------------------------------------------------------------------
+# --- results of a conversation --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,8 +88,8 @@ class _Watch:
 
 
 def watch_state(connection: SSL.Connection, where: int, _value: int) -> None:
-    """OpenSSL goes on by a state. A session that is resumed is there once the hello was read; each ticket of TLS 1.3
-    is a session with a secret of its own."""
+    """Handle a change of OpenSSL's state. A resumed session is known once the ClientHello is read. Each ticket of TLS
+    1.3 is a session with a secret of its own."""
     if where != SSL.SSL_CB_ACCEPT_LOOP:
         return
     state = connection.get_state_string()

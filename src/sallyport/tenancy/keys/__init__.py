@@ -1,17 +1,17 @@
-"""API keys of agents: by which an endpoint agent or a directory agent speaks for its instance or its domain, and for
-nothing else.
+"""API keys of agents. A key of an endpoint agent acts for one instance, a key of a directory agent for one domain.
 
-An **enrolment key** is made by an admin (`createKey`, `sallyport agent key create`), shown once, and written into the
-agent's file. It may do one thing: give an agent a key of its own. It is bound to a domain or to an instance in it, ends
-(after 30 days unless told otherwise) and may have a limit of uses; the same machine again is the same use.
+An admin makes an **enrolment key** (`createKey`, `sallyport agent key create`). It is shown once, and the admin writes
+it into the agent's file. It can do one thing: register the agent's own key. It is bound to a domain or to one instance.
+It expires, after 30 days by default, and may have a limit of uses. A second enrolment of the same machine is no second
+use.
 
-An agent's **own key** is made by the agent, on its host. The service is told its SHA-256 (`exchangeKey`, by the
-enrolment key), so that no answer that is lost takes a key with it, and asking again is no harm. It ends after 90 days;
-before that the agent makes the next one (`renewKey`), which takes the former's place when it is first used: whatever
-crashes in between, one of the two that the agent has is good.
+The agent makes its **own key** on its host, and sends its SHA-256 to the service (`exchangeKey`, with the enrolment
+key). A lost answer therefore loses no key, and the agent may repeat the request. The key expires after 90 days. Before
+that the agent makes the next one (`renewKey`), which replaces the old key at its first use. After a crash in between,
+one of the agent's two keys is valid.
 
-An instance that has an agent's key is not given to another one by a key of the whole domain: whoever sets such a
-machine up anew takes an enrolment key of that instance.
+If an instance has an agent's key, an enrolment key of the whole domain cannot replace it. To set up such a machine
+again, an admin makes an enrolment key for that instance.
 
 For areas whose operations agents call:
 

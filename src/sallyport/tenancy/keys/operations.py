@@ -31,11 +31,11 @@ def operations(service: Keys, configure: Configure, gate: Gate, clock: Clock = n
 def _declare_for_admins(keys: Operations, service: Keys, configure: Configure, clock: Clock) -> None:
     @keys.post("/api/v1/agent/createKey", roles=ADMINS)
     async def create_key(body: CreateKey, caller: Caller) -> KeyMade:
-        """An enrolment key for agents of a domain, or for the agent of one instance; it is shown once.
+        """Create an enrolment key for agents of a domain, or for the agent of one instance; it is shown once.
 
-        `agent`: endpoint or directory. `uses`: how many machines may use it, any number unless given. It ends at
-        `expiresAt`, after 30 days unless given. `configuration` is the agent's file: of a directory agent, the secret
-        of its account in the directory is to be filled in.
+        `agent`: endpoint or directory. `uses`: the number of machines that may use it, unlimited by default. The key
+        expires at `expiresAt`, by default after 30 days. `configuration` is the agent's file. For a directory agent,
+        add the password of its account in the directory to it.
         """
         new = NewKey(body.domainId, body.agent, body.instanceId, body.name or "", body.uses, body.expiresAt)
         record, key = await service.create(new)
