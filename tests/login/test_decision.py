@@ -43,7 +43,7 @@ FIRST = [
     Reason.ACCOUNT_EXPIRED, Reason.PASSWORD_EXPIRED, Reason.PASSWORD_MUST_CHANGE, Reason.LOGON_RESTRICTED,
     Reason.NO_SERVER_CERTIFICATE, Reason.METHOD_NOT_OFFERED, Reason.SERVER_UNTRUSTED, Reason.CERTIFICATE_REFUSED,
     Reason.TLS_FAILED, Reason.EAP_BROKEN, Reason.PROXY_LOOP, Reason.LOCKED_OUT, Reason.REFUSED_UPSTREAM,
-    Reason.CHALLENGE_OVER,
+    Reason.DOMAIN_REMOVED, Reason.CHALLENGE_OVER,
 ]  # fmt: skip
 SECOND = [Reason.NONE, *[each for each in Reason if each not in FIRST and each is not Reason.BLOCKED], FIRST[-1]]
 

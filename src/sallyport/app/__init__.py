@@ -258,7 +258,7 @@ class App:
             self.clock,
         )
         self.seeds = OneTimeSeeds(
-            self.store, vault, self.users, lambda domain_id: self.domains.table.by_id[domain_id].issuer, self.clock
+            self.store, vault, self.users, lambda domain_id: self.domains.table.present(domain_id).issuer, self.clock
         )
 
     def _wire_logins(self) -> None:
@@ -352,7 +352,7 @@ class App:
         if key.agent == Agent.ENDPOINT:
             return endpoint_file(service, secret)
         ldap = self.logins.first_settings.shown(key.domain_id).get(FirstFactor.LDAP, {})
-        place = DirectoryPlace.of(ldap, wished, self.domains.table.by_id[key.domain_id].name)
+        place = DirectoryPlace.of(ldap, wished, self.domains.table.present(key.domain_id).name)
         return directory_file(service, secret, key.domain_id, place)
 
     @property

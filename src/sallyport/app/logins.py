@@ -78,14 +78,14 @@ class Logins:
         self.rule_test = RuleTest(app.store, self.pipeline, self.enrolled, lambda: app.clients.table)
         self.rule_names = Names(
             app.store,
-            lambda domain_id: app.domains.table.by_id[domain_id],
+            lambda domain_id: app.domains.table.present(domain_id),  # noqa: PLW0108  the table of that moment
             lambda tenant_id: [each.name for each in app.clients.table.by_id.values() if each.tenant_id == tenant_id],
         )
 
     def _first_host(self, domain_id: int) -> FirstHost:
         """Return the parts of the service that a domain's first factor may use."""
         app = self._app
-        domain = app.domains.table.by_id[domain_id]
+        domain = app.domains.table.present(domain_id)
         return FirstHost(
             domain_id=domain_id,
             domain=domain.name,
@@ -99,7 +99,7 @@ class Logins:
     def _provider_host(self, domain_id: int) -> Host:
         """Return the parts of the service that a domain's MFA provider may use."""
         app = self._app
-        domain = app.domains.table.by_id[domain_id]
+        domain = app.domains.table.present(domain_id)
         return Host(
             domain_id=domain_id,
             domain=domain.name,

@@ -29,9 +29,11 @@ def commands(service: Domains, removal: Removal) -> dict[str, Command]:
         return {"done": await removal.finish()}
 
     def switched(domain_ids: Sequence[int]) -> JSON:
-        warnings = [text for domain_id in domain_ids for text in service.warnings(domain_id)]
+        table = service.table.by_id
+        domains = [table[domain_id] for domain_id in domain_ids if domain_id in table]  # the others are removed by now
+        warnings = [text for domain in domains for text in service.warnings(domain.id)]
         return {
-            "domains": [entry(service.table.by_id[domain_id], service) for domain_id in domain_ids],
+            "domains": [entry(domain, service) for domain in domains],
             "warnings": list(dict.fromkeys(warnings)),
         }
 

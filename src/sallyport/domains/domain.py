@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from sallyport.base.errors import NotFound
 from sallyport.base.text import fold
 
 
@@ -97,6 +98,13 @@ class DomainTable:
             self.by_tenant.setdefault(domain.tenant_id, []).append(domain)
             for realm in (domain.name, *domain.realms):
                 self._by_realm.setdefault((domain.tenant_id, fold(realm)), domain)
+
+    def present(self, domain_id: int) -> Domain:
+        """Return a domain. NotFound: there is none, or it was removed after the caller has seen it."""
+        found = self.by_id.get(domain_id)
+        if found is None:
+            raise NotFound("no such domain")
+        return found
 
     def by_realm(self, tenant_id: int, realm: str) -> Domain | None:
         """Return the tenant's domain with this name or realm, in upper or lower case."""

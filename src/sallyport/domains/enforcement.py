@@ -122,7 +122,7 @@ class Enforcement:
         await self._domains.set_mode(
             [domain_id], switch.mode, switch.fallback, revert_after_minutes=switch.revert_after_minutes
         )
-        domain, warnings = self._domains.table.by_id[domain_id], self._domains.warnings(domain_id)
+        domain, warnings = self._domains.table.present(domain_id), self._domains.warnings(domain_id)
         if enforces and impact is None:
             try:
                 impact = await self._previews.impact(domain_id)
@@ -142,7 +142,7 @@ class Enforcement:
         impact = await self._previews.impact(domain_id, fallback=switch.fallback)
         if impact.counts.denied or (impact.counts.users.unknown and not switch.accept_unknown):
             raise NotClean(impact)
-        fallback = switch.fallback or self._domains.table.by_id[domain_id].fallback
+        fallback = switch.fallback or self._domains.table.present(domain_id).fallback
         if not has_provider and fallback is Fallback.DENY:
             raise ProviderFails("the domain has no MFA provider: set one first")
         return impact

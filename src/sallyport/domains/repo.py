@@ -218,8 +218,10 @@ def states(tx: Tx) -> dict[int, State]:
 
 
 def set_first_factor(tx: Tx, domain_id: int, factor: FirstFactor) -> None:
-    """Choose where a domain's passwords are checked."""
-    tx.execute("update domains set first_factor = :factor where id = :id", factor=factor.value, id=domain_id)
+    """Choose where a domain's passwords are checked. NotFound."""
+    sql = "update domains set first_factor = :factor where id = :id and removed_at is null"
+    if not tx.execute(sql, factor=factor.value, id=domain_id):
+        raise NotFound("no such domain")
 
 
 def revert(tx: Tx, domain_id: int, reverts_at: int) -> bool:

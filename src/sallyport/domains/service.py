@@ -141,7 +141,7 @@ class Domains:
         before = self.table.by_id
         await self._switch("domain.mode", lambda tx: repo.set_mode(tx, domain_ids, change, at))
         for domain_id in domain_ids:
-            domain, former = self.table.by_id[domain_id], before.get(domain_id)
+            domain, former = self.table.present(domain_id), before.get(domain_id)
             log.info(
                 "domain_mode_set",
                 domain=domain_id,
@@ -225,7 +225,7 @@ class Domains:
 
     def warnings(self, domain_id: int) -> list[str]:
         """Return hints on a domain's mode."""
-        domain = self.table.by_id[domain_id]
+        domain = self.table.present(domain_id)
         alone = domain.mode is Mode.ENFORCE and not self._has_provider(domain_id)
         return [NO_PROVIDER.format(domain.fallback)] if alone else []
 

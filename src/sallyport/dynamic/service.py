@@ -3,7 +3,7 @@ and the result."""
 
 import ipaddress
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -108,7 +108,7 @@ class DynamicAuthorization:
 
     async def disconnect_user(self, domain_id: int, user: str) -> Results:
         """End a user's sessions at a domain's devices, however the devices name the user."""
-        names = [user, *qualified(user, self._domains().by_id[domain_id])]
+        names = [user, *qualified(user, self._domains().present(domain_id))]
         return await self._disconnect(partial(repo.of_user, domain_id=domain_id, names=names, limit=MOST + 1))
 
     async def disconnect_station(self, domain_id: int, station: str) -> Results:
@@ -144,7 +144,7 @@ class DynamicAuthorization:
     async def _find(self, session_id: int, domain_id: int | None) -> Target:
         """Return a session whose NAS can still be asked: no other session has its name."""
         target = await self._store.read(lambda tx: repo.one(tx, session_id))
-        if target is None or domain_id not in (None, target.domain_id):
+        if target is None or domain_id not in (None, target.domain_id) or target.domain_id not in self._domains().by_id:
             raise NotFound(NO_SESSION)
         if target.state == SessionState.STOPPED or not target.newest:
             raise Conflict("the session is over")
@@ -157,12 +157,16 @@ class DynamicAuthorization:
         attributes: bytes = b"",
         changes: dict[str, JSON] | None = None,
     ) -> list[Result]:
-        """Ask about each session and record the results, also if this is cancelled meanwhile."""
+        """Ask about each session and record the results, also if this is cancelled meanwhile. The sessions of a removed
+        domain are left to the devices; one that is removed meanwhile is gone on with."""
+        domains = self._domains().by_id
+        targets = [each for each in targets if each.domain_id in domains]
         stopped = Answer(RequestOutcome.TIMEOUT, problem="the service was stopped")
         answers = {target.id: stopped for target in targets}
 
         async def ask(target: Target) -> None:
-            answers[target.id] = await self._answer(kind, target, attributes)
+            tenant_id = domains[target.domain_id].tenant_id
+            answers[target.id] = await self._answer(kind, target, tenant_id, attributes)
 
         try:
             async with trio.open_nursery() as nursery:
@@ -171,11 +175,10 @@ class DynamicAuthorization:
         finally:
             results = [Result(each, answers[each.id], self._error(answers[each.id])) for each in targets]
             with trio.CancelScope(shield=True):
-                await self._record(kind, results, changes or {})
+                await self._record(kind, results, changes or {}, domains)
         return results
 
-    async def _answer(self, kind: Kind, target: Target, attributes: bytes) -> Answer:
-        tenant_id = self._domains().by_id[target.domain_id].tenant_id
+    async def _answer(self, kind: Kind, target: Target, tenant_id: int, attributes: bytes) -> Answer:
         nas = self._nas(target, tenant_id)
         if nas is None:
             return Answer(RequestOutcome.UNKNOWN_CLIENT, problem=NO_CLIENT)
@@ -199,9 +202,11 @@ class DynamicAuthorization:
         cause = answer.error_cause
         return answer.problem if cause is None else self._error_name(cause) or str(cause)
 
-    async def _record(self, kind: Kind, results: Sequence[Result], changes: dict[str, JSON]) -> None:
+    async def _record(
+        self, kind: Kind, results: Sequence[Result], changes: dict[str, JSON], domains: Mapping[int, Domain]
+    ) -> None:
         """Record results in the metrics, in the log and, in one transaction, in the audit trail. StoreError."""
-        name, at, tables = kind.name.lower(), self._clock(), self._domains().by_id
+        name, at = kind.name.lower(), self._clock()
         for each in results:
             self._metrics.requests.cell(name, each.answer.outcome).count += 1
             write = log.info if each.answer.outcome is RequestOutcome.ACK else log.warning
@@ -209,7 +214,7 @@ class DynamicAuthorization:
 
         def work(tx: Tx) -> None:
             for each in results:
-                domain = tables[each.target.domain_id]
+                domain = domains[each.target.domain_id]
                 outcome: dict[str, JSON] = {"outcome": [None, each.answer.outcome.value]}
                 audit.record(
                     tx,

@@ -34,7 +34,7 @@ def operations(service: Events, domains: Domains, gate: Gate) -> Operations:
             limit=page.size,
         )
         rows, cursor, total = await service.walk(query)
-        name = domains.table.by_id[body.domainId].name
+        name = domains.table.present(body.domainId).name
         return Plain({"events": [entry(row, name) for row in rows], "totalCount": total, "cursor": cursor})
 
     return logins

@@ -269,6 +269,7 @@ class Exchange:
             self._duplicates.unpark(login.known, now=time.monotonic())
 
     def _conclude(self, login: Login, decision: Decision) -> None:
+        decision = self._pipeline.after_wait(login, decision)
         if decision is ROUND:
             return self._go_on(login)
         self._decided(login, decision)

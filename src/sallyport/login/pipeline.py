@@ -149,6 +149,15 @@ class Pipeline:
         await self.recall(login, domain)
         return self._after_first(login, domain, first)
 
+    def after_wait(self, login: Login, decision: Decision) -> Decision:
+        """Return the decision on a login that has waited: a refusal if its domain was removed meanwhile. The provider
+        and the rules went with the domain, so the decision may be that of a domain without them."""
+        domain = login.domain
+        if domain is None or domain.id in self.domains.value.by_id:
+            return decision
+        login.found = NOTHING
+        return refuse(Reason.DOMAIN_REMOVED, domain)
+
     def abandoned(self, login: Login) -> None:
         """Undo a decided login that could not be recorded: it gets no answer."""
         self.lockouts.take_back(login)

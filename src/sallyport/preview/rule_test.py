@@ -118,7 +118,7 @@ class RuleTest:
     async def run(self, domain_id: int, asked: Question) -> Answer:
         """Decide a login. NotFound: no such RADIUS client. Invalid, StoreError, SecretError."""
         pipeline, warnings = self._pipeline, list[str]()
-        domain = pipeline.domains.value.by_id[domain_id]
+        domain = pipeline.domains.value.present(domain_id)
         row, login = await self._login(domain, asked, warnings)
         first = who(login, pipeline.domains.value)
         bypass = first is PASSED and pipeline.bypass.admits(login, domain.id)

@@ -99,7 +99,7 @@ class Preview:
         known. StoreError: the preview would take too long.
         """
         async with self._limit:
-            domain, version = self._domains.table.by_id[domain_id], self._configuration.version
+            domain, version = self._domains.table.present(domain_id), self._configuration.version
             until = self._clock() + 1
             since = until - 1 - days * DAY
             second = self._second.of(domain)
@@ -124,7 +124,7 @@ class Preview:
 
         The next call continues. again: ask for known enrolments too. StoreError: it would take too long.
         """
-        domain = self._domains.table.by_id[domain_id]
+        domain = self._domains.table.present(domain_id)
         if again:
             self._second.forget(domain)
         async with self._limit:

@@ -42,6 +42,10 @@ select access_tokens.id, organization_id as organization, number as tenant_numbe
     access_tokens.created_at, expires_at, revoked_at
 from access_tokens join tenants on tenants.id = access_tokens.tenant_id
 """
+_OF_REMOVED = (
+    "exists (select 1 from wallets join domains on domains.id = wallets.domain_id "
+    "where wallets.token_id = access_tokens.id and domains.removed_at is not null)"
+)
 _IN_TENANT = "(:organization is null or organization_id = :organization) and (:number is null or number = :number)"
 
 
@@ -112,8 +116,8 @@ def any_token(tx: Tx) -> bool:
 
 
 def token_by_hash(tx: Tx, hashed: str) -> TokenRecord | None:
-    """Return the token with this hash, in any state."""
-    return tx.one(TokenRecord, f"{_RECORD} where hash = :hash", hash=hashed)
+    """Return the token with this hash, in any state; None if it is a wallet's and the wallet's domain is removed."""
+    return tx.one(TokenRecord, f"{_RECORD} where hash = :hash and not {_OF_REMOVED}", hash=hashed)
 
 
 def token_by_id(tx: Tx, token_id: int, organization: int | None, number: int | None) -> TokenRecord | None:

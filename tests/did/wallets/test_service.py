@@ -31,6 +31,21 @@ async def test_a_wallet_is_registered_once_for_an_address(world: World) -> None:
     assert world.ann.wallet_key not in repr(rows) + repr(trail)
 
 
+async def test_the_token_ends_with_the_domain(world: World) -> None:
+    """The token of a removed domain's wallet is refused before the wallet's row is deleted; another domain's is not."""
+    areas = world.areas
+    branch = await areas.domains.add(areas.tenant, "branch")
+    wallets = world.did.wallets
+    ours = await wallets.register(areas.tenant, NewWallet(areas.domain, "eve", "eve@corp.example", ""))
+    theirs = await wallets.register(areas.tenant, NewWallet(branch, "eve", "eve@corp.example", ""))
+    for token in (ours.token, theirs.token):
+        assert (await areas.authentication.authenticate(token)).role is Role.WALLET
+    await areas.removal.remove(branch)
+    with pytest.raises(Unauthenticated):
+        await areas.authentication.authenticate(theirs.token)
+    assert (await areas.authentication.authenticate(ours.token)).role is Role.WALLET
+
+
 async def test_the_list(world: World) -> None:
     """By id, with how many credentials each has; a part of a name or an address finds."""
     bob = await world.person("bob@corp.example", signer(3))

@@ -29,11 +29,13 @@ class ListFields(Fields):
 
 @dataclass
 class Book:
-    """What happened: checkers that run now, and how often they were asked. fails: their background work does."""
+    """What happened: checkers that run now, and how often they were asked. fails: their background work does.
+    gate: an answer waits for it."""
 
     running: list[str] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
     fails: bool = False
+    gate: trio.Event | None = None
 
 
 def kind(book: Book) -> type[Fields]:
@@ -50,6 +52,8 @@ def kind(book: Book) -> type[Fields]:
             await trio.lowlevel.checkpoint()
             book.asked.append(login.user)
             tell(f"asked about {login.user}")
+            if book.gate is not None:
+                await book.gate.wait()
             if self._fields.away:
                 return Reason.FIRST_FACTOR_UNREACHABLE
             if sent_password(login.request, login.client.secret).decode() != self._fields.password.get_secret_value():

@@ -9,6 +9,7 @@ from typing import Final
 
 from sallyport.base.addresses import Network
 from sallyport.base.bounded import BoundedMap
+from sallyport.base.errors import NotFound
 from sallyport.inventory.clients.issued import Issued
 from sallyport.radius.dynamic import PORT
 from sallyport.radius.packet import SharedSecret
@@ -145,6 +146,13 @@ class ClientTable:
         over_tls = [each.over_tls() for each in self.by_id.values() if each.tls_name or each.tls_fingerprint]
         self._by_fingerprint = {each.tls_fingerprint: each for each in over_tls if each.tls_fingerprint}
         self._by_tls_name = {each.tls_name: each for each in over_tls if each.tls_name}
+
+    def present(self, client_id: int) -> Client:
+        """Return a client. NotFound: there is none, or it was removed after the caller has seen it."""
+        found = self.by_id.get(client_id)
+        if found is None:
+            raise NotFound("client not found")
+        return found
 
     def foreign_ranges(self, tenant_id: int) -> Ranges:
         """The networks of all other tenants."""

@@ -52,7 +52,7 @@ def commands(service: Clients, tenants: Tenants, find_domain: FindDomain) -> dic
     """The commands of this area by name."""
 
     async def unlatch(wanted: UnlatchClient) -> JSON:
-        await service.unlatch(service.table.by_id[wanted.client])
+        await service.unlatch(service.table.present(wanted.client))
         return None
 
     async def importing(wanted: ImportClients) -> JSON:

@@ -54,7 +54,7 @@ def operations(service: Clients, gate: Gate) -> Operations:
             message="client added",
             clientId=client_id,
             secret=secret.decode(errors="replace"),
-            warnings=weakness.of_client(service.table.by_id[client_id]),
+            warnings=weakness.of_client(service.table.present(client_id)),
         )
 
     @clients.post("/network_device/ListClients", roles=READERS)

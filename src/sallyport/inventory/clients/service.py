@@ -12,7 +12,7 @@ import trio
 
 from sallyport.base.addresses import Network
 from sallyport.base.clock import Clock, now_us
-from sallyport.base.errors import Conflict, Forbidden, NotFound, StoreError
+from sallyport.base.errors import Conflict, Forbidden, StoreError
 from sallyport.base.periodic import every
 from sallyport.base.secret import new_shared_secret
 from sallyport.base.text import fold
@@ -193,10 +193,7 @@ class Clients:
             self._update(tx, tenant_id, [Change(client_id, changes, secret, domain_ids)])
 
         await self._configuration.change(work)
-        client = self.table.by_id.get(client_id)
-        if client is None:  # deleted meanwhile
-            raise NotFound("client not found")
-        return client
+        return self.table.present(client_id)
 
     def _update(self, tx: Tx, tenant_id: int, changes: Sequence[Change]) -> None:
         entries = []

@@ -22,7 +22,7 @@ def operations(service: FirstFactorSettings, trials: Trials, domains: Domains, g
     @factors.post("/ad/GetFirstFactor", roles=READERS)
     async def get_first_factor(body: GetFirstFactor, caller: Caller) -> DomainFirstFactor:
         """Who checks the passwords of a domain's logins, and how that is configured, but for every secret."""
-        domain = domains.table.by_id[body.domainId]
+        domain = domains.table.present(body.domainId)
         return DomainFirstFactor(domainId=domain.id, firstFactor=domain.first_factor, **service.shown(domain.id))
 
     @factors.post("/ad/SetFirstFactor", roles=ADMINS)
@@ -36,7 +36,7 @@ def operations(service: FirstFactorSettings, trials: Trials, domains: Domains, g
         other RADIUS servers, to which everything goes. none: the forwarding server has checked it already; only from
         clients with `passwordVerified`. An `ldap` or `radius` that was set before may be left out.
         """
-        await service.set(domains.table.by_id[body.domainId], body.firstFactor, body.given())
+        await service.set(domains.table.present(body.domainId), body.firstFactor, body.given())
         return Done(message=f"the first factor is {body.firstFactor}")
 
     @factors.post("/ad/CheckFirstFactor", roles=ADMINS)
@@ -46,7 +46,7 @@ def operations(service: FirstFactorSettings, trials: Trials, domains: Domains, g
         No login is recorded and no second factor is asked for, but a directory counts a wrong password as usual. At
         most five a minute in a domain: 429.
         """
-        domain = domains.table.by_id[body.domainId]
+        domain = domains.table.present(body.domainId)
         if not caller.is_installation:
             trials.admit(domain)
         told = await trials.run(domain, body.userName, body.password.get_secret_value(), mschap=body.mschap)
