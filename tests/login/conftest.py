@@ -1,4 +1,4 @@
-"""Logins without a listener: decided, written, and told to an exchange that notes what became of them."""
+"""Logins without a listener: the tests decide them, write them and record the result in an exchange."""
 
 from dataclasses import dataclass, field
 
@@ -20,7 +20,7 @@ SOURCE = ("192.0.2.1", 40000)
 
 @dataclass
 class Answers:
-    """An exchange that sends nothing: entries that may be answered, and those that may not."""
+    """An exchange that sends nothing and records the entries: `sent` after their commit, else `dropped`."""
 
     number: int = 0
     sent: list[Answered] = field(default_factory=list)
@@ -28,33 +28,33 @@ class Answers:
     told: trio.Event = field(default_factory=trio.Event)
 
     def committed(self, entry: Answered, now: int) -> None:
-        """It is on disk."""
+        """Record an entry that is committed."""
         self.sent.append(entry)
         self.told.set()
 
     def abandoned(self, entry: Answered) -> None:
-        """It is not."""
+        """Record an entry that could not be committed."""
         self.dropped.append(entry)
         self.told.set()
 
 
 @dataclass
 class Desk:
-    """Makes logins and decides them, as a listener does. client: 192.0.2.1, of the whole tenant."""
+    """A small listener: it makes logins and decides them. client: 192.0.2.1, of the whole tenant."""
 
     areas: Areas
     client: Client
     answers: Answers
 
     def login(self, datagram: bytes, client: Client | None = None) -> Login:
-        """A login that has just come."""
+        """Return a login that has just arrived."""
         client = client or self.client
         request = opened(datagram)
         known = Entry((SOURCE, request.identifier), request.authenticator)
         return Login(request, client, SOURCE, self.areas.clock(), self.answers, known)
 
     async def decide(self, login: Login) -> Decision:
-        """Its decision, whether or not the store had to be asked."""
+        """Return the decision of a login, with or without a read of the store."""
         pipeline = self.areas.pipeline
         decision = pipeline.begin(login) or await pipeline.check(login)
         if decision is None:
@@ -64,14 +64,14 @@ class Desk:
         return decision
 
     async def decided(self, datagram: bytes, client: Client | None = None) -> tuple[str, str, str, int]:
-        """What is applied in short, in a domain that monitors: (verdict, why not, user, domain)."""
+        """Decide a request in a monitored domain. Return (applied verdict, reason of a reject, user, domain id)."""
         login = self.login(datagram, client)
         decision = await self.decide(login)
         reason = Reason.NONE if decision.applied is Verdict.ACCEPT else decision.reason
         return decision.applied, reason, login.user, login.domain.id if login.domain else 0
 
     async def ready(self, datagram: bytes) -> Login:
-        """A decided login with its device, its station and its answer, for the journal."""
+        """Return a decided login with its device, its station and its answer, for the journal."""
         login = self.login(datagram)
         login.decision = await self.decide(login)
         self.areas.pipeline.note(login)
@@ -82,13 +82,13 @@ class Desk:
 
 @pytest.fixture
 async def desk(areas: Areas) -> Desk:
-    """A client, and ann with the password hello."""
+    """Yield a desk whose domain has the user ann with the password hello."""
     await areas.add_user(areas.domain, "ann", b"hello")
     return Desk(areas, await areas.client(), Answers())
 
 
 def unproven(login: Login) -> None:
-    """Give a login a device that is not kept, as an unproven sender has."""
+    """Give a login a device that is not stored, as an unproven sender has."""
     login.device = Device(0, SOURCE[0], SOURCE[0], "", login.at)
     login.device.id = 0
     login.device.device_name = UNKNOWN

@@ -1,4 +1,4 @@
-"""The one decision function: every cell of its table, and what the two modes have in common."""
+"""The decision function: every cell of its table, and the two modes."""
 
 from itertools import product
 
@@ -11,7 +11,7 @@ from sallyport.login.decision import decide
 from sallyport.login.login import Reason, Verdict
 from sallyport.policy.rules.rule import Action
 
-# What a login with a right first factor comes to, by the rules' action and what became of the second factor:
+# The result of a login with a right first factor, by the rules' action and the outcome of the second factor:
 # the verdict where the fallback denies, where it allows, and the label of the metric for each in enforce mode.
 TABLE = """
 allow         *                                                  accept     accept     allow   allow
@@ -65,13 +65,13 @@ CELLS = cells()
 
 
 def test_the_table_is_whole() -> None:
-    """Every action, outcome of the second factor and fallback has its cell, and nothing else has."""
+    """Every action, outcome of the second factor and fallback has its cell, and there are no others."""
     assert set(CELLS) == set(product(Action, dict.fromkeys(SECOND), Fallback))
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: "-".join(part.name for part in cell).lower())
 def test_a_cell(cell: tuple[Action, Reason, Fallback]) -> None:
-    """Enforce applies the verdict; monitor lets in and notes the verdict."""
+    """Enforce applies the verdict; monitor accepts and records the verdict."""
     action, second, fallback = cell
     verdict, label = CELLS[cell]
     enforce = decide(Reason.NONE, action, second, Mode.ENFORCE, fallback)
@@ -86,7 +86,7 @@ def test_a_cell(cell: tuple[Action, Reason, Fallback]) -> None:
 
 @pytest.mark.parametrize("first", FIRST, ids=lambda reason: reason.name.lower())
 def test_a_wrong_first_factor_is_a_reject_in_both_modes(first: Reason) -> None:
-    """Whatever rules, second factor and fallback say."""
+    """A wrong first factor rejects in both modes, whatever rules, second factor and fallback are."""
     for action, second, fallback in CELLS:
         enforce = decide(first, action, second, Mode.ENFORCE, fallback)
         monitor = decide(first, action, second, Mode.MONITOR, fallback)
@@ -104,8 +104,9 @@ def test_a_wrong_first_factor_is_a_reject_in_both_modes(first: Reason) -> None:
 def test_the_modes_differ_in_what_is_applied_alone(
     first: Reason, action: Action, second: Reason, fallback: Fallback
 ) -> None:
-    """Decision and reason are the same in both; enforce applies the decision, and where monitor applies another, it
-    lets in."""
+    """Decision and reason are equal in both modes. Enforce applies the decision; monitor accepts instead of any
+    other.
+    """
     enforce = decide(first, action, second, Mode.ENFORCE, fallback)
     monitor = decide(first, action, second, Mode.MONITOR, fallback)
     assert (enforce.decision, enforce.reason) == (monitor.decision, monitor.reason)
@@ -115,6 +116,6 @@ def test_the_modes_differ_in_what_is_applied_alone(
 
 
 def test_decisions_are_few() -> None:
-    """The same checks in the same mode are the same object, so that it can be a key."""
+    """Equal checks in the same mode give the same object, so that it can be a key."""
     once = decide(Reason.NONE, Action.ALLOW, Reason.NONE, Mode.ENFORCE, Fallback.DENY)
     assert decide(Reason.NONE, Action.ALLOW, Reason.NONE, Mode.ENFORCE, Fallback.DENY) is once

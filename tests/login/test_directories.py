@@ -1,4 +1,4 @@
-"""What directories say of whoever logs in, as the login rules see it."""
+"""Login rules for names, groups and units of imported directories."""
 
 import pytest
 
@@ -17,14 +17,16 @@ ANN = "uid=ann,ou=People,dc=x"
 
 
 async def blocks(desk: Desk, **scope: object) -> None:
-    """A rule that blocks, in a domain that enforces its rules."""
+    """Add a rule that blocks, in a domain that enforces."""
     await desk.areas.rules.add(desk.areas.domain, RuleFields.model_validate({"name": "r", "action": "block", **scope}))
     await desk.areas.domains.set_mode([desk.areas.domain], Mode.ENFORCE)
 
 
 @pytest.mark.parametrize("name", ["ann", "ANN", "corp\\ann", "ann@corp", "ann.smith@corp"])
 async def test_one_principal(desk: Desk, name: str) -> None:
-    """A rule on a group that others are nested in holds for each of a person's names, at once and after an import."""
+    """A rule on a group applies to members of its nested groups under each of their names, at once and after an
+    import.
+    """
     areas = desk.areas
     upn = "userPrincipalName: ann.smith@corp"
     await areas.add_user(areas.domain, "ann.smith", b"hello")
@@ -38,7 +40,9 @@ async def test_one_principal(desk: Desk, name: str) -> None:
 
 @pytest.mark.parametrize("named", ["Ann", "ann.smith"])
 async def test_a_rule_on_a_user_holds_for_all_names(desk: Desk, listed: Domain, named: str) -> None:
-    """Whichever of them the rule has, and whichever is typed; so the preview says too. Nobody else is meant."""
+    """A rule on a user applies to each name of that user, whichever the rule has and whichever is typed, in the preview
+    too. Other users are not affected.
+    """
     areas, spelled = desk.areas, ("ann", "corp\\ANN", "ann.smith@corp", "Ann.Smith")
     await imported(areas, person("Ann", "userPrincipalName: ann.smith@corp") + person("ben"))
     await areas.rules.add(areas.domain, RuleFields(name="r", action=Action.BLOCK, users=[named]))
@@ -58,7 +62,7 @@ async def test_a_rule_on_a_user_holds_for_all_names(desk: Desk, listed: Domain, 
 
 
 async def test_another_one_s_name_is_no_exemption(desk: Desk, listed: Domain) -> None:
-    """Whoever has somebody's login name as a principal's name does not get what a rule allows that one."""
+    """A user whose principal name begins with another user's login name does not get that user's exemption."""
     areas = desk.areas
     await imported(areas, person("ann", "userPrincipalName: ben@corp") + person("ben"))
     await areas.rules.add(areas.domain, RuleFields(name="r", action=Action.ALLOW, users=["ben"]))
@@ -69,7 +73,7 @@ async def test_another_one_s_name_is_no_exemption(desk: Desk, listed: Domain) ->
 
 
 async def test_units(desk: Desk) -> None:
-    """A rule on an organizational unit holds for who lies in it."""
+    """A rule on an organizational unit applies to the users in it."""
     await imported(desk.areas, person("ann", ou="Guests"))
     await blocks(desk, ous=["guests"])
     assert (await desk.decided(pap("ann", "hello")))[:2] == (Verdict.REJECT, Reason.BLOCKED)

@@ -1,4 +1,4 @@
-"""The journal: decided logins are written, and only then answered."""
+"""The journal: decided logins are written first, and answered after that."""
 
 import sqlite3
 from collections.abc import Callable
@@ -28,19 +28,19 @@ SWITCH = attributes(NAS_IDENTIFIER=b"switch-1", CALLING_STATION_ID=b"02-00-00-00
 
 
 async def count(areas: Areas, table: str) -> int:
-    """How many rows a table has."""
+    """Return how many rows a table has."""
     return await areas.store.read(lambda tx: tx.value(int, f"select count(*) from {table}") or 0)  # noqa: S608
 
 
 async def events(areas: Areas) -> list[EventRow]:
-    """The domain's events, newest first; their number is the kept total."""
+    """Return the domain's events, the newest first; their number equals the stored total."""
     rows, total = await Events(areas.store).page(EventQuery(areas.domain, limit=5000))
     assert total == len(rows)
     return rows
 
 
 async def written(desk: Desk, *entries: Answered) -> None:
-    """Give entries to the journal and wait until it is done with them."""
+    """Give entries to the journal and wait until they are written."""
     for entry in entries:
         desk.areas.journal.add(entry)
     desk.areas.journal.flush()
@@ -49,7 +49,9 @@ async def written(desk: Desk, *entries: Answered) -> None:
 
 
 async def test_what_is_written_of_a_login(desk: Desk) -> None:
-    """Its event in the interface's terms, its device and station, and its answer's octets."""
+    """A login is written with its event in the terms of the interface, its device and station, and the octets of its
+    answer.
+    """
     login = await desk.ready(pap("Ann@CORP", "hello", SWITCH))
     login.latency_us = 1234
     await written(desk, login)
@@ -78,7 +80,7 @@ async def test_what_is_written_of_a_login(desk: Desk) -> None:
 
 
 async def test_a_refused_login_is_an_event_too(desk: Desk) -> None:
-    """With its reason, the name as it was sent, and no device where the sender is not proven."""
+    """A refused login is written with its reason and the name as sent, without a device if the sender is unproven."""
     login = await desk.ready(pap("ann@elsewhere", "hello", signed=False))
     unproven(login)
     await written(desk, login)
@@ -89,7 +91,7 @@ async def test_a_refused_login_is_an_event_too(desk: Desk) -> None:
 
 
 async def test_a_login_without_a_domain_is_kept(desk: Desk) -> None:
-    """Under domain 0, which nobody can ask for."""
+    """A login without a domain is written under domain 0, which no caller can read."""
     areas = desk.areas
     bare = await areas.client("192.0.2.3/32", tenant=await areas.tenancy.ensure_tenant(2, 1))
     login = desk.login(pap("ann", "hello"), bare)
@@ -102,7 +104,9 @@ async def test_a_login_without_a_domain_is_kept(desk: Desk) -> None:
 
 
 async def test_what_is_written_of_accounting(desk: Desk) -> None:
-    """Status, session, user, station and every attribute in octets; it is answered like a login."""
+    """An accounting record is written with status, session, user, station and every attribute in octets, and is
+    answered like a login.
+    """
     body = attributes(
         ACCT_STATUS_TYPE=(2).to_bytes(4), ACCT_SESSION_ID=b"\xff session", USER_NAME=b"ann", CALLING_STATION_ID=b"02-01"
     )
@@ -131,7 +135,9 @@ async def test_what_is_written_of_accounting(desk: Desk) -> None:
 
 
 async def test_an_accounting_record_that_is_sent_again(desk: Desk) -> None:
-    """Under another identifier and with a delay: it is answered, and kept and counted once, with its session."""
+    """A retransmitted accounting record, with another identifier and a delay, is answered, and written and counted
+    once.
+    """
 
     def record(identifier: int, delay: int) -> AccountingRecord:
         body = attributes(ACCT_STATUS_TYPE=(1).to_bytes(4), ACCT_SESSION_ID=b"s", ACCT_DELAY_TIME=delay.to_bytes(4))
@@ -152,10 +158,10 @@ async def test_an_accounting_record_that_is_sent_again(desk: Desk) -> None:
 
 
 async def test_nothing_is_answered_before_it_is_on_disk(desk: Desk) -> None:
-    """When an entry may be answered, another program that opens the file sees its event, device and answer."""
+    """At the moment of the answer another reader of the file sees the event, device and answer."""
 
     class Checking(Answers):
-        """Looks into the file at the moment of the answer."""
+        """An exchange that reads the file at the moment of the answer."""
 
         seen: tuple[int, ...] = ()
 
@@ -173,7 +179,7 @@ async def test_nothing_is_answered_before_it_is_on_disk(desk: Desk) -> None:
 
 
 async def test_a_busy_journal_shares_transactions(desk: Desk) -> None:
-    """What comes while one runs waits for the next, at most 1000 together, in order; every entry is answered."""
+    """Entries that arrive during a transaction share the next one, at most 1000, in order. Every entry is answered."""
     logins = [await desk.ready(pap("ann", "hello", SWITCH)) for _ in range(2500)]
     await written(desk, *logins)
     assert desk.answers.sent == logins
@@ -192,7 +198,7 @@ async def test_tenants_take_turns(desk: Desk) -> None:
 
 
 async def test_first_sightings_make_a_transaction_short(desk: Desk) -> None:
-    """A device that is new takes as long as many logins: few of them share a transaction."""
+    """A login with a new device counts as many logins, so that few of them share a transaction."""
     names = [b"switch-%d" % number for number in range(2 * MOST // LONG)]
     logins = [await desk.ready(pap("ann", "hello", attributes(NAS_IDENTIFIER=name))) for name in names]
     await written(desk, *logins)
@@ -209,7 +215,7 @@ async def test_an_answer_is_kept_from_when_it_was_decided(desk: Desk) -> None:
 
 
 async def test_unlike_logins_share_a_transaction(desk: Desk) -> None:
-    """Each event has its own method, outcome and Service-Type, whatever else is written with it."""
+    """Each event has its own method, outcome and Service-Type, whatever else shares its transaction."""
     asked = attributes(SERVICE_TYPE=bytes((0, 0, 0, 1)))
     users = [("ann", "hello", b""), ("ann", "wrong", b""), ("ann", "hello", asked), ("nobody", "hello", asked)]
     logins = [await desk.ready(pap(user, password, SWITCH + more)) for user, password, more in users]
@@ -229,7 +235,7 @@ async def test_unlike_logins_share_a_transaction(desk: Desk) -> None:
 
 
 async def test_one_registration_for_many_logins(desk: Desk) -> None:
-    """A new device in several logins of one transaction is one row; metrics and log hear of it once."""
+    """A new device in several logins of one transaction is one row, one count in the metrics and one log event."""
     logins = [await desk.ready(pap("ann", "hello", SWITCH)) for _ in range(10)]
     await written(desk, *logins)
     await written(desk, await desk.ready(pap("ann", "hello", SWITCH)))
@@ -238,8 +244,9 @@ async def test_one_registration_for_many_logins(desk: Desk) -> None:
 
 
 async def test_a_store_that_fails_answers_nobody(desk: Desk) -> None:
-    """An error in the middle undoes all of it: no event, no device, no answer; the same device is new again, and is
-    written with the next login."""
+    """An error in the middle of a transaction undoes all of it: no event, no device and no answer. The same device is
+    new again, and is written with the next login.
+    """
     await desk.areas.store.write(lambda tx: tx.execute("alter table answers rename to gone"))
     login = await desk.ready(pap("ann", "hello", SWITCH))
     await written(desk, login)
@@ -255,7 +262,9 @@ async def test_a_store_that_fails_answers_nobody(desk: Desk) -> None:
 
 
 class StepStore:
-    """A store that runs submitted work when the test says so, on a connection of its own, and can fail to commit."""
+    """A store that runs submitted work when the test asks for it, on a connection of its own, and can fail to
+    commit.
+    """
 
     def __init__(self, store: Store, connection: sqlite3.Connection) -> None:
         self._store = store
@@ -290,15 +299,16 @@ class StepStore:
             self._waiting.append(run)
 
     def step(self) -> None:
-        """Run what waits, and from now on everything at once."""
+        """Run the waiting work, and from now on all work at once."""
         self.at_once = True
         for run in self._waiting:
             run()
 
 
 async def test_a_failed_transaction_is_undone_before_the_next(desk: Desk) -> None:
-    """A login that gathered behind a transaction that failed registers the device itself: its event names a device
-    that is in the inventory."""
+    """A login that was gathered behind a failed transaction registers the device itself, so that its event names a
+    stored device.
+    """
     with closing(sqlite3.connect(desk.areas.store.path, isolation_level=None)) as connection:
         stepping = StepStore(desk.areas.store, connection)
         areas = desk.areas
@@ -319,7 +329,9 @@ async def test_a_failed_transaction_is_undone_before_the_next(desk: Desk) -> Non
 
 
 async def test_a_device_beyond_the_limit_of_its_tenant(desk: Desk) -> None:
-    """Its logins and accounting records are answered and kept as ever, with no device and without a session."""
+    """Beyond the tenant's limit of devices, logins and accounting records are answered and written without a device and
+    a session.
+    """
     areas = desk.areas
     await areas.store.write(lambda tx: tx.execute("update limits set most = 0 where name = 'devices'"))
     login = await desk.ready(pap("ann", "hello", SWITCH))
@@ -342,10 +354,10 @@ async def test_a_device_beyond_the_limit_of_its_tenant(desk: Desk) -> None:
 
 
 async def test_an_answer_that_fails_stops_no_other(desk: Desk) -> None:
-    """What one exchange raises is its own matter: the answers behind it leave."""
+    """An exception in one exchange does not stop the other answers."""
 
     class Broken(Answers):
-        """Cannot send."""
+        """An exchange that cannot send."""
 
         def committed(self, entry: Answered, now: int) -> None:
             raise RuntimeError("of the exchange")
@@ -362,7 +374,7 @@ async def test_an_answer_that_fails_stops_no_other(desk: Desk) -> None:
 
 @dataclass
 class Packed:
-    """What `pack` looks at."""
+    """The fields of an entry that `pack` reads."""
 
     exchange: Answers
     source: tuple[str, int]
@@ -383,7 +395,7 @@ ANSWERS = st.lists(
 
 @given(answers=ANSWERS)
 def test_answers_are_packed_and_unpacked(answers: list[tuple[int, str, int, int, bytes, bytes, bool]]) -> None:
-    """Any listener, address, port, identifier, authenticator, octets and signedness come back in order."""
+    """Listener, address, port, identifier, authenticator, octets and signedness are unpacked in order."""
     packed, kept = b"", []
     for listener, host, port, identifier, authenticator, body, signed in answers:
         reply = bytes((2, identifier)) + (20 + len(body)).to_bytes(2) + bytes(16) + body
@@ -396,7 +408,9 @@ def test_answers_are_packed_and_unpacked(answers: list[tuple[int, str, int, int,
 
 
 async def test_answers_are_kept_for_their_time(desk: Desk, mock_clock: trio.testing.MockClock) -> None:
-    """As long as a retransmit may come, oldest first; after that they are deleted, and their events stay."""
+    """Answers are kept as long as a retransmission may arrive, the oldest first. They are deleted after that, and their
+    events stay.
+    """
     mock_clock.rate = 1
     first = await desk.ready(pap("ann", "hello"))
     await written(desk, first)
@@ -417,7 +431,7 @@ async def test_answers_are_kept_for_their_time(desk: Desk, mock_clock: trio.test
 
 
 async def test_long_answers_fit(desk: Desk) -> None:
-    """An answer with all the Proxy-State that a request can carry is kept as it is."""
+    """An answer with all the Proxy-State that a request can carry is stored unchanged."""
     login = await desk.ready(pap("ann", "hello", push_attribute(33, b"p" * 253) * 15))
     await written(desk, login)
     assert [kept.reply for kept in await desk.areas.journal.recent()] == [login.reply]

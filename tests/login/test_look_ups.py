@@ -1,4 +1,4 @@
-"""Look-ups of host names for the login path."""
+"""Look-ups of host names on the login path."""
 
 from pathlib import Path
 from threading import Event
@@ -15,7 +15,7 @@ from tests.areas import Areas, SetClock, running_areas
 
 
 class Noted(Totp):
-    """A provider of which it is known what it was lent."""
+    """A provider that records the host that it got."""
 
     name: ClassVar[str] = "noted"
 
@@ -24,8 +24,8 @@ class Noted(Totp):
         self.host = host
 
 
-async def lent(areas: Areas, domain_id: int) -> Host:
-    """What the provider of a domain is lent."""
+async def host_of(areas: Areas, domain_id: int) -> Host:
+    """Return the host that the provider of a domain got."""
     areas.kinds["noted"] = Noted
     await areas.providers.set(domain_id, "noted", {}, 60)
     attached = areas.providers.of(domain_id)
@@ -34,12 +34,12 @@ async def lent(areas: Areas, domain_id: int) -> Host:
 
 
 async def test_one_tenants_names_do_not_hold_up_anothers(tmp_path: Path) -> None:
-    """Hosts whose name servers do not answer fill the look-ups of all domains of their tenant, and nobody else's."""
+    """Hosts whose name servers do not answer use up the look-ups of their own tenant only, in all its domains."""
     answers = Event()
     async with running_areas(tmp_path, SetClock(), look_up=lambda host, _port, _kind: _found(host, answers)) as areas:
         branch = await areas.domains.add(areas.tenant, "branch")
         foreign = await areas.domains.add(await areas.tenancy.ensure_tenant(2, 1), "foreign")
-        hostile, same, other = [await lent(areas, each) for each in (areas.domain, branch, foreign)]
+        hostile, same, other = [await host_of(areas, each) for each in (areas.domain, branch, foreign)]
         async with trio.open_nursery() as nursery:
             for number in range(AT_ONCE):
                 nursery.start_soon(hostile.http.egress.resolve, f"h{number}.hostile.example", 443)

@@ -1,4 +1,4 @@
-"""The steps of a login: who it is, whether the password is right, what is decided."""
+"""The steps of a login: the name, the first factor, the decision."""
 
 import pytest
 
@@ -35,13 +35,14 @@ R = Reason
     ],
 )
 def test_a_realm_is_split_off(name: str, user: str, realm: str) -> None:
-    r"""REALM\user at the first backslash, user@realm at the last at sign; a backslash comes first."""
+    r"""REALM\user is split at the first backslash, user@realm at the last at sign; the backslash goes first."""
     assert split_realm(name) == (user, realm)
 
 
 async def test_which_domain_a_name_belongs_to(desk: Desk) -> None:
-    """Without a realm the client's default; with one the domain of that name or realm in any case, which is taken off
-    the name; one that is none of the client's domains is unknown, and so is a name that is all realm."""
+    """A name without a realm belongs to the client's default domain, and one with a realm to the domain of that name or
+    realm in any case. A domain of another client is unknown, and so is a name without a user.
+    """
     areas = desk.areas
     corp = areas.domain
     branch = await areas.domains.add(areas.tenant, "Branch", realms=["branch.example", "zürich"])
@@ -79,7 +80,9 @@ async def test_which_domain_a_name_belongs_to(desk: Desk) -> None:
 
 
 async def test_accents_may_be_written_in_both_ways(desk: Desk) -> None:
-    """As one character or two: it is one user, one realm and one rule, and events have one name."""
+    """An accented character may be composed or decomposed: it is one user, one realm and one rule, and events have one
+    name.
+    """
     areas = desk.areas
     await areas.add_user(areas.domain, "Zoe\u0308", b"hello")
     branch = await areas.domains.add(areas.tenant, "branch", realms=["zu\u0308rich"])
@@ -90,13 +93,18 @@ async def test_accents_may_be_written_in_both_ways(desk: Desk) -> None:
     for realm in ("zürich", "zu\u0308rich"):
         assert await desk.decided(pap(f"ann@{realm}", "hello")) == ("accept", R.NONE, "ann", branch)
     await areas.rules.add(areas.domain, RuleFields(name="no", action="block", users=["zoe\u0308"]))
-    assert await desk.decided(pap("Zoë", "hello")) == ("accept", R.NONE, "Zoë", areas.domain)  # only recorded
+    assert await desk.decided(pap("Zoë", "hello")) == (
+        "accept",
+        R.NONE,
+        "Zoë",
+        areas.domain,
+    )  # monitor mode only records
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE)
     assert (await desk.decided(pap("Zoë", "hello")))[:2] == ("reject", R.BLOCKED)
 
 
 async def test_the_default_is_the_first(desk: Desk) -> None:
-    """Of the client's domains in their order, or of its tenant's; a tenant without domains has none."""
+    """The default domain is the first of the client's, or of its tenant's. A tenant without domains has none."""
     areas = desk.areas
     branch = await areas.domains.add(areas.tenant, "branch")
     both = await areas.client("192.0.2.2/32", domain_ids=(branch, areas.domain))
@@ -107,13 +115,13 @@ async def test_the_default_is_the_first(desk: Desk) -> None:
 
 
 async def test_a_request_without_a_name(desk: Desk) -> None:
-    """A User-Name that is missing or empty is a reject that says so."""
+    """A request with a missing or empty User-Name is rejected with a reason of its own."""
     for body in (b"", attributes(USER_NAME=b"")):
         assert await desk.decided(access_request(body)) == ("reject", R.NO_USER_NAME, "", desk.areas.domain)
 
 
 async def test_the_longest_name(desk: Desk) -> None:
-    """253 octets, also where they are more octets than characters, with and without a realm."""
+    """A name of 253 octets works, with and without a realm, also if it has fewer characters than octets."""
     for name in ("x" * 253, "ü" * 126, "x" * 248):
         await desk.areas.add_user(desk.areas.domain, name, b"hello")
         assert (await desk.decided(pap(name, "hello")))[:3] == ("accept", R.NONE, name)
@@ -121,7 +129,7 @@ async def test_the_longest_name(desk: Desk) -> None:
 
 
 async def test_a_name_in_any_octets(desk: Desk) -> None:
-    """UTF-8, else Latin-1; NUL finds nobody and no error."""
+    """A name is UTF-8, else Latin-1. NUL finds no user and raises no error."""
     await desk.areas.add_user(desk.areas.domain, "zoë", b"hello")
     for name in ("zoë".encode(), "ZOË".encode(), "zoë".encode("latin-1")):
         assert (await desk.decided(pap(name, "hello")))[0] == "accept"
@@ -148,7 +156,7 @@ async def test_a_name_in_any_octets(desk: Desk) -> None:
     ],
 )
 async def test_a_right_password(desk: Desk, password: bytes) -> None:
-    """Any octets of any length up to 128, by PAP and by CHAP; another one is wrong."""
+    """A right password of any octets, up to 128, is accepted by PAP and CHAP; any other is wrong."""
     await desk.areas.add_user(desk.areas.domain, "bob", password)
     for datagram in (pap("bob", password), chap("bob", password), chap("bob", password, b"c" * 32)):
         assert (await desk.decided(datagram))[:2] == ("accept", R.NONE)
@@ -159,7 +167,7 @@ async def test_a_right_password(desk: Desk, password: bytes) -> None:
 
 
 async def test_a_password_in_the_devices_encoding(desk: Desk) -> None:
-    """A password kept as UTF-8 is right in Latin-1 as well, by PAP and CHAP."""
+    """A password that is stored as UTF-8 is right in Latin-1 as well, by PAP and CHAP."""
     await desk.areas.add_user(desk.areas.domain, "bob", "Straße".encode())
     for octets in ("Straße".encode(), "Straße".encode("latin-1")):
         for datagram in (pap("bob", octets), chap("bob", octets)):
@@ -168,7 +176,7 @@ async def test_a_password_in_the_devices_encoding(desk: Desk) -> None:
 
 
 async def test_an_empty_password_is_wrong(desk: Desk) -> None:
-    """Also for a user who has none, by PAP and CHAP."""
+    """An empty password is wrong, also for a user without a password, by PAP and CHAP."""
     await desk.areas.add_user(desk.areas.domain, "bob", b"x")
     await desk.areas.store.write(lambda tx: tx.execute("update endpoint_users set password = null where name = 'bob'"))
     for user in ("ann", "bob"):
@@ -178,8 +186,9 @@ async def test_an_empty_password_is_wrong(desk: Desk) -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 15, 17, 129, 144, 253])
 async def test_a_hidden_password_of_a_wrong_length(desk: Desk, size: int) -> None:
-    """A User-Password that is no multiple of 16 up to 128 octets is a malformed packet: no answer, for a user in
-    memory or not."""
+    """A User-Password that is no multiple of 16 up to 128 octets is a malformed packet: it gets no answer, for a user
+    in memory or not.
+    """
     for user in ("ann", "nobody", "ann"):
         body = push_attribute(USER_NAME, user.encode()) + push_attribute(USER_PASSWORD, b"x" * size)
         with pytest.raises(PacketError) as raised:
@@ -189,14 +198,13 @@ async def test_a_hidden_password_of_a_wrong_length(desk: Desk, size: int) -> Non
 
 @pytest.mark.parametrize("value", [b"\0", b"x" * 16, b"x" * 18, b"\7" + b"x" * 16])
 async def test_a_chap_password_of_a_wrong_length_or_value(desk: Desk, value: bytes) -> None:
-    """Whatever it holds is a wrong password, of any length."""
+    """A CHAP-Password of a wrong length or value is a wrong password."""
     assert (await desk.decided(chap("ann", "hello", value=value)))[:2] == ("reject", R.WRONG_PASSWORD)
     assert (await desk.decided(chap("nobody", "hello", value=value)))[:2] == ("reject", R.UNKNOWN_USER)
 
 
 async def test_a_chap_response_belongs_to_its_challenge(desk: Desk) -> None:
-    """The response to one challenge is wrong under another: CHAP-Challenge counts where it is, not the
-    authenticator."""
+    """A CHAP response is wrong under another challenge. CHAP-Challenge counts if present, else the authenticator."""
     await desk.decided(chap("ann", "hello"))
     for challenge in (b"1", b"c" * 16, b"c" * 253):
         assert (await desk.decided(chap("ann", "hello", challenge)))[0] == "accept"
@@ -213,7 +221,7 @@ async def test_no_credentials(desk: Desk) -> None:
 
 
 async def test_the_method_is_noted(desk: Desk) -> None:
-    """pap and chap, also for a user who is not there."""
+    """The method is pap or chap, also for an unknown user."""
     for user in ("ann", "nobody"):
         for datagram, method in ((pap(user, "x"), "pap"), (chap(user, "x"), "chap")):
             login = desk.login(datagram)
@@ -225,8 +233,8 @@ async def test_the_method_is_noted(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("factor", [FirstFactor.LDAP, FirstFactor.RADIUS])
-async def test_a_factor_that_is_not_there_lets_nobody_in(desk: Desk, factor: FirstFactor) -> None:
-    """Whoever has the right local password, in either mode."""
+async def test_an_unavailable_first_factor_rejects(desk: Desk, factor: FirstFactor) -> None:
+    """A right local password is rejected in both modes if the domain's first factor is unavailable."""
     for mode in Mode:
         domain = await desk.areas.domains.add(desk.areas.tenant, f"d-{mode}", first_factor=factor, mode=mode)
         await desk.areas.add_user(domain, "ann", b"hello")
@@ -235,8 +243,8 @@ async def test_a_factor_that_is_not_there_lets_nobody_in(desk: Desk, factor: Fir
 
 
 @pytest.mark.parametrize("name", [" ann", "ann  ", "ann @corp", "CORP\\ ann", " host/pc1", "PC1$ "])
-async def test_spaces_around_a_name_walk_round_no_rule(desk: Desk, name: str) -> None:
-    """Whoever checks the password finds ann by it."""
+async def test_spaces_around_a_name_avoid_no_rule(desk: Desk, name: str) -> None:
+    """Spaces around a name avoid no rule: the server that checked the password finds ann by it."""
     areas = desk.areas
     vouching = await areas.client("192.0.2.9/32", password_verified=True)
     await areas.first_settings.set(areas.domains.table.by_id[areas.domain], FirstFactor.NONE, {})
@@ -247,8 +255,9 @@ async def test_spaces_around_a_name_walk_round_no_rule(desk: Desk, name: str) ->
 
 
 async def test_who_may_vouch_for_a_password(desk: Desk) -> None:
-    """Where the domain has no first factor of its own: a client that was added for it, signed, whatever the user is
-    called and whatever was typed; nobody else, in either mode."""
+    """If the domain has no first factor, only a signed request of a client with passwordVerified is taken as checked,
+    for any user name and password. Others are rejected in both modes.
+    """
     areas = desk.areas
     vouching = await areas.client("192.0.2.9/32", password_verified=True)
     for mode in Mode:
@@ -264,7 +273,7 @@ async def test_who_may_vouch_for_a_password(desk: Desk) -> None:
 
 
 async def test_a_user_in_memory_needs_no_wait(desk: Desk) -> None:
-    """The first login loads the user, the next is decided at once, also for a name that nobody has."""
+    """The first login loads the user, and the next is decided at once, also for an unknown name."""
     for name in ("ann", "nobody"):
         assert desk.areas.pipeline.begin(desk.login(pap(name, "hello"))) is None
         await desk.decided(pap(name, "hello"))
@@ -274,7 +283,7 @@ async def test_a_user_in_memory_needs_no_wait(desk: Desk) -> None:
 
 
 async def test_a_mode_holds_for_a_login_that_waits(desk: Desk) -> None:
-    """A login that asks the store is decided by the mode that holds when it has the answer."""
+    """A login that reads the store is decided by the mode at the time of the result."""
     login = desk.login(pap("ann", "hello"))
     assert desk.areas.pipeline.begin(login) is None
     await desk.areas.domains.set_mode([desk.areas.domain], Mode.ENFORCE)
@@ -284,7 +293,7 @@ async def test_a_mode_holds_for_a_login_that_waits(desk: Desk) -> None:
 
 
 async def test_a_changed_password_holds_for_the_next_login(desk: Desk) -> None:
-    """A user who is removed and added anew has the new password at once, and not the old one."""
+    """A user that is removed and added again has the new password at once."""
     assert (await desk.decided(pap("ann", "hello")))[0] == "accept"
     await desk.areas.remove_user(desk.areas.domain, "ann")
     assert (await desk.decided(pap("ann", "hello")))[1] == R.UNKNOWN_USER
@@ -297,7 +306,7 @@ async def test_a_changed_password_holds_for_the_next_login(desk: Desk) -> None:
 
 
 async def test_the_groups_of_a_user_feed_the_rules(desk: Desk) -> None:
-    """A rule for a group, in any case, holds for who is in it and while the group is active; by every kind of login."""
+    """A rule for a group, in any case, applies to its members while the group is active, by every kind of login."""
     areas = desk.areas
     rule = RuleFields.model_validate({"name": "staff", "action": "block", "groups": ["STAFF"], "priority": 1})
     await areas.rules.add(areas.domain, rule)
@@ -317,7 +326,8 @@ async def test_the_groups_of_a_user_feed_the_rules(desk: Desk) -> None:
 
 async def test_the_credential_policy_of_a_group_bounds_sessions(desk: Desk) -> None:
     """The Accept carries the shortest time to live of the user's active groups as Session-Timeout (RFC 2865 section
-    5.27); where a login rule names one, that one."""
+    5.27), unless a login rule sets one.
+    """
     areas = desk.areas
     ann = await areas.users.load(areas.domain, "ann")
     assert ann is not None

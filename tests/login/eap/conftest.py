@@ -36,8 +36,9 @@ numbers = count(1)
 
 @dataclass
 class Ended:
-    """What a NAS has in the end. eap: the last EAP packet. keys: recv and send, in clear. names: of the last answer's
-    User-Name. rounds: how many Access-Challenges came before. vlan: Tunnel-Private-Group-ID without its tag."""
+    """The last answer to a NAS. eap: the last EAP packet. keys: recv and send, decrypted. names: User-Name of the last
+    answer. rounds: Access-Challenges before it. vlan: Tunnel-Private-Group-ID without its tag.
+    """
 
     code: int
     eap: bytes
@@ -48,7 +49,9 @@ class Ended:
 
 
 class Nas:
-    """Carries EAP between a supplicant and the service. wire: the service. authority: of its certificate."""
+    """A NAS that carries EAP between a supplicant and the service. wire: the service. authority: issuer of its
+    certificate.
+    """
 
     def __init__(self, wire: Wire, authority: Authority) -> None:
         self.wire = wire
@@ -56,13 +59,13 @@ class Nas:
         self._secret = SharedSecret(SECRET)
 
     def request(self, octets: bytes, name: bytes, state: bytes = b"", body: bytes = SESSION) -> bytes:
-        """An Access-Request with an EAP packet."""
+        """Return an Access-Request with an EAP packet."""
         body = push_attribute(USER_NAME, name) + body + push_eap_message(octets)
         body += push_attribute(STATE, state) if state else b""
         return access_request(body, identifier=next(numbers) & 0xFF)
 
     async def log_in(self, side: Side, name: bytes = b"anonymous", body: bytes = SESSION) -> Ended:
-        """Let a supplicant and the service talk until there is an Accept or a Reject."""
+        """Run a conversation between a supplicant and the service until an Accept or a Reject."""
         supplicant, rounds, state = Supplicant(name, side), 0, b""
         response = encode(Packet(RESPONSE, 0, IDENTITY, name))
         while True:
@@ -75,7 +78,7 @@ class Nas:
             response = supplicant.respond(ended.eap)
 
     async def answer(self, datagram: bytes, rounds: int = 0) -> tuple[Ended, bytes]:
-        """The answer to a request, and its State."""
+        """Return the answer to a request, and its State."""
         reply, _ = await self.wire.take()
         code, first = decode_reply(reply, datagram, self._secret)
         pairs = list(pull_attributes(reply, 20))
@@ -90,21 +93,21 @@ class Nas:
         vlan = first.get(TUNNEL_PRIVATE_GROUP_ID, b"").lstrip(b"\0")
         return Ended(code, eap, msk, names, rounds, vlan), first.get(STATE, b"")
 
-    async def told(self) -> list[tuple[str, str, str]]:
-        """Reason, user and method of each event, the oldest first."""
+    async def outcomes(self) -> list[tuple[str, str, str]]:
+        """Return reason, user and method of each event, the oldest first."""
         return [(each.reason, each.user_name, each.method) for each in await events(self.wire.areas)]
 
 
 @pytest.fixture
 async def areas(tmp_path: Path, clock: SetClock) -> AsyncIterator[Areas]:
-    """The areas over a new store; three failures lock."""
+    """Yield the areas over a new store. Three failures lock a user."""
     async with running_areas(tmp_path, clock, lockout_failures=3) as areas:
         yield areas
 
 
 @pytest.fixture
 async def nas(wire: Wire, tmp_path: Path) -> Nas:
-    """The service has a certificate, and takes those of the same authority."""
+    """Yield a NAS. The service has a certificate, and trusts client certificates of the same authority."""
     (tmp_path / "certificates").mkdir()
     authority = Authority(tmp_path / "certificates")
     server = authority.certificate("radius.example.com")
@@ -114,7 +117,7 @@ async def nas(wire: Wire, tmp_path: Path) -> Nas:
 
 @pytest.fixture
 async def wire(areas: Areas) -> AsyncIterator[Wire]:
-    """ann has the password hello; 192.0.2.1 is a RADIUS client."""
+    """Yield a service with the RADIUS client 192.0.2.1 and the user ann with the password hello."""
     await areas.add_user(areas.domain, "ann", b"hello")
     await areas.client(name="nas")
     async with trio.open_nursery() as nursery:

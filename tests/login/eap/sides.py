@@ -1,4 +1,4 @@
-"""What people log in with, and what they do meanwhile."""
+"""The supplicants of the EAP tests, and a change of the user's password."""
 
 from sallyport.endpoints.users.account import UserChange
 from sallyport.login.login import Reason
@@ -16,16 +16,16 @@ from tests.radius.eap.supplicant import (
 )
 
 ANN = b"ann"
-NO_PROVIDER = Reason.NO_PROVIDER.value  # the first door; the domain monitors, and has nobody who guards the second
+NO_PROVIDER = Reason.NO_PROVIDER.value  # the first factor is right; the domain monitors and has no MFA provider
 
 
 def peap(password: bytes, name: bytes = ANN) -> TlsSide:
-    """PEAP-MSCHAPv2."""
+    """Return a supplicant with PEAP-MSCHAPv2."""
     return TlsSide(eap.PEAP, in_peap(name, MsChapSide(name, password)))
 
 
 def ttls(inside: Inside) -> TlsSide:
-    """TTLS."""
+    """Return a supplicant with EAP-TTLS."""
     return TlsSide(eap.TTLS, inside, begins=True)
 
 
@@ -39,7 +39,7 @@ SIDES = {
 
 
 async def new_password(areas: Areas) -> None:
-    """ann has another one."""
+    """Give ann another password."""
     user = await areas.users.load(areas.domain, "ann")
     assert user is not None
     await areas.accounts.update(areas.domain, user.id, UserChange(password=b"another"))

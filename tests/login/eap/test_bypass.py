@@ -1,4 +1,4 @@
-"""MAC authentication bypass by EAP-MD5: the address as identity and as password, by the explicit list alone."""
+"""MAC authentication bypass by EAP-MD5: the MAC address is identity and password, and must be on the domain's list."""
 
 import pytest
 
@@ -16,23 +16,23 @@ BODY = push_attribute(CALLING_STATION_ID, b"AA-BB-CC-DD-EE-FF") + ETHERNET
 
 
 async def listed(nas: Nas) -> None:
-    """The station is on the domain's list."""
+    """Put the station on the domain's list."""
     areas = nas.wire.areas
     await areas.bypass.add(areas.domain, ["aabbccddeeff"], "a printer")
 
 
 @pytest.mark.parametrize("name", [MAC, b"AA-BB-CC-DD-EE-FF", b"aa:bb:cc:dd:ee:ff"])
 async def test_a_station_on_the_list(nas: Nas, name: bytes) -> None:
-    """Gets in with its address for a password, without a certificate of ours, and as a station to the rules."""
+    """A listed station logs in with its address as the password. The service needs no certificate."""
     nas.wire.areas.credentials = None
     await listed(nas)
     ended = await nas.log_in(Md5Side(name), name, BODY)
     assert (ended.code, ended.rounds) == (ACCESS_ACCEPT, 1)
-    assert await nas.told() == [("", name.decode(), "mab")]
+    assert await nas.outcomes() == [("", name.decode(), "mab")]
 
 
 async def test_the_rules_know_it_as_a_station(nas: Nas) -> None:
-    """One for stations blocks it, and EAP ends with a failure."""
+    """A rule for stations blocks a listed station, and EAP ends with a failure."""
     areas = nas.wire.areas
     await listed(nas)
     await areas.rules.add(
@@ -44,7 +44,7 @@ async def test_the_rules_know_it_as_a_station(nas: Nas) -> None:
 
 
 async def test_whatever_the_first_factor_is(nas: Nas) -> None:
-    """Also where EAP goes to another server, and where passwords are checked elsewhere."""
+    """MAC authentication bypass works with any first factor of the domain, also an upstream server."""
     areas = nas.wire.areas
     await listed(nas)
     server = {"host": "127.0.0.1", "port": 9, "secret": "not asked at all"}
@@ -56,7 +56,9 @@ async def test_whatever_the_first_factor_is(nas: Nas) -> None:
 
 
 async def test_never_by_accident(nas: Nas) -> None:
-    """Not off the list, with another password, in another station's name, over a VPN, or by a method with keys."""
+    """No bypass applies to an unlisted station, a wrong password, another station's name, a VPN or an EAP method with
+    keys.
+    """
     assert (await nas.log_in(Md5Side(MAC), MAC, BODY)).code == ACCESS_REJECT
     await listed(nas)
     virtual = push_attribute(CALLING_STATION_ID, MAC) + push_attribute(NAS_PORT_TYPE, (5).to_bytes(4))
@@ -71,7 +73,7 @@ async def test_never_by_accident(nas: Nas) -> None:
 
 
 async def test_taken_off_in_the_middle(nas: Nas) -> None:
-    """A station that is taken off the list between the question and its answer is not let in."""
+    """A station that is removed from the list before its response arrives is rejected."""
     await listed(nas)
     side = Md5Side(MAC)
     areas = nas.wire.areas

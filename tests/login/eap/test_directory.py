@@ -1,4 +1,4 @@
-"""EAP in a domain whose users are in a directory: what a bind can check, and what winbind can."""
+"""EAP in a domain whose users are in a directory: methods that a bind can check, and methods that need winbind."""
 
 from collections.abc import Callable
 from typing import ClassVar
@@ -39,18 +39,18 @@ NO_PROVIDER = Reason.NO_PROVIDER.value
 
 
 class ListFields(Fields):
-    """Whether winbind is there, and how long codes are."""
+    """Settings of the test's directory. winbind: whether it checks MS-CHAP. codeDigits: length of codes."""
 
     winbind: bool = False
     codeDigits: int = 6  # noqa: N815
 
     def checker(self, host: Host) -> Checker:
-        """The directory below."""
+        """Return the directory below."""
         return Listed(self)
 
 
 class Listed:
-    """A directory with one entry, ann in the group staff, in the place of the one that is asked over the network."""
+    """A directory in the process with one user, ann, of the group staff."""
 
     name: ClassVar[str] = "ldap"
     disabled: ClassVar[set[str]] = set()
@@ -60,16 +60,16 @@ class Listed:
 
     @property
     def checks_mschap(self) -> bool:
-        """As configured."""
+        """Return the configured value."""
         return self._fields.winbind
 
     @property
     def code_digits(self) -> int:
-        """As configured."""
+        """Return the configured value."""
         return self._fields.codeDigits
 
     async def bind(self, user: str, password: str, tell: Tell) -> tuple[Reason, Found]:
-        """The password is s3cret."""
+        """Accept the password s3cret."""
         reason, found = await self.look_up(user, tell)
         if reason is Reason.NONE and password != PASSWORD:
             return Reason.WRONG_PASSWORD, NOTHING
@@ -78,7 +78,7 @@ class Listed:
     async def ask_winbind(
         self, user: str, attempt: MsChap1 | MsChap2, name: bytes, tell: Tell
     ) -> tuple[bytes | Reason, Found]:
-        """The domain controller knows the password's hash."""
+        """Check a response against the password s3cret."""
         reason, found = await self.look_up(user, tell)
         hashed = nt_hash(PASSWORD.encode())
         if reason is not Reason.NONE:
@@ -86,7 +86,7 @@ class Listed:
         return (nt_hash_hash(hashed), found) if NtKey(hashed).made(attempt, name) else (Reason.WRONG_PASSWORD, NOTHING)
 
     async def look_up(self, user: str, tell: Tell) -> tuple[Reason, Found]:
-        """Only ann is there, unless she is disabled, and the computer PC1."""
+        """Find ann, unless she is disabled, and the computer PC1."""
         await trio.lowlevel.checkpoint()
         if user in self.disabled:
             return Reason.ACCOUNT_DISABLED, NOTHING
@@ -94,25 +94,25 @@ class Listed:
         return (Reason.NONE, Found(groups=frozenset({"staff"}))) if is_there else (Reason.UNKNOWN_USER, NOTHING)
 
     async def check(self, login: Login, takes_code: Callable[[], bool], tell: Tell) -> Reason:
-        """Not asked by EAP."""
+        """Return METHOD_UNFIT: EAP never calls this."""
         return Reason.METHOD_UNFIT
 
     async def run(self) -> None:
-        """Nothing goes on in the background."""
+        """Run no background work."""
         await trio.sleep_forever()
 
 
 async def configure(nas: Nas, *, winbind: bool = False, kind: type[Fields] = ListFields) -> None:
-    """The domain's first factor is that list."""
+    """Make the directory the first factor of the domain."""
     areas = nas.wire.areas
     areas.first_kinds[FirstFactor.LDAP] = kind
-    areas.clock.pass_by(1)  # another row, so another checker
+    areas.clock.pass_by(1)  # a new row gets a new checker
     domain = areas.domains.table.by_id[areas.domain]
     await areas.first_settings.set(domain, FirstFactor.LDAP, {"ldap": {"winbind": winbind}})
 
 
 def ttls(inside: Inside) -> TlsSide:
-    """TTLS."""
+    """Return a supplicant with EAP-TTLS."""
     return TlsSide(eap.TTLS, inside, begins=True)
 
 
@@ -133,16 +133,18 @@ NEVER: dict[str, Callable[[bytes], Side]] = {
 
 
 async def test_a_session_is_of_one_first_factor(nas: Nas) -> None:
-    """Whom the passwords kept here have let in is nobody to the directory, which is asked for the password anew."""
+    """A TLS session from before a change of the first factor is not resumed: the new one checks the password again."""
     before = TlsSide(eap.PEAP, in_peap(ANN, GtcSide(b"hello")))
     assert (await nas.log_in(before)).code == ACCESS_ACCEPT
     await configure(nas)
     assert (await nas.log_in(TlsSide(eap.PEAP, in_peap(ANN, GtcSide(b"hello")), before=before))).code == ACCESS_REJECT
-    assert (await nas.told())[-1] == ("wrong password", "ann", "eap-peap-gtc")
+    assert (await nas.outcomes())[-1] == ("wrong password", "ann", "eap-peap-gtc")
 
 
 async def test_a_session_is_of_one_directory(nas: Nas) -> None:
-    """In another directory the same name is another person's: the password is asked for anew."""
+    """A TLS session from before a change of the directory is not resumed: the new directory checks the password
+    again.
+    """
     await configure(nas)
     before = TlsSide(eap.PEAP, in_peap(ANN, GtcSide(b"s3cret")))
     assert (await nas.log_in(before)).code == ACCESS_ACCEPT
@@ -150,11 +152,11 @@ async def test_a_session_is_of_one_directory(nas: Nas) -> None:
     assert (await nas.log_in(resumed)).code == ACCESS_ACCEPT
     await configure(nas)
     assert (await nas.log_in(TlsSide(eap.PEAP, in_peap(ANN, GtcSide(b"x")), before=before))).code == ACCESS_REJECT
-    assert [method for *_, method in await nas.told()] == ["eap-peap-gtc", "eap-peap-resumed", "eap-peap-gtc"]
+    assert [method for *_, method in await nas.outcomes()] == ["eap-peap-gtc", "eap-peap-resumed", "eap-peap-gtc"]
 
 
 async def test_a_conversation_is_with_one_directory(nas: Nas) -> None:
-    """A password that the one before found right lets nobody in by a name that is another person's now."""
+    """A conversation that spans a change of the directory is rejected: the same name may be another person's there."""
     await configure(nas)
     inner = GtcSide(b"s3cret")
     supplicant, state = Supplicant(ANN, TlsSide(eap.PEAP, in_peap(ANN, inner))), b""
@@ -164,42 +166,42 @@ async def test_a_conversation_is_with_one_directory(nas: Nas) -> None:
         response = response if ended is None else supplicant.respond(ended.eap)
         nas.wire.put(datagram := nas.request(response, ANN, state))
         ended, state = await nas.answer(datagram)
-        if len(inner.prompts) > asked:  # and the password is on its way back, found right
+        if len(inner.prompts) > asked:  # the password has been checked, and its answer is not sent yet
             await configure(nas)
     assert ended.code == ACCESS_REJECT
-    assert [reason for reason, *_ in await nas.told()] == [Reason.FIRST_FACTOR_CHANGED]
+    assert [reason for reason, *_ in await nas.outcomes()] == [Reason.FIRST_FACTOR_CHANGED]
 
 
 @pytest.mark.parametrize("method", BINDS)
 async def test_what_a_bind_checks(nas: Nas, method: str) -> None:
-    """The right password gets in, the wrong one does not, with the directory's word in the event."""
+    """A bind accepts the right password and refuses a wrong one. The event has the directory's reason."""
     await configure(nas)
     assert (await nas.log_in(BINDS[method](b"s3cret"), ANN)).code == ACCESS_ACCEPT
     assert (await nas.log_in(BINDS[method](b"wrong"), ANN)).code == ACCESS_REJECT
-    assert await nas.told() == [(NO_PROVIDER, "ann", method), ("wrong password", "ann", method)]
+    assert await nas.outcomes() == [(NO_PROVIDER, "ann", method), ("wrong password", "ann", method)]
 
 
 @pytest.mark.parametrize("method", WINBIND)
 async def test_what_winbind_checks(nas: Nas, method: str) -> None:
-    """With winbind the kinds of MS-CHAPv2 get in as well; without it they are not offered, and the event says so."""
+    """Methods with MS-CHAPv2 work with winbind. Without it they are not offered, and the event gives that reason."""
     await configure(nas)
     assert (await nas.log_in(WINBIND[method](b"s3cret"), ANN)).code == ACCESS_REJECT
     await configure(nas, winbind=True)
     assert (await nas.log_in(WINBIND[method](b"s3cret"), ANN)).code == ACCESS_ACCEPT
     assert (await nas.log_in(WINBIND[method](b"wrong"), ANN)).code == ACCESS_REJECT
-    assert [reason for reason, *_ in await nas.told()] == [Reason.METHOD_UNFIT, NO_PROVIDER, "wrong password"]
+    assert [reason for reason, *_ in await nas.outcomes()] == [Reason.METHOD_UNFIT, NO_PROVIDER, "wrong password"]
 
 
 @pytest.mark.parametrize("method", NEVER)
 async def test_what_needs_the_password_itself(nas: Nas, method: str) -> None:
-    """MD5 and CHAP are never offered by a directory."""
+    """A directory never offers MD5 and CHAP, which need the password itself."""
     await configure(nas, winbind=True)
     assert (await nas.log_in(NEVER[method](b"s3cret"), ANN)).code == ACCESS_REJECT
-    assert [reason for reason, *_ in await nas.told()] == [Reason.METHOD_UNFIT]
+    assert [reason for reason, *_ in await nas.outcomes()] == [Reason.METHOD_UNFIT]
 
 
 async def test_who_is_gone_does_not_go_on(nas: Nas) -> None:
-    """A certificate and a session of before are checked against the directory as it is now."""
+    """Certificates and resumed sessions are checked against the present state of the directory."""
     await configure(nas)
     certificate = nas.authority.certificate("ann")
     before = ttls(in_ttls_pap(ANN, b"s3cret"))
@@ -212,28 +214,29 @@ async def test_who_is_gone_does_not_go_on(nas: Nas) -> None:
         assert (await nas.log_in(again)).code == ACCESS_REJECT
     finally:
         Listed.disabled = set()
-    assert [(reason, method) for reason, _, method in await nas.told()] == [
+    assert [(reason, method) for reason, _, method in await nas.outcomes()] == [
         (NO_PROVIDER, "eap-tls"), (NO_PROVIDER, "eap-ttls-pap"),
         (Reason.ACCOUNT_DISABLED, "eap-tls"), (Reason.ACCOUNT_DISABLED, "eap-ttls-pap"),
     ]  # fmt: skip
 
 
 async def test_a_computer_by_its_host_name(nas: Nas) -> None:
-    """Its certificate has the host's name, and the directory the account that host/NAME stands for; a host of another
-    realm is nobody's account, whatever its first label."""
+    """A computer's certificate names its host, and the directory finds the account by host/NAME. A host of another
+    realm is rejected, even if its first label is equal.
+    """
     await configure(nas)
     await nas.wire.areas.domains.add(nas.wire.areas.tenant, "branch")
     for host, code in (("pc1.corp", ACCESS_ACCEPT), ("pc2.corp", ACCESS_REJECT), ("pc1.dmz", ACCESS_REJECT)):
         shown = nas.authority.certificate("", [x509.DNSName(host)])
         assert (await nas.log_in(TlsSide(eap.TLS, silent, shows=shown), f"host/{host}".encode())).code == code
-    assert await nas.told() == [
+    assert await nas.outcomes() == [
         (NO_PROVIDER, "pc1.corp", "eap-tls"), ("unknown user", "pc2.corp", "eap-tls"),
         (Reason.UNKNOWN_REALM, "host/pc1.dmz", "eap-tls"),
     ]  # fmt: skip
 
 
 async def test_a_code_behind_the_password(nas: Nas, script: Script) -> None:
-    """The last six digits of somebody who has codes are not part of the one bind."""
+    """The last six digits are not part of the bind if the user's second factor is a code."""
     await configure(nas)
     script.begins = Outcome.CODE
     ended = await nas.log_in(ttls(in_ttls_pap(ANN, b"s3cret123456")))
@@ -241,16 +244,16 @@ async def test_a_code_behind_the_password(nas: Nas, script: Script) -> None:
 
 
 class Broken(ListFields):
-    """A configuration that makes no sense to its checker."""
+    """A configuration that its checker refuses."""
 
     def checker(self, host: Host) -> Checker:
-        """Never made."""
+        """Refuse to make a checker."""
         raise ValueError("of no use")
 
 
 async def test_a_first_factor_that_cannot_be_read(nas: Nas) -> None:
-    """Nothing is begun, and the event says why."""
+    """If the first factor's configuration cannot be read, no conversation begins, and the event gives the reason."""
     await configure(nas, kind=Broken)
     ended = await nas.log_in(BINDS["eap-ttls-pap"](b"s3cret"))
     assert (ended.code, ended.eap[0]) == (ACCESS_REJECT, eap.FAILURE)
-    assert [reason for reason, *_ in await nas.told()] == [Reason.FIRST_FACTOR_UNREADABLE]
+    assert [reason for reason, *_ in await nas.outcomes()] == [Reason.FIRST_FACTOR_UNREADABLE]

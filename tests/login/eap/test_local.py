@@ -1,4 +1,4 @@
-"""EAP in a domain whose users' passwords are ours: who gets in, what the event says, and what is counted."""
+"""EAP in a domain with local passwords: verdicts, events and counters."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -36,16 +36,16 @@ from tests.radius.eap.test_methods import msk
 
 @pytest.mark.parametrize("method", SIDES)
 async def test_a_right_password(nas: Nas, method: str) -> None:
-    """It is let in with the keys of its tunnel, and the one event names the user inside, not `anonymous`."""
+    """The Accept carries the keys of the tunnel, and the one event names the inner user, not `anonymous`."""
     side = SIDES[method](b"hello")
     ended = await nas.log_in(side)
     assert (ended.code, ended.eap[0], ended.names) == (ACCESS_ACCEPT, eap.SUCCESS, [ANN])
     assert ended.keys == msk(side)
-    assert await nas.told() == [(NO_PROVIDER, "ann", method)]
+    assert await nas.outcomes() == [(NO_PROVIDER, "ann", method)]
 
 
 async def test_what_is_in_memory_needs_no_task(nas: Nas) -> None:
-    """Each round, the question for the password and the decision are done while the request is taken."""
+    """Each round, the check of the password and the decision need no task if the user is in memory."""
     areas = nas.wire.areas
     await areas.users.load(areas.domain, "ann")
     supplicant, state = Supplicant(ANN, peap(b"hello")), b""
@@ -66,7 +66,7 @@ async def test_what_is_in_memory_needs_no_task(nas: Nas) -> None:
     ("mtu", "most"), [(None, 1020), (b"\0\0\2\x58", 600), (b"\0\0\5\x78", 1300), (b"\xff" * 4, 1300), (bytes(4), 64)]
 )
 async def test_a_nas_says_how_much_it_carries(nas: Nas, mtu: bytes | None, most: int) -> None:
-    """No packet is longer than Framed-MTU, nor than what passes everywhere; the first of several is as long."""
+    """No packet is longer than Framed-MTU or the default; the first fragment has that length."""
     server = nas.authority.certificate("radius.example.com", padding=1500)
     nas.wire.areas.credentials = Credentials(server.file, server.file, nas.authority.file)
     body = SESSION if mtu is None else SESSION + push_attribute(FRAMED_MTU, mtu)
@@ -96,10 +96,10 @@ async def test_many_at_once(nas: Nas) -> None:
 
 @pytest.mark.parametrize("method", SIDES)
 async def test_a_wrong_password(nas: Nas, method: str) -> None:
-    """It is refused by EAP's own means, and there is one event however many rounds follow."""
+    """A wrong password ends with the error of its EAP method and with one event, however many rounds follow."""
     ended = await nas.log_in(SIDES[method](b"wrong"))
     assert (ended.code, ended.eap[0], ended.keys, ended.names) == (ACCESS_REJECT, eap.FAILURE, b"", [])
-    assert await nas.told() == [("wrong password", "ann", method)]
+    assert await nas.outcomes() == [("wrong password", "ann", method)]
 
 
 async def test_methods_without_a_tunnel(nas: Nas) -> None:
@@ -107,20 +107,21 @@ async def test_methods_without_a_tunnel(nas: Nas) -> None:
     nas.wire.areas.credentials = None
     for side in (Md5Side(b"hello"), MsChapSide(ANN, b"hello")):
         assert (await nas.log_in(side, ANN)).code == ACCESS_ACCEPT
-    assert [method for *_, method in await nas.told()] == ["eap-md5", "eap-mschapv2"]
+    assert [method for *_, method in await nas.outcomes()] == ["eap-md5", "eap-mschapv2"]
 
 
 async def test_a_certificate(nas: Nas) -> None:
-    """The user whom it names gets in, if there is such a user."""
+    """A client certificate logs in the user that it names, and is rejected if there is no such user."""
     for name, code in (("ann", ACCESS_ACCEPT), ("nobody", ACCESS_REJECT)):
         ended = await nas.log_in(TlsSide(eap.TLS, silent, shows=nas.authority.certificate(name)))
         assert ended.code == code
-    assert await nas.told() == [(NO_PROVIDER, "ann", "eap-tls"), ("unknown user", "nobody", "eap-tls")]
+    assert await nas.outcomes() == [(NO_PROVIDER, "ann", "eap-tls"), ("unknown user", "nobody", "eap-tls")]
 
 
 async def test_a_certificate_of_another_tenant(nas: Nas) -> None:
-    """A certificate that was issued for another tenant is refused, also in a resumed session; one that was issued for
-    this tenant is accepted. Both name a user of the domain."""
+    """A certificate of another tenant is refused, also in a resumed session; one of this tenant is accepted. Both name
+    a user of the domain.
+    """
     areas = nas.wire.areas
     issued = IssuedCertificates(areas.configuration, lambda: areas.clients.table.issued)
     other = await areas.tenancy.ensure_tenant(2, 1)
@@ -133,23 +134,23 @@ async def test_a_certificate_of_another_tenant(nas: Nas) -> None:
         assert (await nas.log_in(side)).code == ACCESS_REJECT
     await issued.record("own", fingerprint(own.certificate), areas.tenant)
     assert (await nas.log_in(TlsSide(eap.TLS, silent, shows=own))).code == ACCESS_ACCEPT
-    reasons = [reason for reason, *_ in await nas.told()]
+    reasons = [reason for reason, *_ in await nas.outcomes()]
     assert reasons == [NO_PROVIDER, Reason.CERTIFICATE_REFUSED, Reason.CERTIFICATE_REFUSED, NO_PROVIDER]
 
 
 async def test_no_authority(nas: Nas) -> None:
-    """Passwords are taken in a tunnel without one; a certificate cannot be, and is not offered."""
+    """Without an authority for clients, passwords in a tunnel still work, and EAP-TLS is not offered."""
     areas = nas.wire.areas
     assert areas.credentials is not None
     areas.credentials = replace(areas.credentials, ca_file=None)
     assert (await nas.log_in(peap(b"hello"))).code == ACCESS_ACCEPT
     side = TlsSide(eap.TLS, silent, shows=nas.authority.certificate("ann"))
     assert (await nas.log_in(side)).code == ACCESS_REJECT
-    assert [reason for reason, *_ in await nas.told()] == [NO_PROVIDER, Reason.METHOD_NOT_OFFERED]
+    assert [reason for reason, *_ in await nas.outcomes()] == [NO_PROVIDER, Reason.METHOD_NOT_OFFERED]
 
 
 async def test_a_certificate_is_of_one_domain(nas: Nas) -> None:
-    """Where there are several domains, a certificate's name needs a realm: all of them trust the same authority."""
+    """With several domains a certificate's name needs a realm, since all domains trust the same authority."""
     areas = nas.wire.areas
     branch = await areas.domains.add(areas.tenant, "branch")
     await areas.add_user(branch, "ann", b"hello")
@@ -161,7 +162,9 @@ async def test_a_certificate_is_of_one_domain(nas: Nas) -> None:
 
 
 async def test_a_host_is_of_the_domain_that_its_name_ends_in(nas: Nas) -> None:
-    """It has no other realm; a common name that looks like one is nobody's."""
+    """A host's certificate belongs to the domain of its name's suffix; a common name with such a suffix does not
+    count.
+    """
     areas = nas.wire.areas
     branch = await areas.domains.add(areas.tenant, "branch", realms=["branch.example"])
     for domain in (areas.domain, branch):
@@ -178,12 +181,13 @@ async def test_a_host_is_of_the_domain_that_its_name_ends_in(nas: Nas) -> None:
 
 
 async def test_the_name_that_a_nas_gets_is_nobody_elses(nas: Nas) -> None:
-    """The device accounts for the session by it: branch's ann must not be taken for corp's, whose domain is the
-    device's own. A realm that was told inside stays as it is."""
+    """User-Name of the Accept carries a realm if the user is not of the device's default domain. The device accounts
+    for the session by it. An inner realm stays as it is.
+    """
     areas = nas.wire.areas
     branch = await areas.domains.add(areas.tenant, "branch", realms=["branch.example"])
     await areas.add_user(branch, "ann", b"hello")
-    told = []
+    outcomes = []
     for inner, outer in (
         (ANN, b"anonymous@corp"),
         (ANN, b"anonymous@branch.example"),
@@ -192,12 +196,12 @@ async def test_the_name_that_a_nas_gets_is_nobody_elses(nas: Nas) -> None:
         (b"branch\\ann", b"branch\\ann"),
     ):
         side = TlsSide(eap.PEAP, in_peap(inner, MsChapSide(inner, b"hello")))
-        told += (await nas.log_in(side, outer)).names
-    assert told == [ANN, b"ann@branch.example", b"ann@BRANCH", b"ann@branch", b"branch\\ann"]
+        outcomes += (await nas.log_in(side, outer)).names
+    assert outcomes == [ANN, b"ann@branch.example", b"ann@BRANCH", b"ann@branch", b"branch\\ann"]
 
 
 async def test_a_session_is_of_one_domain(nas: Nas) -> None:
-    """A session of corp's ann is not resumed as branch's."""
+    """A session of ann in corp is not resumed for ann in branch."""
     areas = nas.wire.areas
     await areas.add_user(await areas.domains.add(areas.tenant, "branch"), "ann", b"another")
     before = peap(b"hello")
@@ -207,7 +211,7 @@ async def test_a_session_is_of_one_domain(nas: Nas) -> None:
 
 
 async def test_why_eap_fails(nas: Nas) -> None:
-    """What an admin has to do something about is told apart in the events."""
+    """Events distinguish the causes that an admin must mend."""
     areas = nas.wire.areas
     good = areas.credentials
     assert good is not None
@@ -217,13 +221,13 @@ async def test_why_eap_fails(nas: Nas) -> None:
     await nas.log_in(peap(b"hello"))
     areas.credentials = replace(good, certificate_file=Path("/nowhere"), stamp=(1,))
     await nas.log_in(peap(b"hello"))
-    assert [reason for reason, *_ in await nas.told()] == [
+    assert [reason for reason, *_ in await nas.outcomes()] == [
         Reason.TLS_FAILED, Reason.METHOD_NOT_OFFERED, Reason.NO_SERVER_CERTIFICATE, Reason.NO_SERVER_CERTIFICATE,
     ]  # fmt: skip
 
 
 async def test_a_renewed_certificate_holds_at_once(nas: Nas) -> None:
-    """The next conversation has it; one that cannot be read leaves the one before at work."""
+    """The next conversation uses a renewed certificate. If the new one cannot be read, the old one stays in use."""
     areas = nas.wire.areas
     assert areas.credentials is not None
     renewed = nas.authority.certificate("renewed.example.com")
@@ -241,27 +245,28 @@ async def test_a_renewed_certificate_holds_at_once(nas: Nas) -> None:
     [(b"ann@corp", NO_PROVIDER), (b"CORP\\ann", NO_PROVIDER), (b"ann@branch", Reason.UNKNOWN_REALM.value)],
 )
 async def test_realms_inside(nas: Nas, name: bytes, reason: str) -> None:
-    """A realm inside the tunnel is taken off; one of another domain, or of none, is refused there."""
+    """A realm inside the tunnel is split off. The realm of another domain, and an unknown one, are rejected."""
     areas = nas.wire.areas
     await areas.add_user(await areas.domains.add(areas.tenant, "branch"), "ann", b"hello")
     await nas.log_in(ttls(in_ttls_pap(name, b"hello")))
-    assert [each for each, *_ in await nas.told()] == [reason]
+    assert [each for each, *_ in await nas.outcomes()] == [reason]
 
 
 async def test_failures_lock(nas: Nas) -> None:
-    """Each wrong password counts for the name inside, also where the client never lets the conversation end; the right
-    one is then not even looked at."""
+    """Each wrong password counts for the inner name, also if the client never ends the conversation. At the limit the
+    right password is not checked either.
+    """
     for _ in range(3):
         await told_wrong(nas)
     inner = MsChapSide(ANN, b"hello")
     ended = await nas.log_in(TlsSide(eap.PEAP, in_peap(ANN, inner)))
     assert (ended.code, inner.has_proof) == (ACCESS_REJECT, False)
-    reasons = [reason for reason, *_ in await nas.told()]
+    reasons = [reason for reason, *_ in await nas.outcomes()]
     assert reasons == ["wrong password"] * 3 + ["locked out after failures"]
 
 
 async def told_wrong(nas: Nas) -> None:
-    """Try a wrong password until MS-CHAPv2 says so, and leave."""
+    """Try a wrong password until MS-CHAPv2 reports the error, then stop."""
     side = MsChapSide(ANN, b"wrong")
     response, state = encode(Packet(RESPONSE, 0, IDENTITY, ANN)), b""
     while not side.errors:
@@ -276,7 +281,7 @@ async def told_wrong(nas: Nas) -> None:
 
 
 async def test_rules_and_their_attributes(nas: Nas) -> None:
-    """The rules see the user inside; what they add goes out beside the keys; who is blocked gets EAP-Failure."""
+    """Rules see the inner user. Their attributes join the keys in the Accept, and a blocked user gets EAP-Failure."""
     areas = nas.wire.areas
     await areas.add_user(areas.domain, "bob", b"hello")
     fields = {"name": "a", "action": "allow", "users": ["ann"], "vlan": "7"}
@@ -288,26 +293,26 @@ async def test_rules_and_their_attributes(nas: Nas) -> None:
     assert (ended.code, ended.keys, ended.vlan) == (ACCESS_ACCEPT, msk(side), b"7")
     ended = await nas.log_in(peap(b"hello", b"bob"))
     assert (ended.code, ended.eap[0], ended.keys, ended.vlan) == (ACCESS_REJECT, eap.FAILURE, b"", b"")
-    assert [reason for reason, *_ in await nas.told()] == ["", "blocked by rule"]
+    assert [reason for reason, *_ in await nas.outcomes()] == ["", "blocked by rule"]
 
 
 async def test_a_login_that_was_passed_on(nas: Nas) -> None:
-    """Another server, which may be anybody's, does not hear who hides behind `anonymous`."""
+    """An Accept to a request from a proxy does not disclose the inner user name."""
     ended = await nas.log_in(peap(b"hello"), body=SESSION + push_attribute(PROXY_STATE, b"hop"))
     assert (ended.code, ended.names) == (ACCESS_ACCEPT, [])
 
 
 async def test_an_unknown_state(nas: Nas) -> None:
-    """A conversation that is not known, as after a restart, ends with EAP-Failure, and the client begins anew."""
+    """An unknown State, as after a restart, gets EAP-Failure, and the client starts again."""
     datagram = nas.request(encode(Packet(RESPONSE, 3, IDENTITY, ANN)), ANN, bytes(16))
     nas.wire.put(datagram)
     ended, _ = await nas.answer(datagram)
     assert (ended.code, ended.eap) == (ACCESS_REJECT, bytes((eap.FAILURE, 3, 0, 4)))
-    assert [reason for reason, *_ in await nas.told()] == [Reason.CHALLENGE_OVER]
+    assert [reason for reason, *_ in await nas.outcomes()] == [Reason.CHALLENGE_OVER]
 
 
 async def test_a_start_without_an_identity(nas: Nas) -> None:
-    """An empty EAP-Message is answered by the question who it is (RFC 3579 section 2.1)."""
+    """An empty EAP-Message is answered by EAP-Request/Identity (RFC 3579 section 2.1)."""
     datagram = nas.request(b"", ANN, body=SESSION + bytes((79, 2)))
     nas.wire.put(datagram)
     ended, state = await nas.answer(datagram)
@@ -315,8 +320,9 @@ async def test_a_start_without_an_identity(nas: Nas) -> None:
 
 
 async def test_a_conversation_is_not_begun_anew(nas: Nas) -> None:
-    """A start with the State of a conversation gets no answer, while it goes on or after it: else what one user has
-    shown in it, such as a second factor, would hold for the next."""
+    """An EAP start with the State of a conversation gets no answer, during it and after it. Otherwise a second factor
+    of one user would count for the next.
+    """
     supplicant, state = Supplicant(ANN, peap(b"hello")), b""
     response = encode(Packet(RESPONSE, 0, IDENTITY, ANN))
     code, starts = ACCESS_CHALLENGE, 0
@@ -337,8 +343,9 @@ async def test_a_conversation_is_not_begun_anew(nas: Nas) -> None:
 
 @pytest.mark.parametrize("kind", [eap.PEAP, eap.TTLS])
 async def test_a_changed_password_ends_sessions(nas: Nas, kind: int) -> None:
-    """Whoever logged in by the one before, a stolen device perhaps, does not go on: the password is asked for in the
-    same conversation, as if there were no session. The new one begins a session that is resumed."""
+    """A session from before a change of the password is not resumed: the same conversation asks for the password. The
+    new password begins a session that is resumed.
+    """
 
     def side(password: bytes, before: TlsSide | None = None) -> TlsSide:
         inside = in_peap(ANN, MsChapSide(ANN, password)) if kind == eap.PEAP else in_ttls_pap(ANN, password)
@@ -355,7 +362,7 @@ async def test_a_changed_password_ends_sessions(nas: Nas, kind: int) -> None:
     assert (await nas.log_in(last)).code == ACCESS_ACCEPT
     assert (await nas.log_in(side(b"not asked for", last))).code == ACCESS_ACCEPT
     inner = "mschapv2" if kind == eap.PEAP else "pap"
-    assert [(reason, method.rpartition("-")[2]) for reason, _, method in await nas.told()] == [
+    assert [(reason, method.rpartition("-")[2]) for reason, _, method in await nas.outcomes()] == [
         (NO_PROVIDER, inner),
         (NO_PROVIDER, "resumed"),
         (Reason.WRONG_PASSWORD, inner),
@@ -366,7 +373,7 @@ async def test_a_changed_password_ends_sessions(nas: Nas, kind: int) -> None:
 
 
 async def test_a_computer_is_known_in_the_preview(nas: Nas) -> None:
-    """The event of a host's certificate says that it is a computer's, so the preview judges it as the login was."""
+    """The event of a host's certificate records a computer, so that the preview judges it as the login was."""
     areas = nas.wire.areas
     await areas.add_user(areas.domain, "pc1", b"hello")
     rule = {"name": "computers", "action": "block", "kinds": ["machine"]}
@@ -389,8 +396,9 @@ async def test_a_computer_is_known_in_the_preview(nas: Nas) -> None:
 async def test_what_a_client_calls_itself_makes_no_computer(
     nas: Nas, names: list[x509.GeneralName], user: str, outer: bytes, vlan: bytes
 ) -> None:
-    """A certificate with a person's name stays a person's, who would else get the computers' VLAN by asking as
-    `host/NAME`; one with a host's name is a computer's, whatever it calls itself."""
+    """The certificate alone decides whether a login is a computer's. The outer name `host/NAME` of a user gives no
+    computer's VLAN.
+    """
     areas = nas.wire.areas
     if user != "ann":
         await areas.add_user(areas.domain, user, b"hello")
@@ -403,7 +411,7 @@ async def test_what_a_client_calls_itself_makes_no_computer(
 
 
 async def test_a_name_outside_locks_nobody_inside(nas: Nas) -> None:
-    """Guesses for what everybody calls themselves outside keep nobody out who is somebody inside."""
+    """Failed guesses for the outer name `anonymous` do not lock the inner users."""
     for number in range(3):
         nas.wire.put(datagram := pap("anonymous", f"wrong {number}", SESSION, identifier=number))
         assert (await nas.answer(datagram))[0].code == ACCESS_REJECT

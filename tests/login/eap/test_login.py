@@ -1,4 +1,4 @@
-"""What the log says of clients that stop answering."""
+"""Log events for clients that stop answering."""
 
 from structlog.testing import capture_logs
 
@@ -12,14 +12,16 @@ from tests.radius.eap.users import EVERYTHING
 
 
 def begun(name: bytes) -> EapLogin:
-    """A conversation whose client is to answer a challenge."""
+    """Return a conversation whose client has to answer a challenge."""
     conversation = Conversation(offers(Terms(None, EVERYTHING)), now=0)
     conversation.receive(encode(Packet(RESPONSE, 0, IDENTITY, name)))
     return EapLogin(conversation, "1/local", Station([], lambda: False), "nas")
 
 
 def test_a_line_a_second() -> None:
-    """It has the client, the user, how far it went, and how many others there were since the last."""
+    """One line per second is logged: the client, the user, the progress, and the number of others since the last
+    line.
+    """
     now = 0.0
     unfinished = Unfinished(lambda: now)
     with capture_logs() as logged:
@@ -33,7 +35,7 @@ def test_a_line_a_second() -> None:
 
 
 def test_what_was_decided_is_no_news() -> None:
-    """Nor is what has ended."""
+    """A conversation that is decided or over is not logged."""
     refused, over = begun(b"ann"), begun(b"bob")
     refused.refused = EapResult(Reason.WRONG_PASSWORD)
     over.conversation.receive(encode(Packet(RESPONSE, over.conversation.identifier, NAK, b"\0")))

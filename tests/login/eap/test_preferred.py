@@ -1,4 +1,4 @@
-"""By which method a station logged in last."""
+"""The EAP method that a station used last is offered first."""
 
 from sallyport.login.eap.preferred import PreferredMethods
 from sallyport.radius.eap.methods import ORDER
@@ -14,12 +14,14 @@ STATION, OTHER, THIRD = (attributes(CALLING_STATION_ID=b"02-00-00-00-00-%02x" % 
 
 
 def ttls_pap() -> TlsSide:
-    """TTLS-PAP with the right password."""
+    """Return a supplicant with TTLS-PAP and the right password."""
     return ttls(in_ttls_pap(ANN, b"hello"))
 
 
 async def test_the_method_of_last_time_is_offered_first(nas: Nas) -> None:
-    """A round less for that station, and for no other; a wrong password changes nothing."""
+    """The station's method of the last login saves one round. Other stations get the default, and a wrong password
+    changes nothing.
+    """
     first = await nas.log_in(ttls_pap(), body=STATION)
     again = await nas.log_in(ttls_pap(), body=STATION)
     other = await nas.log_in(ttls_pap(), body=OTHER)
@@ -30,17 +32,19 @@ async def test_the_method_of_last_time_is_offered_first(nas: Nas) -> None:
     assert (await nas.log_in(peap(b"wrong"), body=STATION)).code == ACCESS_REJECT
     assert (await nas.log_in(ttls_pap(), body=STATION)).rounds == again.rounds
     rounds = [(await nas.log_in(peap(b"hello"), body=STATION)).rounds for _ in range(2)]
-    assert rounds == [usual.rounds + 1, usual.rounds]  # the first had to ask for it
+    assert rounds == [usual.rounds + 1, usual.rounds]  # in the first login the client had to ask for its method
 
 
-async def test_who_tells_no_address_has_no_habit(nas: Nas) -> None:
-    """Each login has the round in which the client asks for its method."""
+async def test_a_station_without_an_address_has_no_preferred_method(nas: Nas) -> None:
+    """Without Calling-Station-Id no method is remembered: each login has the round in which the client asks for its
+    method.
+    """
     rounds = [(await nas.log_in(ttls_pap(), body=b"")).rounds for _ in range(2)]
     assert rounds[0] == rounds[1]
 
 
 def test_weak_methods_are_never_offered_first() -> None:
-    """An impostor's login by one does not make the station's own password go that way."""
+    """A login by a weak method, which an impostor may have made, does not change the first offer."""
     preferred = PreferredMethods()
     preferred.note("1/local", b"station", TTLS, 1)
     assert preferred.order("1/local", b"station") == (TTLS, PEAP, *ORDER[2:])
@@ -49,8 +53,8 @@ def test_weak_methods_are_never_offered_first() -> None:
     assert len(preferred) == 0
 
 
-def test_habits_are_of_a_scope_and_bounded() -> None:
-    """Of the stations that are kept, who logged in longest ago makes room."""
+def test_preferred_methods_are_of_a_scope_and_bounded() -> None:
+    """Methods are remembered per scope. At the limit the oldest login is forgotten."""
     preferred = PreferredMethods(most=2)
     for station in (b"a", b"b", b"a", b"c"):
         preferred.note("1/local", station, TLS, 1)
@@ -59,8 +63,8 @@ def test_habits_are_of_a_scope_and_bounded() -> None:
     assert preferred.order("2/local", b"a") == ORDER
 
 
-def test_each_tenant_has_a_share_of_the_habits() -> None:
-    """A station's habit stays, however many stations of another tenant log in."""
+def test_each_tenant_has_a_share_of_the_preferred_methods() -> None:
+    """A station's method stays remembered, however many stations of another tenant log in."""
     preferred = PreferredMethods(most=10)
     preferred.note("1/local", b"ours", TLS, 1)
     for number in range(100):

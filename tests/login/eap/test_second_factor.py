@@ -1,4 +1,6 @@
-"""A second factor inside EAP: a push while the client waits, a code behind the password or asked for by GTC."""
+"""A second factor inside EAP: a push while the client waits, a code after the password, and a code that GTC asks
+for.
+"""
 
 import pytest
 import trio
@@ -32,24 +34,24 @@ TYPED = {
 
 
 async def test_a_push_while_the_client_waits(nas: Nas, script: Script) -> None:
-    """The second factor is asked when EAP has succeeded, for the name inside; approved, the Accept has the keys."""
+    """A push goes to the inner user after EAP has succeeded. After its approval the Accept has the keys."""
     side = peap(b"hello")
     async with trio.open_nursery() as nursery:
         nursery.start_soon(approve, script)
         ended = await nas.log_in(side)
     assert (ended.code, ended.eap[0], ended.keys) == (ACCESS_ACCEPT, eap.SUCCESS, msk(side))
     assert [each.user for each in script.started] == ["ann"]
-    assert await nas.told() == [("", "ann", "eap-peap-mschapv2")]
+    assert await nas.outcomes() == [("", "ann", "eap-peap-mschapv2")]
 
 
 async def approve(script: Script, number: int = 0) -> None:
-    """Press yes to the prompt of that number."""
+    """Approve the prompt with that number."""
     await prompted(script, number + 1)
     script.answer(number, Outcome.APPROVED)
 
 
 async def test_a_password_that_changes_while_a_push_waits(nas: Nas, script: Script) -> None:
-    """The approval comes too late: whoever knows the old password alone does not get in by it."""
+    """If the password changes while a push waits, its approval comes too late and the login is rejected."""
 
     async def change_and_approve() -> None:
         await prompted(script)
@@ -59,30 +61,30 @@ async def test_a_password_that_changes_while_a_push_waits(nas: Nas, script: Scri
     async with trio.open_nursery() as nursery:
         nursery.start_soon(change_and_approve)
         assert (await nas.log_in(peap(b"hello"))).code == ACCESS_REJECT
-    assert [reason for reason, *_ in await nas.told()] == [Reason.WRONG_PASSWORD]
+    assert [reason for reason, *_ in await nas.outcomes()] == [Reason.WRONG_PASSWORD]
 
 
 async def test_a_code_behind_the_password(nas: Nas, script: Script) -> None:
-    """Where the password itself is sent inside the tunnel, a code may stand behind it."""
+    """If the tunnel carries the password itself, a code may follow the password."""
     script.begins = Outcome.CODE
     ended = await nas.log_in(ttls(in_ttls_pap(ANN, b"hello123456")))
     assert (ended.code, [code for code, _ in script.verified]) == (ACCESS_ACCEPT, ["123456"])
     ended = await nas.log_in(TlsSide(eap.PEAP, in_peap(ANN, GtcSide(b"hello000000"))))
     assert ended.code == ACCESS_REJECT
-    assert [reason for reason, *_ in await nas.told()] == ["", "wrong code"]
+    assert [reason for reason, *_ in await nas.outcomes()] == ["", "wrong code"]
 
 
 async def test_a_code_that_cannot_be_typed(nas: Nas, script: Script) -> None:
-    """Where only a code would do and none can be asked for, the login is refused, and the event says so."""
+    """A login is rejected if only a code would do and the method cannot ask for one. The event gives that reason."""
     script.begins = Outcome.CODE
     ended = await nas.log_in(peap(b"hello"))
     assert (ended.code, ended.eap[0]) == (ACCESS_REJECT, eap.FAILURE)
-    assert [reason for reason, *_ in await nas.told()] == [Reason.TAKES_NO_CODE]
+    assert [reason for reason, *_ in await nas.outcomes()] == [Reason.TAKES_NO_CODE]
 
 
 @pytest.mark.parametrize("method", TYPED)
 async def test_a_code_is_asked_for_by_gtc(nas: Nas, script: Script, method: str) -> None:
-    """After the password GTC shows the provider's prompt; a right code gets in, with keys, and is one event."""
+    """GTC shows the provider's prompt after the password. A right code gets an Accept with keys, and one event."""
     script.begins, script.text = Outcome.CODE, "Code of your token"
     areas = nas.wire.areas
     fields = {"name": "a", "action": "mfa_required", "users": ["ann"], "vlan": "7"}
@@ -91,12 +93,12 @@ async def test_a_code_is_asked_for_by_gtc(nas: Nas, script: Script, method: str)
     ended = await nas.log_in(side)
     assert (ended.code, ended.keys, ended.vlan) == (ACCESS_ACCEPT, msk(side), b"7")
     assert [code for code, _ in script.verified] == ["123456"]
-    assert await nas.told() == [("", "ann", method)]
+    assert await nas.outcomes() == [("", "ann", method)]
 
 
 @pytest.mark.parametrize("method", TYPED)
 async def test_an_approval_lets_in_once(nas: Nas, script: Script, method: str) -> None:
-    """The last response and its State, sent in a new request, are no second Accept for the same code."""
+    """The last response and its State, sent in a new request, get no second Accept for the same code."""
     script.begins = Outcome.CODE
     supplicant, state = Supplicant(ANN, TYPED[method](b"hello", b"123456")), b""
     response = encode(Packet(RESPONSE, 0, IDENTITY, ANN))
@@ -109,44 +111,46 @@ async def test_an_approval_lets_in_once(nas: Nas, script: Script, method: str) -
         if ended.code == ACCESS_CHALLENGE:
             response, state = supplicant.respond(ended.eap), following
     assert codes[-2:] == [ACCESS_ACCEPT, ACCESS_REJECT]
-    assert [reason for reason, *_ in await nas.told()] == ["", Reason.CHALLENGE_OVER]
+    assert [reason for reason, *_ in await nas.outcomes()] == ["", Reason.CHALLENGE_OVER]
 
 
 @pytest.mark.parametrize("method", TYPED)
 async def test_a_wrong_code(nas: Nas, script: Script, method: str) -> None:
-    """It ends the login, counts as a failure, and is one event; a wrong password is never asked for a code."""
+    """A wrong code ends the login, counts as a failure and is one event. A wrong password never leads to a question for
+    a code.
+    """
     script.begins = Outcome.CODE
     assert (await nas.log_in(TYPED[method](b"wrong"))).code == ACCESS_REJECT
     assert script.started == []
     for _ in range(2):
         assert (await nas.log_in(TYPED[method](b"hello", b"000000"))).code == ACCESS_REJECT
     assert (await nas.log_in(TYPED[method](b"hello", b"123456"))).code == ACCESS_REJECT
-    reasons = [reason for reason, *_ in await nas.told()]
+    reasons = [reason for reason, *_ in await nas.outcomes()]
     assert reasons == ["wrong password", "wrong code", "wrong code", "locked out after failures"]
 
 
 async def test_a_push_while_gtc_waits(nas: Nas, script: Script) -> None:
-    """The prompt goes out when the password was right, and is asked once."""
+    """A push is sent once, after a right password."""
     async with trio.open_nursery() as nursery:
         nursery.start_soon(approve, script)
         ended = await nas.log_in(TYPED["eap-peap-gtc"](b"hello"))
     assert ended.code == ACCESS_ACCEPT
     assert len(script.started) == 1
-    assert await nas.told() == [("", "ann", "eap-peap-gtc")]
+    assert await nas.outcomes() == [("", "ann", "eap-peap-gtc")]
 
 
 @pytest.mark.parametrize(("fallback", "code"), [(Fallback.DENY, ACCESS_REJECT), (Fallback.ALLOW, ACCESS_ACCEPT)])
-async def test_a_provider_that_is_away(nas: Nas, script: Script, fallback: Fallback, code: int) -> None:
-    """Inside GTC too the domain's fallback decides."""
+async def test_an_unreachable_provider(nas: Nas, script: Script, fallback: Fallback, code: int) -> None:
+    """The domain's fallback applies inside GTC too."""
     areas = nas.wire.areas
     script.fails = ProviderError("away")
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE, fallback=fallback)
     assert (await nas.log_in(TYPED["eap-peap-gtc"](b"hello"))).code == code
-    assert [reason for reason, *_ in await nas.told()] == [Reason.UNREACHABLE]
+    assert [reason for reason, *_ in await nas.outcomes()] == [Reason.UNREACHABLE]
 
 
 async def test_nobody_is_asked_in_a_domain_that_monitors(nas: Nas, script: Script) -> None:
-    """The event says what would have been."""
+    """In a monitored domain no push is sent. The event has the decision of enforce mode."""
     areas = nas.wire.areas
     await areas.domains.set_mode([areas.domain], Mode.MONITOR)
     assert (await nas.log_in(TYPED["eap-peap-gtc"](b"hello"))).code == ACCESS_ACCEPT
@@ -157,9 +161,11 @@ async def test_nobody_is_asked_in_a_domain_that_monitors(nas: Nas, script: Scrip
 
 @pytest.mark.parametrize(("typed", "would"), [(b"hello", "reject"), (b"hello123456", "challenge")])
 async def test_monitoring_sees_a_code_behind_the_password(nas: Nas, script: Script, typed: bytes, would: str) -> None:
-    """Where only a code would do: TTLS-PAP cannot ask for one, but who types it behind the password needs no asking."""
+    """If only a code would do, monitoring records a reject for TTLS-PAP, which cannot ask for one, and an accept if the
+    code follows the password.
+    """
     areas = nas.wire.areas
-    setattr(areas.kinds[NAME], "only_codes", True)  # noqa: B010  providers may leave it out
+    setattr(areas.kinds[NAME], "only_codes", True)  # noqa: B010  a provider may lack the attribute
     await areas.domains.set_mode([areas.domain], Mode.MONITOR)
     assert (await nas.log_in(ttls(in_ttls_pap(ANN, typed)))).code == ACCESS_ACCEPT
     (event,) = await events(areas)
@@ -167,7 +173,7 @@ async def test_monitoring_sees_a_code_behind_the_password(nas: Nas, script: Scri
 
 
 async def test_a_session_that_is_resumed_asks_again(nas: Nas, script: Script) -> None:
-    """A resumed session stands for the password alone: the second factor is asked for each login."""
+    """A resumed session replaces the password alone: each login asks for the second factor."""
     before: TlsSide | None = None
     for number in range(2):
         side = TlsSide(eap.PEAP, in_peap(ANN, MsChapSide(ANN, b"hello")), before=before)
@@ -175,4 +181,4 @@ async def test_a_session_that_is_resumed_asks_again(nas: Nas, script: Script) ->
             nursery.start_soon(approve, script, number)
             assert (await nas.log_in(side)).code == ACCESS_ACCEPT
         before = side
-    assert [method for *_, method in await nas.told()] == ["eap-peap-mschapv2", "eap-peap-resumed"]
+    assert [method for *_, method in await nas.outcomes()] == ["eap-peap-mschapv2", "eap-peap-resumed"]

@@ -1,4 +1,4 @@
-"""A first factor that asks somebody else: here a list of passwords, so that no server is needed."""
+"""A first factor outside the domain: here one password for all users, without a server."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ __all__ = ["areas", "clock", "desk"]
 
 
 class ListFields(Fields):
-    """The password that is right, for everybody."""
+    """Settings of the first factor: the one right password."""
 
     password: SecretStr
     away: bool = False
@@ -29,8 +29,9 @@ class ListFields(Fields):
 
 @dataclass
 class Book:
-    """What happened: checkers that run now, and how often they were asked. fails: their background work does.
-    gate: an answer waits for it."""
+    """A record of the checkers that run now, and of the users that they were asked for. fails: whether their background
+    work fails. gate: what an answer waits for.
+    """
 
     running: list[str] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
@@ -39,7 +40,7 @@ class Book:
 
 
 def kind(book: Book) -> type[Fields]:
-    """A kind of first factor whose checkers note what happens in `book`."""
+    """Return a kind of first factor whose checkers record their work in `book`."""
 
     class Listed:
         name: ClassVar[str] = "ldap"
@@ -82,7 +83,7 @@ def kind(book: Book) -> type[Fields]:
 
 @pytest.fixture
 def book(areas: Areas) -> Book:
-    """`ldap` is a list of passwords in this test."""
+    """Yield the record of a kind `ldap` without a directory."""
     book = Book()
     areas.first_kinds[FirstFactor.LDAP] = kind(book)
     return book
@@ -90,7 +91,7 @@ def book(areas: Areas) -> Book:
 
 @pytest.fixture
 async def listed(desk: Desk, book: Book) -> Domain:
-    """The domain corp, whose passwords the list checks: s3cret."""
+    """Return the domain corp, whose one right password is s3cret."""
     areas = desk.areas
     await areas.first_settings.set(
         areas.domains.table.by_id[areas.domain], FirstFactor.LDAP, {"ldap": {"password": "s3cret"}}

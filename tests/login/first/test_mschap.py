@@ -1,4 +1,4 @@
-"""MS-CHAP and MS-CHAPv2 against an endpoint user's password, and what the answers carry."""
+"""MS-CHAP and MS-CHAPv2 against an endpoint user's password, and the attributes of the answers."""
 
 from collections.abc import Callable
 
@@ -29,7 +29,7 @@ from tests.packets import microsoft, mschap1, mschap2, opened
 
 
 def pulled(octets: bytes) -> dict[int, bytes]:
-    """Microsoft's attributes in an answer."""
+    """Return Microsoft's attributes of an answer."""
     found: dict[int, bytes] = {}
     for kind, value in pull_attributes(octets):
         vendor, pairs = pull_vendor_attributes(value)
@@ -39,7 +39,7 @@ def pulled(octets: bytes) -> dict[int, bytes]:
 
 
 async def test_the_second_version(desk: Desk) -> None:
-    """The right password is accepted, with the proof that we know it and the keys of both directions."""
+    """A right MS-CHAPv2 response gets an Accept with the authenticator response and the keys of both directions."""
     login = desk.login(mschap2("ann", "hello"))
     decision = await desk.decide(login)
     assert (decision.applied, login.method) == ("accept", Method.MSCHAP2)
@@ -52,7 +52,7 @@ async def test_the_second_version(desk: Desk) -> None:
 
 
 async def test_the_first_version(desk: Desk) -> None:
-    """The right password is accepted, with the key that both sides know."""
+    """A right MS-CHAP response gets an Accept with the keys."""
     login = desk.login(mschap1("ann", "hello"))
     assert (await desk.decide(login)).applied == "accept"
     assert login.method == Method.MSCHAP
@@ -63,12 +63,12 @@ async def test_the_first_version(desk: Desk) -> None:
     ("user", "hashed"), [("ann@corp", b"ann"), ("ann@corp", b"ann@corp"), ("CORP\\ann", b"ann"), ("CORP\\ann", None)]
 )
 async def test_what_clients_hash_as_their_name(desk: Desk, user: str, hashed: bytes | None) -> None:
-    """With and without the realm: clients differ."""
+    """The hashed name may be with or without the realm, since clients differ."""
     assert (await desk.decided(mschap2(user, "hello", hashed_name=hashed)))[0] == "accept"
 
 
 async def test_passwords_in_other_letters(desk: Desk) -> None:
-    """They are characters, whatever octets they are stored in."""
+    """A password with non-ASCII characters is right."""
     await desk.areas.add_user(desk.areas.domain, "zoë", "pässwörd ☂".encode())
     assert (await desk.decided(mschap2("zoë", "pässwörd ☂")))[0] == "accept"
     assert (await desk.decided(mschap2("zoë", "passwörd ☂")))[:2] == ("reject", Reason.WRONG_PASSWORD)
@@ -77,7 +77,7 @@ async def test_passwords_in_other_letters(desk: Desk) -> None:
 @pytest.mark.parametrize("make", [mschap1, mschap2])
 @pytest.mark.parametrize(("user", "reason"), [("ann", Reason.WRONG_PASSWORD), ("nobody", Reason.UNKNOWN_USER)])
 async def test_a_wrong_password(desk: Desk, make: Callable[[str, str], bytes], user: str, reason: Reason) -> None:
-    """Is refused with the error that allows another try, the same whether or not there is such a user."""
+    """A wrong response gets the error that allows a retry, the same for a known and an unknown user."""
     login = desk.login(make(user, "wrong"))
     decision = await desk.decide(login)
     assert (decision.applied, decision.reason) == ("reject", reason)
@@ -87,16 +87,16 @@ async def test_a_wrong_password(desk: Desk, make: Callable[[str, str], bytes], u
 
 
 async def test_a_reject_for_another_reason(desk: Desk) -> None:
-    """Says so where the protocol has a number for it, and that trying again is no use."""
+    """A reject for another reason has its own error number, if there is one, and allows no retry."""
     login = desk.login(mschap2("ann", "hello"))
     await desk.decide(login)
-    for reason, told in ((Reason.BLOCKED, b"E=649 R=0"), (Reason.ACCOUNT_DISABLED, b"E=647 R=0"),
+    for reason, error in ((Reason.BLOCKED, b"E=649 R=0"), (Reason.ACCOUNT_DISABLED, b"E=647 R=0"),
                          (Reason.PASSWORD_EXPIRED, b"E=648 R=0"), (Reason.NOT_ENROLLED, b"E=691 R=0")):  # fmt: skip
-        assert pulled(refusal(login, reason))[MS_CHAP_ERROR][1:].startswith(told)
+        assert pulled(refusal(login, reason))[MS_CHAP_ERROR][1:].startswith(error)
 
 
 async def test_a_password_change(desk: Desk) -> None:
-    """Is refused with its own error: passwords are not changed over RADIUS."""
+    """A change of the password is refused with its own error: RADIUS changes no passwords here."""
     login = desk.login(microsoft("ann", (MS_CHAP_CHALLENGE, bytes(16)), (MS_CHAP2_CPW, bytes((7, 9)) + bytes(66))))
     decision = await desk.decide(login)
     assert (decision.applied, decision.reason, login.method) == ("reject", Reason.CHANGES_PASSWORD, Method.MSCHAP2)
@@ -113,7 +113,9 @@ async def test_a_password_change(desk: Desk) -> None:
     ],
 )
 async def test_what_cannot_be_checked(desk: Desk, pairs: tuple[tuple[int, bytes], ...]) -> None:
-    """A challenge that is missing or of another size, a response that is not whole, or two: refused, and answered."""
+    """A request is rejected if its challenge is missing or of another size, or if its response is incomplete or given
+    twice.
+    """
     login = desk.login(microsoft("ann", *pairs))
     decision = await desk.decide(login)
     assert (decision.applied, decision.reason) == ("reject", Reason.NO_CREDENTIALS)
@@ -121,5 +123,5 @@ async def test_what_cannot_be_checked(desk: Desk, pairs: tuple[tuple[int, bytes]
 
 
 def test_a_packet_is_what_it_says() -> None:
-    """The tests' own packets are MS-CHAP to the codec."""
+    """The codec recognizes the test's own packets as MS-CHAP."""
     assert isinstance(recognise(opened(mschap2("ann", "x")).vendor_values()), MsChap2)

@@ -1,4 +1,4 @@
-"""A domain's first factor that asks somebody else: set, shown, asked, replaced."""
+"""The external first factor of a domain: configuration, display, checks and replacement."""
 
 import json
 
@@ -22,14 +22,14 @@ from tests.packets import pap
 
 
 async def test_it_is_asked_once_for_each_login(desk: Desk, listed: Domain, book: Book) -> None:
-    """Its word is the first factor, and the domain's endpoint users count for nothing."""
+    """The external first factor is asked once for each login. The domain's endpoint users do not count."""
     assert await desk.decided(pap("ann", "s3cret")) == ("accept", Reason.NONE, "ann", listed.id)
     assert await desk.decided(pap("ann", "hello")) == ("reject", Reason.WRONG_PASSWORD, "ann", listed.id)
     assert book.asked == ["ann", "ann"]
 
 
 async def test_what_it_found_goes_to_the_answer(desk: Desk, listed: Domain) -> None:
-    """Attributes of the Accept and of the Reject, and groups for the rules, whose attributes go before."""
+    """The attributes that the first factor found join the Accept and the Reject."""
     login = desk.login(pap("ann", "s3cret"))
     await desk.decide(login)
     assert login.attributes == push_attribute(CLASS, b"staff")
@@ -38,14 +38,14 @@ async def test_what_it_found_goes_to_the_answer(desk: Desk, listed: Domain) -> N
     assert refusal(login, Reason.WRONG_PASSWORD) == push_attribute(REPLY_MESSAGE, b"no")
 
 
-async def test_nobody_is_let_in_while_it_is_away(desk: Desk, listed: Domain, book: Book) -> None:
-    """That is a reason of its own, and a reject."""
+async def test_an_unreachable_first_factor_rejects(desk: Desk, listed: Domain, book: Book) -> None:
+    """If it is unreachable, the login is rejected with a reason of its own."""
     await desk.areas.first_settings.set(listed, FirstFactor.LDAP, {"ldap": {"password": "s3cret", "away": True}})
     assert (await desk.decided(pap("ann", "s3cret")))[:2] == ("reject", Reason.FIRST_FACTOR_UNREACHABLE)
 
 
 async def test_a_change_holds_for_the_next_login(desk: Desk, listed: Domain) -> None:
-    """A new password, and back to the endpoint users, whose passwords were there all the time."""
+    """A change applies to the next login, also a change back to the endpoint users, whose passwords are still there."""
     first = desk.areas.first_settings
     await first.set(listed, FirstFactor.LDAP, {"ldap": {"password": "other"}})
     assert (await desk.decided(pap("ann", "s3cret")))[:2] == ("reject", Reason.WRONG_PASSWORD)
@@ -59,7 +59,7 @@ async def test_a_change_holds_for_the_next_login(desk: Desk, listed: Domain) -> 
 async def test_a_checker_that_was_replaced_ends(
     desk: Desk, listed: Domain, book: Book, mock_clock: trio.testing.MockClock
 ) -> None:
-    """Not before the logins that began with it can be over; one domain has one at a time after that."""
+    """A replaced checker runs until the logins that it began must be over. After that each domain has one."""
     for password in ("a", "b", "c"):
         await desk.areas.first_settings.set(listed, FirstFactor.LDAP, {"ldap": {"password": password}})
         await desk.decided(pap("ann", password))
@@ -70,10 +70,12 @@ async def test_a_checker_that_was_replaced_ends(
     assert book.running == ["corp"]
 
 
-async def test_a_checker_that_is_not_wanted_any_more_ends(
+async def test_a_checker_that_is_no_longer_used_ends(
     desk: Desk, listed: Domain, book: Book, mock_clock: trio.testing.MockClock
 ) -> None:
-    """Without a login: where the domain turns to another first factor; not where the same is set once more."""
+    """A checker ends without another login if the domain selects another first factor, and stays if the same is set
+    again.
+    """
     await desk.decided(pap("ann", "s3cret"))
     for factor, running in ((FirstFactor.LDAP, ["corp"]), (FirstFactor.LOCAL, [])):
         await desk.areas.first_settings.set(listed, factor, {})
@@ -85,14 +87,14 @@ async def test_a_checker_that_is_not_wanted_any_more_ends(
 
 
 async def test_what_is_shown_has_no_secret(desk: Desk, listed: Domain) -> None:
-    """And what is not there, or cannot be read, shows nothing."""
+    """Secrets are not shown. A missing or unreadable configuration is shown as empty."""
     first = desk.areas.first_settings
     assert first.shown(listed.id) == {"ldap": {"away": False}}
     assert first.shown(listed.id + 1) == {}
 
 
 async def test_stored_fields_that_are_refused_now(desk: Desk, listed: Domain) -> None:
-    """Fields that an older version stored, and this one refuses, reject each login with a reason of their own."""
+    """If stored fields of an older version are refused now, each login is rejected with a reason of its own."""
     fields = json.dumps({"password": "s3cret", "obsolete": "yes"}).encode()
     row = FactorRow(listed.id, "ldap", desk.areas.vault.seal(fields, repo.identity(listed.id, "ldap")), 1)
     await desk.areas.configuration.change(lambda tx: repo.save(tx, row))
@@ -101,7 +103,7 @@ async def test_stored_fields_that_are_refused_now(desk: Desk, listed: Domain) ->
 
 
 async def test_wrong_fields_are_named(desk: Desk, listed: Domain) -> None:
-    """Under the name of their kind, without their values; an unknown field is refused; nothing is changed."""
+    """An error names the field under its kind, without its value. An unknown field is refused. Nothing is changed."""
     for values, field in (({}, "ldap.password"), ({"password": "x", "pasword": "topsecret"}, "ldap")):
         with pytest.raises(Invalid) as caught:
             await desk.areas.first_settings.set(listed, FirstFactor.LDAP, {"ldap": values})
@@ -111,14 +113,14 @@ async def test_wrong_fields_are_named(desk: Desk, listed: Domain) -> None:
 
 
 async def test_a_kind_must_be_configured_to_be_chosen(desk: Desk, book: Book) -> None:
-    """Or nobody could log in."""
+    """A kind without a configuration cannot be selected, since all logins would fail."""
     corp = desk.areas.domains.table.by_id[desk.areas.domain]
     with pytest.raises(Invalid, match="missing ldap"):
         await desk.areas.first_settings.set(corp, FirstFactor.LDAP, {})
 
 
 async def test_a_store_of_another_key_is_noticed(desk: Desk, listed: Domain) -> None:
-    """Before it takes the place of this one."""
+    """A store that was sealed with another master key is refused before it replaces this one."""
     areas = desk.areas
     await areas.store.read(areas.first_settings.check_key)
     areas.first_settings._vault = Vault(Secret(bytes(31) + b"\1"))
@@ -128,10 +130,10 @@ async def test_a_store_of_another_key_is_noticed(desk: Desk, listed: Domain) -> 
     await areas.configuration.reload()
 
 
-async def test_a_checker_that_fails_is_made_anew(
+async def test_a_failed_checker_is_started_again(
     desk: Desk, listed: Domain, book: Book, mock_clock: trio.testing.MockClock
 ) -> None:
-    """What went wrong once in its background work keeps nobody out until an admin comes."""
+    """A checker whose background work failed is started again after a pause, without an admin."""
     book.fails = True
     await desk.decided(pap("ann", "s3cret"))
     await trio.testing.wait_all_tasks_blocked()

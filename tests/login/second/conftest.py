@@ -1,4 +1,4 @@
-"""Logins whose second factor a test plays: in enforce mode, ann with the password hello, and a push that waits."""
+"""Logins with a scripted second factor: enforce mode, ann with the password hello, and a push that waits."""
 
 import pytest
 
@@ -11,7 +11,7 @@ __all__ = ["areas", "clock", "desk"]
 
 @pytest.fixture
 async def script(areas: Areas, desk: Desk) -> Script:
-    """The provider's part."""
+    """Return the script of the provider."""
     script = Script()
     await script.attach(areas)
     return script

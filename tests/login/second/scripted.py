@@ -28,18 +28,17 @@ NAME = "scripted"
 
 
 class ScriptedFields(Fields):
-    """A key that is of no use."""
+    """Settings of the scripted provider. The key has no effect."""
 
     key: SecretStr = SecretStr("a key")
 
 
 @dataclass
 class Script:
-    """What the provider says, and what it was asked.
-
-    begins: what `start` says (WAITING: a push); None: nothing, for ever. fails: what every call raises; busy: called by
-    calls that begin, or check a code, to raise, and busy_polls by those that wait. right: codes
-    that are right, each once. gate: what `verify` waits for; slow: what `start` waits for. text: beside an answer.
+    """The answers of the provider, and the record of its calls. begins: answer of `start` (WAITING: a push); None:
+    never. fails: raised by every call; busy: called by calls that begin or check a code, to raise; busy_polls: the same
+    for calls that wait. right: right codes, each once. gate: what `verify` waits for; slow: what `start` waits for.
+    text: beside an answer.
     """
 
     begins: Outcome | None = Outcome.WAITING
@@ -63,32 +62,32 @@ class Script:
     _news: trio.Event = field(default_factory=trio.Event)
 
     async def attach(self, areas: Areas, *, timeout_s: int = 60, mode: Mode = Mode.ENFORCE) -> None:
-        """Set it as the provider of the domain, and switch the domain."""
+        """Make the script the provider of the domain, and set the domain's mode."""
         areas.kinds[NAME] = provider(self)
         areas.clock.pass_by(0.001)
         await areas.providers.set(areas.domain, NAME, {}, timeout_s)
         await areas.domains.set_mode([areas.domain], mode)
 
     def answer(self, number: int, outcome: Outcome) -> None:
-        """The user answers the prompt of that number."""
+        """Answer the prompt with that number, as the user would."""
         self._given[self.started[number].challenge_id] = outcome
         self._news.set()
         self._news = trio.Event()
 
     async def wait_for(self, handle: str) -> Outcome:
-        """The answer to a prompt, once it is given."""
+        """Wait for the answer to a prompt."""
         while handle not in self._given:
             await self._news.wait()
         return self._given[handle]
 
     @property
     def disturbed(self) -> bool:
-        """Whether anybody was prompted, or a code was checked."""
+        """Return whether any user was prompted or any code checked."""
         return bool(self.started or self.verified or self.polled)
 
 
 def provider(script: Script) -> type[ConfiguredProvider]:
-    """The class that plays a script."""
+    """Return a provider class for a script."""
 
     class Scripted:
         """Says what the script says."""
@@ -101,7 +100,7 @@ def provider(script: Script) -> type[ConfiguredProvider]:
             assert isinstance(fields, ScriptedFields)
 
         async def enrolled(self, user: str) -> Enrolment:
-            """As set."""
+            """Return the scripted enrolment."""
             script.looked_up.append(user)
             await trio.lowlevel.checkpoint()
             _may_fail()
@@ -138,11 +137,11 @@ def provider(script: Script) -> type[ConfiguredProvider]:
             return Answer(Outcome.APPROVED if right else Outcome.WRONG_CODE, text=script.text)
 
         async def cancel(self, handle: str) -> None:
-            """Noted."""
+            """Record the call."""
             script.cancelled.append(handle)
 
         async def aclose(self) -> None:
-            """Noted."""
+            """Record the call."""
             script.closed += 1
 
     def _may_fail() -> None:
@@ -154,7 +153,9 @@ def provider(script: Script) -> type[ConfiguredProvider]:
 
 @asynccontextmanager
 async def hurried(clock: MockClock, calls: Callable[[], int], pause_s: float) -> AsyncIterator[None]:
-    """Let time jump over the pause after each call of a provider. calls: how many there were. pause_s: the longest."""
+    """Move the clock over the pause after each call of a provider. calls: how many there were. pause_s: the longest
+    pause.
+    """
     clock.rate = 1
 
     async def hurry() -> None:
@@ -173,12 +174,12 @@ async def hurried(clock: MockClock, calls: Callable[[], int], pause_s: float) ->
 
 
 async def fall_back_to(areas: Areas, action: Fallback) -> None:
-    """The domain's fallbackAction, in enforce mode."""
+    """Set the domain's fallbackAction, in enforce mode."""
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE, action)
 
 
 def attached(areas: Areas) -> Attached:
-    """The domain's provider, which there is."""
+    """Return the domain's provider."""
     found = areas.providers.of(areas.domain)
     assert isinstance(found, Attached)
     return found

@@ -1,4 +1,4 @@
-"""How often providers are asked."""
+"""The rate limit of calls to providers."""
 
 from types import SimpleNamespace
 from typing import cast
@@ -12,8 +12,8 @@ from sallyport.login.second.conversation import Conversation
 from sallyport.mfa.provider import Answer, Outcome
 
 
-async def test_who_comes_alone_does_not_wait(autojump_clock: MockClock) -> None:
-    """A pace is felt only where there would be more."""
+async def test_a_single_call_does_not_wait(autojump_clock: MockClock) -> None:
+    """A call that comes alone does not wait."""
     pace = Pace(10)
     for _ in range(20):
         began = trio.current_time()
@@ -22,8 +22,8 @@ async def test_who_comes_alone_does_not_wait(autojump_clock: MockClock) -> None:
         await trio.sleep(0.1)
 
 
-async def test_a_crowd_goes_one_by_one(autojump_clock: MockClock) -> None:
-    """As many a second as there may be, the first come first; a rest before does not let more through."""
+async def test_many_calls_go_one_by_one(autojump_clock: MockClock) -> None:
+    """Queued calls go at the limit's rate in their order; idle time before does not allow a burst."""
     pace, went = Pace(10), list[tuple[int, float]]()
 
     async def go(number: int) -> None:
@@ -41,8 +41,8 @@ async def test_a_crowd_goes_one_by_one(autojump_clock: MockClock) -> None:
     assert [round(at, 6) for _, at in went] == [round(number / 10, 6) for number in range(20)]
 
 
-async def test_calls_of_another_tenant_do_not_wait_for_a_crowd() -> None:
-    """One call begins in a turn of the event loop, and tenants take turns."""
+async def test_calls_of_another_tenant_do_not_wait() -> None:
+    """One call begins in each turn of the event loop, and tenants take turns."""
     calls, began = Calls(), list[int]()
 
     async def ask(tenant_id: int) -> None:

@@ -1,4 +1,4 @@
-"""What the fallback covers, and what it never does."""
+"""The outcomes that the fallback covers, and those that it never covers."""
 
 import pytest
 import trio
@@ -21,21 +21,23 @@ BOTH = pytest.mark.parametrize("fallback", Fallback)
 
 
 async def ended(desk: Desk, typed: str = "hello") -> tuple[str, str, str, str, str]:
-    """Decision, applied, would have been, reason and factor."""
+    """Return decision, applied decision, decision of enforce mode, reason and factors."""
     login = desk.login(pap("ann", typed))
     decision = await desk.decide(login)
     return decision.decision, decision.applied, decision.would_have_been, decision.reason, login.factor
 
 
 def verdict(fallback: Fallback) -> tuple[str, str, str]:
-    """What a login ends in that the fallback covers."""
+    """Return the verdicts of a login that the fallback covers."""
     word = "accept" if fallback is Fallback.ALLOW else "reject"
     return word, word, ""
 
 
 @BOTH
 async def test_unreachable_then_open(desk: Desk, areas: Areas, script: Script, fallback: Fallback) -> None:
-    """Five failures open the circuit, whose logins ask nobody; with a code behind the password it is the same."""
+    """Five failures open the circuit, and later logins make no call. A login with a code after the password ends
+    alike.
+    """
     await fall_back_to(areas, fallback)
     script.fails = ProviderError("away")
     for number in range(FAILURES):
@@ -43,7 +45,7 @@ async def test_unreachable_then_open(desk: Desk, areas: Areas, script: Script, f
         assert row[:3] == verdict(fallback)
         assert row[3].startswith("provider unreachable")
         assert row[4] == "local+scripted"
-    asked = len(script.started) + len(script.verified)  # a look-up before a code is checked may have failed too
+    asked = len(script.started) + len(script.verified)  # the look-up before the check of a code may have failed too
     assert FAILURES - 2 <= asked <= FAILURES
     assert await ended(desk) == (*verdict(fallback), "provider unreachable, circuit open", "local+scripted")
     assert len(script.started) + len(script.verified) == asked
@@ -52,7 +54,7 @@ async def test_unreachable_then_open(desk: Desk, areas: Areas, script: Script, f
 
 @BOTH
 async def test_any_exception_of_a_plug_in(desk: Desk, areas: Areas, script: Script, fallback: Fallback) -> None:
-    """Is an unreachable provider."""
+    """Any exception of a provider makes it unreachable."""
     await fall_back_to(areas, fallback)
     script.fails = KeyError("a plug-in's own")
     assert await ended(desk) == (*verdict(fallback), "provider unreachable", "local+scripted")
@@ -60,7 +62,7 @@ async def test_any_exception_of_a_plug_in(desk: Desk, areas: Areas, script: Scri
 
 @BOTH
 async def test_an_answer_that_makes_no_sense(desk: Desk, areas: Areas, script: Script, fallback: Fallback) -> None:
-    """Is one too: `start` cannot say that a code is wrong."""
+    """An answer that does not fit the call, as a wrong code from `start`, makes the provider unreachable."""
     await fall_back_to(areas, fallback)
     script.begins = Outcome.WRONG_CODE
     assert await ended(desk) == (*verdict(fallback), "provider unreachable", "local+scripted")
@@ -68,7 +70,7 @@ async def test_an_answer_that_makes_no_sense(desk: Desk, areas: Areas, script: S
 
 @BOTH
 async def test_no_provider(desk: Desk, areas: Areas, script: Script, fallback: Fallback) -> None:
-    """At once."""
+    """The fallback applies at once if the domain has no provider."""
     await fall_back_to(areas, fallback)
     await areas.providers.delete(areas.domain)
     assert await ended(desk) == (*verdict(fallback), "no provider", "local")
@@ -85,7 +87,7 @@ async def test_no_provider(desk: Desk, areas: Areas, script: Script, fallback: F
     ],
 )
 async def test_unreadable(desk: Desk, areas: Areas, script: Script, fallback: Fallback, damage: str) -> None:
-    """An outage, and never another provider: also where the row names one that needs no settings."""
+    """An unreadable configuration is an outage. No other provider is used, not even one without settings."""
     await fall_back_to(areas, fallback)
     await areas.store.write(lambda tx: tx.execute(damage))
     await areas.configuration.reload()
@@ -99,7 +101,7 @@ async def test_unreadable(desk: Desk, areas: Areas, script: Script, fallback: Fa
 
 @BOTH
 async def test_another_master_key(desk: Desk, areas: Areas, script: Script, fallback: Fallback) -> None:
-    """What was sealed under another key is unreadable."""
+    """A configuration that was sealed with another master key is unreadable."""
     await fall_back_to(areas, fallback)
     other = Areas(areas.store, areas.clock, key=bytes(31) + b"\1")
     row = await areas.store.read(lambda tx: tx.value(int, "select domain_id from mfa_providers"))
@@ -122,7 +124,9 @@ async def test_another_master_key(desk: Desk, areas: Areas, script: Script, fall
 async def test_what_it_never_covers(
     desk: Desk, areas: Areas, script: Script, fallback: Fallback, begins: Outcome, typed: str, reason: str
 ) -> None:
-    """A wrong first factor, a denied or not enrolled second factor, a wrong code."""
+    """The fallback does not cover a wrong first factor, a denied second factor, a missing enrolment and a wrong
+    code.
+    """
     await fall_back_to(areas, fallback)
     script.begins = begins
     factor = "local" if reason == "wrong password" else "local+scripted"
@@ -131,7 +135,7 @@ async def test_what_it_never_covers(
 
 @BOTH
 async def test_a_block_is_a_block(desk: Desk, areas: Areas, script: Script, fallback: Fallback) -> None:
-    """Also where nobody could be asked; and who is allowed is not asked."""
+    """A rule blocks or allows without a second factor, also without a provider."""
     await fall_back_to(areas, fallback)
     await areas.providers.delete(areas.domain)
     rule = await areas.rules.add(areas.domain, RuleFields.model_validate({"name": "r", "action": "block"}))
@@ -148,7 +152,7 @@ ATTRIBUTES = {
 
 @pytest.mark.parametrize("begins", [Outcome.APPROVED, None])
 async def test_the_attributes_of_an_accept(desk: Desk, areas: Areas, script: Script, begins: Outcome | None) -> None:
-    """Class and VLAN are the same with a second factor, with none, and where the fallback lets in."""
+    """Class and VLAN are the same with a second factor, without one, and with a fallback that allows."""
     rule = await areas.rules.add(areas.domain, RuleFields.model_validate(ATTRIBUTES))
     (kept,) = areas.rules.all_of(areas.domain)
     assert b"staff" in kept.attributes
@@ -165,7 +169,7 @@ async def test_the_attributes_of_an_accept(desk: Desk, areas: Areas, script: Scr
 
 
 class Busy:
-    """Makes a provider say that it is busy (HTTP 429) for its next calls: `times` of them, each `for_s` seconds."""
+    """Makes the provider busy (HTTP 429) for its next calls: `times` calls, for `for_s` seconds each."""
 
     def __init__(self, script: Script, times: int, for_s: float) -> None:
         self.script, self.times, self.for_s = script, times, for_s
@@ -181,8 +185,9 @@ class Busy:
 async def test_a_busy_provider_is_waited_for(
     desk: Desk, areas: Areas, script: Script, mock_clock: MockClock, typed: str
 ) -> None:
-    """As long as it asks for (HTTP 429, Retry-After), within the time that the login has; however many logins it is
-    too busy for, the circuit stays closed."""
+    """A busy provider is asked again after Retry-After (HTTP 429), within the login's time. The circuit stays closed,
+    however many logins meet a busy provider.
+    """
     script.begins = Outcome.APPROVED
     script.busy = busy = Busy(script, FAILURES + 1, 7.0)
     began = trio.current_time()
@@ -195,7 +200,7 @@ async def test_a_busy_provider_is_waited_for(
 
 @BOTH
 async def test_a_provider_that_stays_busy(desk: Desk, areas: Areas, script: Script, fallback: Fallback) -> None:
-    """A provider that refuses by its rate limit cannot be asked, and the fallback decides. The circuit stays closed."""
+    """A provider that stays busy cannot be asked, and the fallback decides. The circuit stays closed."""
     await fall_back_to(areas, fallback)
     script.busy = Busy(script, 10**6, 3600.0)
     expected = (*verdict(fallback), "the provider's rate limit is reached", "local+scripted")
@@ -207,10 +212,10 @@ async def test_a_provider_that_stays_busy(desk: Desk, areas: Areas, script: Scri
 
 
 @BOTH
-async def test_a_provider_that_is_away_for_a_while(
+async def test_a_provider_that_is_unavailable_for_a_while(
     desk: Desk, areas: Areas, script: Script, fallback: Fallback
 ) -> None:
-    """One that says so (HTTP 503, Retry-After) is unreachable, also for those that are not asked meanwhile."""
+    """A provider that answers HTTP 503 with Retry-After is unreachable, also for logins without a call in that time."""
     await fall_back_to(areas, fallback)
     script.fails = ProviderError("answered HTTP 503", retry_after_s=3600.0)
     for _ in range(2):
@@ -221,7 +226,9 @@ async def test_a_provider_that_is_away_for_a_while(
 async def test_a_prompt_that_a_rate_limit_outlasts(
     desk: Desk, areas: Areas, script: Script, mock_clock: MockClock, fallback: Fallback
 ) -> None:
-    """Was not answered: the user was asked, so that no fallback covers it. The prompt is taken back."""
+    """A prompt whose answer a rate limit hides counts as not answered. The user was asked, so that no fallback covers
+    it. The prompt is cancelled.
+    """
     await fall_back_to(areas, fallback)
     script.busy_polls = busy = Busy(script, 10**6, 3600.0)
     refused = (*verdict(Fallback.DENY), "second factor not answered in time", "local+scripted")
@@ -234,7 +241,9 @@ async def test_a_prompt_that_a_rate_limit_outlasts(
 async def test_a_provider_that_takes_no_more_codes(
     desk: Desk, areas: Areas, script: Script, fallback: Fallback
 ) -> None:
-    """It counts the codes of one user, whom guessing lets in by no fallback; the others are asked as ever."""
+    """A rate limit for one user's codes is not covered by the fallback, so that guessing is of no use. Other users are
+    asked as before.
+    """
     await fall_back_to(areas, fallback)
     script.busy = Busy(script, 1, 3600.0)
     assert await ended(desk, "hello000000") == (
@@ -248,7 +257,9 @@ async def test_a_provider_that_takes_no_more_codes(
 
 
 async def test_a_provider_that_is_busy_while_a_user_is_asked(desk: Desk, script: Script, mock_clock: MockClock) -> None:
-    """The prompt goes on: the answer counts once the provider tells it."""
+    """If the provider is busy while a user is asked, the prompt stays, and its answer counts when the provider reports
+    it.
+    """
     script.busy_polls = busy = Busy(script, 8, 3.0)
     async with hurried(mock_clock, lambda: busy.calls, 3.0 * LATEST), trio.open_nursery() as nursery:
         login = desk.login(pap("ann", "hello"))

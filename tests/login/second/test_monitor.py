@@ -1,4 +1,4 @@
-"""Monitoring: nobody is prompted, nobody is kept out after the first factor, and what enforcing would do is noted."""
+"""Monitoring: no user is prompted, no right first factor is rejected, and the decision of enforce mode is recorded."""
 
 from collections.abc import Callable
 
@@ -17,14 +17,14 @@ from tests.waiting import until
 
 @pytest.fixture
 async def script(areas: Areas, desk: Desk) -> Script:
-    """The provider's part, in a domain that monitors."""
+    """Return the provider's script, in a domain that monitors."""
     script = Script()
     await script.attach(areas, mode=Mode.MONITOR)
     return script
 
 
-async def noted(desk: Desk, name: str = "ann", make: Callable[[str, str], bytes] = pap) -> tuple[str, str]:
-    """What would have been, and why; the login is let in without waiting."""
+async def decided(desk: Desk, name: str = "ann", make: Callable[[str, str], bytes] = pap) -> tuple[str, str]:
+    """Decide a login without waiting. Return the decision of enforce mode and its reason; the login is accepted."""
     await desk.areas.users.load(desk.areas.domain, name)
     decision = desk.areas.pipeline.begin(desk.login(make(name, "hello")))
     assert decision is not None, "it waits"
@@ -33,8 +33,8 @@ async def noted(desk: Desk, name: str = "ann", make: Callable[[str, str], bytes]
     return decision.would_have_been, decision.reason
 
 
-async def known(areas: Areas, script: Script, name: str = "ann") -> None:
-    """Let the look-up that a login has begun come to its end."""
+async def looked_up(areas: Areas, script: Script, name: str = "ann") -> None:
+    """Wait until the look-up that a login started has ended."""
     await until(lambda: bool(script.looked_up))
     await areas.second.enrolments.find_out(attached(areas), areas.tenant, (areas.domain, name), name)
 
@@ -50,34 +50,38 @@ async def known(areas: Areas, script: Script, name: str = "ann") -> None:
 async def test_what_would_have_been(
     desk: Desk, areas: Areas, script: Script, enrolment: Enrolment, expected: tuple[str, str]
 ) -> None:
-    """By enrolment; before it is known the login does not wait for it, and says so. It is looked up once."""
+    """The recorded decision follows the enrolment. Before it is known the login does not wait, and records that. The
+    user is looked up once.
+    """
     script.enrolment = enrolment
-    assert await noted(desk) == ("challenge", "enrolment not known yet")
-    await known(areas, script)
+    assert await decided(desk) == ("challenge", "enrolment not known yet")
+    await looked_up(areas, script)
     for make in (pap, chap):
-        assert await noted(desk, make=make) == expected
-    assert await noted(desk, "ANN") == expected
+        assert await decided(desk, make=make) == expected
+    assert await decided(desk, "ANN") == expected
     assert (script.looked_up, script.disturbed, script.cancelled) == (["ann"], False, [])
 
 
 async def test_the_look_up_is_off_the_login_path(desk: Desk, areas: Areas, script: Script) -> None:
-    """A login asks nobody anything before it is decided; a hundred of one user make one look-up."""
+    """A login is decided before the look-up, and a hundred logins of one user make one look-up."""
     for _ in range(100):
-        assert (await noted(desk))[0] == "challenge"
-    await known(areas, script)
+        assert (await decided(desk))[0] == "challenge"
+    await looked_up(areas, script)
     assert script.looked_up == ["ann"]
 
 
 async def test_unreachable(desk: Desk, areas: Areas, script: Script) -> None:
-    """What the look-up comes to is noted of the next login."""
+    """A failed look-up is recorded with the next login."""
     script.fails = ProviderError("away")
-    await noted(desk)
-    await known(areas, script)
-    assert await noted(desk) == ("reject", "provider unreachable")
+    await decided(desk)
+    await looked_up(areas, script)
+    assert await decided(desk) == ("reject", "provider unreachable")
 
 
 async def test_an_open_circuit_closes_without_a_restart(desk: Desk, areas: Areas, script: Script) -> None:
-    """It is noted; and a login makes a look-up that tries the provider again, though nobody is ever prompted."""
+    """An open circuit is recorded. A login then starts a look-up that tries the provider again, although no user is
+    prompted.
+    """
     script.fails = ProviderError("away")
     guarded = attached(areas).provider
     for number in range(FAILURES):
@@ -88,7 +92,7 @@ async def test_an_open_circuit_closes_without_a_restart(desk: Desk, areas: Areas
     before = areas.sample(
         "sallyport_mfa_call_duration_seconds_count", provider="scripted", call="enrolled", result="refused"
     )
-    assert await noted(desk) == ("reject", "provider unreachable, circuit open")
+    assert await decided(desk) == ("reject", "provider unreachable, circuit open")
     await until(
         lambda: (
             areas.sample(
@@ -100,12 +104,12 @@ async def test_an_open_circuit_closes_without_a_restart(desk: Desk, areas: Areas
 
 
 async def test_nobody_to_ask(desk: Desk, areas: Areas, script: Script) -> None:
-    """No provider, and a configuration that cannot be read, are told apart."""
+    """A missing provider and an unreadable configuration have different reasons."""
     await areas.store.write(lambda tx: tx.execute("update mfa_providers set fields = x'00'"))
     await areas.configuration.reload()
-    assert await noted(desk) == ("reject", "provider configuration unreadable")
+    assert await decided(desk) == ("reject", "provider configuration unreadable")
     await areas.providers.delete(areas.domain)
-    assert await noted(desk) == ("reject", "no provider")
+    assert await decided(desk) == ("reject", "no provider")
 
 
 @pytest.mark.parametrize(
@@ -113,7 +117,9 @@ async def test_nobody_to_ask(desk: Desk, areas: Areas, script: Script) -> None:
     [("block", ("reject", "blocked by rule")), ("allow", ("accept", "")), ("mfa_required", None)],
 )
 async def test_rules(desk: Desk, areas: Areas, script: Script, action: str, expected: tuple[str, str] | None) -> None:
-    """A block does not apply, and its attributes do; nobody is looked up who would not be asked."""
+    """A block is not applied, and a rule's attributes are. A user is looked up only if the second factor would be
+    asked.
+    """
     confirmed = {"everyone": True} if action == "allow" else {}
     rule = {
         "name": "r",
@@ -123,17 +129,17 @@ async def test_rules(desk: Desk, areas: Areas, script: Script, action: str, expe
         "vlan": 20,
     }
     await areas.rules.add(areas.domain, RuleFields.model_validate(rule))
-    assert await noted(desk) == (expected or ("challenge", "enrolment not known yet"))
+    assert await decided(desk) == (expected or ("challenge", "enrolment not known yet"))
     login = desk.login(pap("ann", "hello"))
     assert areas.pipeline.begin(login) is not None
     assert b"staff" in login.attributes
     if expected is None:
-        await known(areas, script)
+        await looked_up(areas, script)
     assert (script.disturbed, bool(script.looked_up)) == (False, expected is None)
 
 
 async def test_a_wrong_password_is_rejected_and_nobody_is_looked_up(desk: Desk, areas: Areas) -> None:
-    """The first factor holds in both modes."""
+    """A wrong password is rejected in monitor mode too, without a look-up."""
     script = Script(takes_codes=False)
     await script.attach(areas, mode=Mode.MONITOR)
     login = desk.login(pap("ann", "wrong"))
@@ -143,25 +149,25 @@ async def test_a_wrong_password_is_rejected_and_nobody_is_looked_up(desk: Desk, 
 
 
 async def test_a_new_provider_is_asked_anew(desk: Desk, areas: Areas, script: Script) -> None:
-    """What was known of the one before is not what is known of it."""
-    await noted(desk)
-    await known(areas, script)
-    assert (await noted(desk))[1] == "second factor asked for"
+    """Enrolments that one provider reported do not hold for its successor."""
+    await decided(desk)
+    await looked_up(areas, script)
+    assert (await decided(desk))[1] == "second factor asked for"
     other = Script(enrolment=Enrolment.NOT_ENROLLED)
     await other.attach(areas, mode=Mode.MONITOR)
-    assert (await noted(desk))[1] == "enrolment not known yet"
-    await known(areas, other)
-    assert (await noted(desk))[1] == "not enrolled"
+    assert (await decided(desk))[1] == "enrolment not known yet"
+    await looked_up(areas, other)
+    assert (await decided(desk))[1] == "not enrolled"
 
 
 async def test_a_look_up_that_fails_in_our_store(desk: Desk, areas: Areas, script: Script) -> None:
-    """Whatever a plug-in raises, the login goes on, and the look-ups of others too."""
+    """After an exception of a provider the login continues, and so do look-ups of other users."""
     script.fails = RuntimeError("a plug-in")
-    await noted(desk)
+    await decided(desk)
     await until(lambda: bool(script.looked_up))
     script.fails = None
     await areas.add_user(areas.domain, "bob", b"hello")
-    await noted(desk, "bob")
+    await decided(desk, "bob")
     await until(lambda: len(script.looked_up) > 1)
     assert provider(script).name == "scripted"
     assert script.begins is Outcome.WAITING

@@ -1,4 +1,4 @@
-"""Password and code in one field, from the right end."""
+"""Password and code in one field: the code is at the right end."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from tests.waiting import until
 
 
 async def ended(desk: Desk, typed: str | bytes, user: str = "ann") -> tuple[str, str]:
-    """What is applied, and why."""
+    """Return the applied decision and the reason."""
     decision: Decision = await desk.decide(desk.login(pap(user, typed)))
     return decision.applied, decision.reason
 
@@ -21,7 +21,9 @@ async def ended(desk: Desk, typed: str | bytes, user: str = "ann") -> tuple[str,
 @pytest.mark.parametrize("code", ["123456", "12345678"])
 @pytest.mark.parametrize("password", ["hello", "hello99", "hello123456", "12345678", "123456", "1", "pass word\xe4;"])
 async def test_the_right_end_is_the_code(desk: Desk, script: Script, password: str, code: str) -> None:
-    """6 and 8 digits behind any password: one that ends in digits, one of digits alone, one with a separator."""
+    """6 or 8 digits after any password are a code, also after a password that ends in digits, one of digits alone, and
+    a separator.
+    """
     await desk.areas.add_user(desk.areas.domain, "eve", password.encode())
     assert await ended(desk, password + code, "eve") == ("accept", "")
     assert (script.started, script.verified) == ([], [(code, "")])
@@ -29,7 +31,9 @@ async def test_the_right_end_is_the_code(desk: Desk, script: Script, password: s
 
 
 async def test_a_password_that_ends_in_digits_is_no_code(desk: Desk, script: Script) -> None:
-    """Given alone it is the whole password: the user is asked, and no code is checked."""
+    """A password that ends in digits is the whole password if it is right: the user is prompted, and no code is
+    checked.
+    """
     script.begins = Outcome.CODE
     for name, password in (("eve", "hello123456"), ("mallory", "12345678"), ("trent", "12345612345678")):
         await desk.areas.add_user(desk.areas.domain, name, password.encode())
@@ -42,21 +46,22 @@ async def test_a_password_that_ends_in_digits_is_no_code(desk: Desk, script: Scr
     ["wrong123456", "123456", "12345678", "hello12345", "hello1234567", "hello12345a", "hello 123456", "", "he"],
 )
 async def test_a_wrong_password_with_a_right_code(desk: Desk, script: Script, typed: str) -> None:
-    """Is a wrong password, and the code is neither checked nor spent; so are five, seven and nine digits, and no
-    password."""
+    """A wrong password with a right code is a wrong password, and the code is not used. So are five, seven and nine
+    digits, and a code without a password.
+    """
     assert await ended(desk, typed) == ("reject", "wrong password")
     assert not script.disturbed
 
 
 async def test_digits_of_other_scripts_are_none(desk: Desk, script: Script) -> None:
-    """What looks like a digit in Unicode is no code."""
+    """Digits of other scripts in Unicode are no code."""
     assert await ended(desk, "hello" + "\u0661" * 3) == ("reject", "wrong password")
     assert await ended(desk, b"hello12345\xb2") == ("reject", "wrong password")
     assert not script.disturbed
 
 
 async def test_a_provider_without_codes(desk: Desk, areas: Areas) -> None:
-    """Nothing is split off: it is a wrong password."""
+    """Without codes at the provider nothing is split off, and the password is wrong."""
     script = Script(takes_codes=False)
     await script.attach(areas)
     assert await ended(desk, "hello123456") == ("reject", "wrong password")
@@ -64,14 +69,16 @@ async def test_a_provider_without_codes(desk: Desk, areas: Areas) -> None:
 
 
 async def test_no_provider(desk: Desk, areas: Areas, script: Script) -> None:
-    """Nothing is split off either."""
+    """Without a provider nothing is split off either."""
     await areas.providers.delete(areas.domain)
     assert await ended(desk, "hello123456") == ("reject", "wrong password")
 
 
 @pytest.mark.parametrize("enrolment", Enrolment)
 async def test_users_who_are_known_to_have_none(desk: Desk, areas: Areas, enrolment: Enrolment) -> None:
-    """Once it is known that a user has no second factor nothing is split off; before, and where nobody knows, it is."""
+    """Nothing is split off once the provider has reported that a user has no second factor; before that, and with an
+    unknown enrolment, a code is.
+    """
     script = Script(enrolment=enrolment)
     await script.attach(areas)
     script.right = {"000001", "000002"}
@@ -82,13 +89,13 @@ async def test_users_who_are_known_to_have_none(desk: Desk, areas: Areas, enrolm
 
 
 async def test_someone_who_does_not_exist(desk: Desk, script: Script) -> None:
-    """Is an unknown user, and the provider hears nothing of the name."""
+    """An unknown user is rejected, and the provider does not learn the name."""
     assert await ended(desk, "hello123456", "nobody") == ("reject", "unknown user")
     assert (script.disturbed, script.looked_up) == (False, [])
 
 
 async def test_chap_carries_no_code(desk: Desk, script: Script) -> None:
-    """A CHAP response of password and code together is a wrong password."""
+    """A CHAP response for password and code together is a wrong password."""
     decision = await desk.decide(desk.login(chap("ann", "hello123456")))
     assert (decision.applied, decision.reason) == ("reject", "wrong password")
     assert not script.disturbed
@@ -96,7 +103,9 @@ async def test_chap_carries_no_code(desk: Desk, script: Script) -> None:
 
 @pytest.mark.parametrize("code", ["123456", "000000"])
 async def test_monitor(desk: Desk, areas: Areas, code: str) -> None:
-    """Who types a code already gets in, right or wrong: it is not checked, and not spent."""
+    """In monitor mode a code after the password, right or wrong, is neither checked nor used, and the login is
+    accepted.
+    """
     script = Script()
     await script.attach(areas, mode=Mode.MONITOR)
     assert (await ended(desk, f"hello{code}"))[0] == "accept"

@@ -1,4 +1,4 @@
-"""The tables of the second factor: each tenant has a share of them, and a slow provider delays its own tenant alone."""
+"""The tables of the second factor: each tenant has a share, and a slow provider delays its own tenant alone."""
 
 from typing import cast
 
@@ -20,11 +20,11 @@ from tests.areas import Areas
 from tests.preview.conftest import Scripted, ScriptedFields
 
 ANN = (1, "ann")
-OURS, OTHERS = 1, 2
+FIRST_TENANT, SECOND_TENANT = 1, 2
 
 
 def test_prompts_of_another_tenant_leave_the_rates() -> None:
-    """A user is not asked an eleventh time within a minute, however many users of another tenant are asked."""
+    """A user is not prompted an eleventh time within a minute, however many users of another tenant are."""
     prompts = Prompts(lambda: 0.0, max_users=20)
 
     def ask(user: tuple[int, str], tenant_id: int) -> bool:
@@ -33,9 +33,9 @@ def test_prompts_of_another_tenant_leave_the_rates() -> None:
         prompts.end(user)
         return True
 
-    assert all(ask(ANN, OURS) for _ in range(A_MINUTE))
-    assert all(ask((2, f"user{number}"), OTHERS) for number in range(100))
-    assert not ask(ANN, OURS)
+    assert all(ask(ANN, FIRST_TENANT) for _ in range(A_MINUTE))
+    assert all(ask((2, f"user{number}"), SECOND_TENANT) for number in range(100))
+    assert not ask(ANN, FIRST_TENANT)
 
 
 def test_prompts_are_forgotten_after_a_minute() -> None:
@@ -44,44 +44,44 @@ def test_prompts_are_forgotten_after_a_minute() -> None:
     prompts = Prompts(lambda: now)
     for number in range(1000):
         now = number
-        assert prompts.begin((1, f"user{number}"), OURS)
+        assert prompts.begin((1, f"user{number}"), FIRST_TENANT)
     assert len(prompts) == 60
 
 
 async def test_enrolments_of_another_tenant_are_kept() -> None:
-    """What is known of a user stays, however many users of another tenant are looked up."""
+    """A user's known enrolment stays, however many users of another tenant are looked up."""
     enrolments = Enrolments(trio.current_time, max_known=20)
     attached = Attached("scripted", "scripted/1", _provider(Scripted), 60.0)
-    await enrolments.find_out(attached, OURS, ANN, "ann")
+    await enrolments.find_out(attached, FIRST_TENANT, ANN, "ann")
     for number in range(100):
-        await enrolments.find_out(attached, OTHERS, (2, f"user{number}"), f"user{number}")
+        await enrolments.find_out(attached, SECOND_TENANT, (2, f"user{number}"), f"user{number}")
     assert enrolments.known(attached, ANN) is Reason.ASKED
 
 
 async def test_a_slow_provider_delays_its_own_tenant_alone(autojump_clock: MockClock) -> None:
-    """The look-ups of a tenant wait for each other, and those of another tenant do not wait for them."""
+    """Look-ups of one tenant wait for each other, and those of another tenant do not wait for them."""
     enrolments = Enrolments(trio.current_time)
     slow = Attached("slow", "slow/1", _provider(Slow), 60.0)
     quick = Attached("scripted", "scripted/1", _provider(Scripted), 60.0)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(enrolments.run)
         for number in range(2000):
-            enrolments.look_up(slow, OTHERS, (2, f"user{number}"), f"user{number}")
+            enrolments.look_up(slow, SECOND_TENANT, (2, f"user{number}"), f"user{number}")
         began = trio.current_time()
-        assert await enrolments.learn(quick, OURS, ANN, "ann") is Reason.ASKED
+        assert await enrolments.learn(quick, FIRST_TENANT, ANN, "ann") is Reason.ASKED
         assert trio.current_time() - began < 1
         nursery.cancel_scope.cancel()
 
 
 async def test_challenges_of_another_tenant_are_remembered(areas: Areas) -> None:
-    """A challenge that waits is answered without reading the store, and one that ended stays over."""
+    """A pending challenge is answered without a read of the store, and one that ended stays ended."""
     challenges = Challenges(areas.store, areas.vault, areas.clock, max_remembered=20)
     waits, over = _session("waits", areas), _session("over", areas)
-    challenges.sent(waits, OURS)
-    challenges.ended(over, OURS)
+    challenges.sent(waits, FIRST_TENANT)
+    challenges.ended(over, FIRST_TENANT)
     for number in range(100):
-        challenges.sent(_session(f"other{number}", areas), OTHERS)
-        challenges.ended(_session(f"ended{number}", areas), OTHERS)
+        challenges.sent(_session(f"other{number}", areas), SECOND_TENANT)
+        challenges.ended(_session(f"ended{number}", areas), SECOND_TENANT)
     assert len(challenges) == 40
     assert await challenges.find("waits") is waits
     assert await challenges.find("over") is None
@@ -92,7 +92,7 @@ async def test_challenges_of_another_tenant_are_remembered(areas: Areas) -> None
 
 
 class Slow(Scripted):
-    """Takes ten seconds for a user."""
+    """A provider that takes ten seconds for a look-up."""
 
     async def enrolled(self, user: str) -> Enrolment:
         await trio.sleep(10)

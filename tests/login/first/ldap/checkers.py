@@ -26,14 +26,14 @@ needs_bonsai = pytest.mark.skipif(importlib.util.find_spec("bonsai") is None, re
 
 @dataclass
 class Asked:
-    """A running checker, and what it told of the last question."""
+    """A running checker, and the steps of its last check."""
 
     ldap: Ldap
     steps: list[str] = field(default_factory=list)
     found: Found | None = None
 
     async def bind(self, user: str, password: str) -> Reason:
-        """Ask for a name and a password."""
+        """Check a name and a password."""
         self.steps.clear()
         reason, self.found = await self.ldap.bind(user, password, self.steps.append)
         assert not any(len(password) > 3 and password in step for step in self.steps), self.steps
@@ -47,8 +47,9 @@ def host(
     look_up: LookUp = look_up,
     turns: LoopTurns | None = None,
 ) -> Host:
-    """Return the host of a checker. egress: the networks that may be connected to. look_up: the DNS. turns: in which
-    answers are read."""
+    """Return the host of a checker. egress: the allowed networks. look_up: the DNS. turns: the turns in which answers
+    are read.
+    """
     return Host(
         domain_id=1,
         domain="corp",
@@ -61,9 +62,9 @@ def host(
 
 
 @asynccontextmanager
-async def asking(lent: Host | None = None, **fields: object) -> AsyncIterator[Asked]:
-    """A checker with these fields, as SetFirstFactor has them, running for the time of the block."""
-    ldap = LdapFields.model_validate({"baseDN": "dc=example,dc=com", **fields}).checker(lent or host())
+async def asking(given: Host | None = None, **fields: object) -> AsyncIterator[Asked]:
+    """Yield a running checker with these fields, as SetFirstFactor takes them."""
+    ldap = LdapFields.model_validate({"baseDN": "dc=example,dc=com", **fields}).checker(given or host())
     async with trio.open_nursery() as nursery:
         nursery.start_soon(ldap.run)
         yield Asked(ldap)

@@ -1,4 +1,4 @@
-"""What an entry and a refusal tell of an account."""
+"""The state of an account, as an entry and a refused bind show it."""
 
 import pytest
 
@@ -9,16 +9,16 @@ from sallyport.login.first.ldap.account import found, must_change, why_refused
 from sallyport.login.login import Reason
 
 NOW = 1_767_225_600 * SECOND  # 2026-01-01
-BEFORE, AFTER = "134116991990000000", "134116992010000000"  # a second before and after, since 1601, in 100 ns
+BEFORE, AFTER = "134116991990000000", "134116992010000000"  # one second around `NOW`, in units of 100 ns since 1601
 
 
 def entry(dn: str = "CN=Ann,DC=example", **values: str) -> Entry:
-    """An entry with one value for each attribute."""
+    """Return an entry with one value for each attribute."""
     return Entry(dn, {name.lower(): (value,) for name, value in values.items()})
 
 
 def refusal(text: str = "Invalid credentials.", code: int = 49, policy: Policy | None = None) -> Refusal:
-    """A refused bind."""
+    """Return a refused bind."""
     return Refusal(code, text, policy)
 
 
@@ -40,7 +40,7 @@ def refusal(text: str = "Invalid credentials.", code: int = 49, policy: Policy |
     ],
 )
 def test_active_directory_says_why(data: str, reason: Reason) -> None:
-    """In the text of the refusal; a number that means nothing is a wrong password."""
+    """The text of Active Directory's refusal has the reason. An unknown number is a wrong password."""
     text = f"Invalid credentials. 80090308: LdapErr: DSID-0C090439, comment: AcceptSecurityContext error, data {data}, v4563 (0x0031 [49])"  # noqa: E501
     assert why_refused(refusal(text), entry(), NOW) is reason
 
@@ -54,7 +54,7 @@ def test_active_directory_says_why(data: str, reason: Reason) -> None:
     ],
 )
 def test_the_password_policy_says_why(policy: Policy, reason: Reason) -> None:
-    """In the control of the answer."""
+    """The control of the password policy has the reason."""
     assert why_refused(refusal(policy=policy), entry(), NOW) is reason
 
 
@@ -75,24 +75,24 @@ def test_the_password_policy_says_why(policy: Policy, reason: Reason) -> None:
     ],
 )
 def test_attributes_say_why(values: dict[str, str], reason: Reason) -> None:
-    """Where the refusal itself does not; what is no number counts for nothing."""
+    """The entry's attributes have the reason if the refusal has none. Values that are no numbers do not count."""
     assert why_refused(refusal(), entry(**values), NOW) is reason
 
 
 def test_what_is_no_fault_of_the_user() -> None:
-    """A directory that refuses for its own reasons says nothing of the password."""
+    """A refusal for the directory's own reasons does not make the password wrong."""
     for code in (8, 13, 51, 52, 53, 80):
         assert why_refused(refusal("no", code), entry(), NOW) is Reason.NONE
 
 
 def test_a_password_that_somebody_else_set() -> None:
-    """Is told by an attribute."""
+    """The attribute pwdReset shows that the user must change a password that an admin has set."""
     assert must_change(entry(pwdReset="TRUE"))
     assert not must_change(entry(pwdReset="FALSE")) and not must_change(entry())
 
 
 def test_groups_and_units() -> None:
-    """The names of the groups, and of the units from the entry's name, whatever characters are in them."""
+    """Groups come from memberOf, and units from the entry's name, whatever characters they have."""
     member = Entry(
         "CN=Ann,OU=R\\26D\\, West,OU=Z\\C3\\BCrich, DC=example",
         {
@@ -105,13 +105,13 @@ def test_groups_and_units() -> None:
             )
         },
     )
-    told = found(member)
-    assert told.groups == {"vpn users", "a,b+c\\d", "quoted, name", "two"}
-    assert told.ous == {"r&d, west", "zürich"}
+    result = found(member)
+    assert result.groups == {"vpn users", "a,b+c\\d", "quoted, name", "two"}
+    assert result.ous == {"r&d, west", "zürich"}
 
 
 def test_the_length_of_all_groups_is_limited() -> None:
-    """The groups of a login that waits are kept in memory, and none may be left out."""
+    """A login is refused if the names of its groups exceed the limit of memory; none is left out."""
     groups = tuple(f"CN={number:0250},DC=example" for number in range(300))
     with pytest.raises(TooLarge, match="65,536 characters"):
         found(Entry("CN=Ann,DC=example", {"memberof": groups}))

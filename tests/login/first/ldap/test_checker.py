@@ -1,4 +1,4 @@
-"""A login against a directory: what is sent, what is not, and what becomes of a directory that does not behave."""
+"""A login against a directory: the messages to it, and its faults."""
 
 import os
 import resource
@@ -33,19 +33,19 @@ SERVICE = {"bindDN": "cn=service", "bindPassword": "service"}
     [("ann", "ann"), ("*)(uid=*", "\\2a\\29\\28uid=\\2a"), ("a\\b\0", "a\\5cb\\00"), ("zoë", "zoë")],
 )
 def test_names_are_escaped(value: str, written: str) -> None:
-    """No name can change the filter that it stands in."""
+    """No name can change the filter."""
     assert escaped(value) == written
 
 
 @pytest.mark.parametrize("name", ["007", "1e3", "true", "0"])
 async def test_names_that_look_like_numbers(name: str) -> None:
-    """They stay as they are written."""
+    """A name that looks like a number is not changed."""
     async with directory(Person(name)) as server, asking(servers=[server.url], **SERVICE) as asked:
         assert await asked.bind(name, "hello") is R.NONE, asked.steps
 
 
 async def test_one_login_is_one_bind() -> None:
-    """Right or wrong; the service account is bound once and used again."""
+    """Each login makes one bind, right or wrong. The service account is bound once and used again."""
     async with directory(Person("ann")) as server, asking(servers=[server.url], **SERVICE) as asked:
         assert await asked.bind("ann", "hello") is R.NONE
         assert await asked.bind("ann", "wrong") is R.WRONG_PASSWORD
@@ -56,14 +56,16 @@ async def test_one_login_is_one_bind() -> None:
 
 @pytest.mark.parametrize("password", ["", "\0", "\0\0", "hello\0", "hel\0lo"])
 async def test_some_passwords_are_never_sent(password: str) -> None:
-    """An empty one would be an anonymous bind, and libldap would end one at its first NUL."""
+    """An empty password, which would be an anonymous bind, is never sent, and one with a NUL, at which libldap would
+    cut it.
+    """
     async with directory(Person("ann")) as server, asking(servers=[server.url]) as asked:
         assert await asked.bind("ann", password) is R.WRONG_PASSWORD
         assert server.connections == 0
 
 
 async def test_answers_in_pieces() -> None:
-    """To a bind and to a search, an octet at a time: the login waits, and nothing else."""
+    """Answers to a bind and to a search may arrive an octet at a time."""
     async with directory(Person("ann")) as server, asking(servers=[server.url], **SERVICE) as asked:
         server.manner = Manner.DRIBBLES
         assert await asked.bind("ann", "hello") is R.NONE, asked.steps
@@ -71,15 +73,15 @@ async def test_answers_in_pieces() -> None:
 
 
 async def test_answers_are_read_in_turns() -> None:
-    """What a thousand directories answer in the same instant is read a little at a time."""
+    """Answers of a thousand directories in the same instant are read a few at a time."""
     turns = CountedTurns(1)
     async with directory(Person("ann")) as server, asking(host(turns=turns), servers=[server.url]) as asked:
         assert await asked.bind("ann", "hello") is R.NONE
-    assert turns.taken >= 3  # two binds and a search
+    assert turns.taken >= 3  # two binds and one search
 
 
 async def test_exactly_one_entry_is_needed() -> None:
-    """Nobody, or more than one, is an unknown user, for whom no bind is made."""
+    """No entry, or more than one, is an unknown user, and no bind is made."""
     people = (Person("ann"), Person("ann", dn="CN=other ann,DC=example,DC=com"))
     async with directory(*people) as server, asking(servers=[server.url]) as asked:
         assert await asked.bind("bob", "hello") is R.UNKNOWN_USER
@@ -90,9 +92,11 @@ async def test_exactly_one_entry_is_needed() -> None:
 
 
 async def test_the_entry_must_have_the_very_name() -> None:
-    """A directory finds `ann` for ` ann` and `änn` too: the rules and lock-outs of `ann` would not hold for them."""
+    """The entry must have exactly the name that was typed. A directory finds `ann` for ` ann` and `änn` too, and the
+    rules and lock-outs of `ann` would not apply to them.
+    """
     async with directory(Person("ann"), Person("a n")) as server, asking(servers=[server.url]) as asked:
-        assert await asked.bind("ANN", "hello") is R.UNKNOWN_USER  # this directory looks at the case
+        assert await asked.bind("ANN", "hello") is R.UNKNOWN_USER  # this directory compares names with their case
         server.people[0].attributes["sAMAccountName"] = ["Ann"]
         assert await asked.bind("ann", "hello") is R.NONE
         server.people[0].attributes["sAMAccountName"] = [" ann"]
@@ -102,7 +106,9 @@ async def test_the_entry_must_have_the_very_name() -> None:
 
 
 async def test_an_entry_has_one_name() -> None:
-    """Or a rule or a lock-out for `ann` would be walked round by another name of hers; it is told which one to type."""
+    """Each entry has one name for logins, so that no other name of ann avoids a rule or lock-out for `ann`. The steps
+    name it.
+    """
     ann = Person("ann", attributes={"userPrincipalName": ["ann@corp.example"], "uid": ["annie"]})
     async with directory(ann) as server, asking(servers=[server.url]) as asked:
         assert await asked.bind("ann", "hello") is R.NONE
@@ -128,8 +134,10 @@ async def test_an_entry_has_one_name() -> None:
 async def test_the_name_of_a_filter_of_ones_own(
     pattern: str, attributes: dict[str, list[str]], name: str, others: list[str]
 ) -> None:
-    """Is what stands for {user} in the attribute that it names first, and no other, though more are found."""
-    person = Person("e", dn="CN=ann lee,DC=example,DC=com", attributes=attributes)  # found by every name with an e
+    """With a filter of the admin's own, the entry's name is the value of the first attribute that is compared with
+    {user}.
+    """
+    person = Person("e", dn="CN=ann lee,DC=example,DC=com", attributes=attributes)  # any name with an e
     async with directory(person) as server, asking(servers=[server.url], userFilter=pattern) as asked:
         assert await asked.bind(name, "hello") is R.NONE, asked.steps
         for other in others:
@@ -147,7 +155,7 @@ async def test_the_names_of_entries(name: str) -> None:
 
 
 async def test_account_states() -> None:
-    """What the directory says of an account is the reason."""
+    """The state of the account in the directory is the reason."""
     text = "80090308: LdapErr: DSID-0C090439, comment: AcceptSecurityContext error, data {}, v4563"
     people = [
         Person(f"u{data}", refusal=(49, text.format(data)))
@@ -162,7 +170,7 @@ async def test_account_states() -> None:
 
 
 async def test_groups_and_units_are_found() -> None:
-    """For the login rules; not where the password was wrong."""
+    """A login has its groups and units for the login rules; after a wrong password it has none."""
     ann = Person("ann", attributes={"memberOf": ["CN=VPN users,DC=example,DC=com"]})
     async with directory(ann) as server, asking(servers=[server.url]) as asked:
         assert await asked.bind("ann", "hello") is R.NONE
@@ -173,7 +181,7 @@ async def test_groups_and_units_are_found() -> None:
 
 
 def groups(*names: str) -> dict[str, list[str]]:
-    """Memberships in groups of these names."""
+    """Return memberships in groups of these names."""
     return {"memberOf": [f"CN={name},DC=example,DC=com" for name in names]}
 
 
@@ -191,7 +199,7 @@ def groups(*names: str) -> dict[str, list[str]]:
     ],
 )
 async def test_a_login_is_refused_where_an_entry_exceeds_a_limit(attributes: dict[str, list[str]]) -> None:
-    """A list of groups that cannot be read as a whole refuses the login, and the server serves the next login."""
+    """A list of groups that cannot be read completely refuses the login. The server then serves the next login."""
     people = (Person("ann", attributes=attributes), Person("bob"))
     async with directory(*people) as server, asking(servers=[server.url]) as asked:
         assert await asked.bind("ann", "hello") is R.DIRECTORY_ENTRY_TOO_LARGE, asked.steps
@@ -209,7 +217,7 @@ async def test_as_many_groups_as_the_limit_allows() -> None:
 
 
 async def test_long_values_are_no_names() -> None:
-    """A value over 255 characters is not compared with a name: the entry's name is its next value."""
+    """A value over 255 characters is not compared with a name; the entry's name is its next value."""
     ann = Person("ann", attributes={"sAMAccountName": ["ann" + "x" * 253], "uid": ["ann" * 100, "ann"]})
     async with directory(ann) as server, asking(servers=[server.url]) as asked:
         assert await asked.bind("ann", "hello") is R.NONE, asked.steps
@@ -217,7 +225,9 @@ async def test_long_values_are_no_names() -> None:
 
 @pytest.mark.parametrize("manner", [Manner.SILENT, Manner.HANGS_UP, Manner.NONSENSE])
 async def test_the_next_server_is_asked(manner: Manner) -> None:
-    """Where the first one fails, and it rests from then on, so that not every login waits for it."""
+    """If the first server fails, the next one is asked. The failed server is skipped for a while, so that not every
+    login waits for it.
+    """
     async with directory(Person("ann")) as bad, directory(Person("ann")) as good:
         bad.manner = manner
         async with asking(servers=[bad.url, good.url], timeoutSeconds=9) as asked:
@@ -228,7 +238,7 @@ async def test_the_next_server_is_asked(manner: Manner) -> None:
 
 
 async def test_a_server_that_is_busy_is_passed_over() -> None:
-    """So says its answer to a search, and the next one is asked."""
+    """If a server answers a search with "busy", the next one is asked."""
     async with directory(Person("ann")) as busy, directory(Person("ann")) as good:
         busy.search_refusal = (51, "busy")
         async with asking(servers=[busy.url, good.url]) as asked:
@@ -237,7 +247,7 @@ async def test_a_server_that_is_busy_is_passed_over() -> None:
 
 
 async def test_a_wrong_password_is_final() -> None:
-    """No other server is asked, which would count it again."""
+    """After a wrong password no other server is asked, which would count it again."""
     async with directory(Person("ann")) as first, directory(Person("ann")) as second:
         async with asking(servers=[first.url, second.url]) as asked:
             assert await asked.bind("ann", "wrong") is R.WRONG_PASSWORD
@@ -246,7 +256,9 @@ async def test_a_wrong_password_is_final() -> None:
 
 @pytest.mark.parametrize("manner", [Manner.SILENT, Manner.HANGS_UP, Manner.NONSENSE])
 async def test_no_server_answers(manner: Manner) -> None:
-    """That is a reason of its own, within the time limit; and the next login finds the server well again."""
+    """If no server answers within the time limit, the reason is unreachable. The next login succeeds once the server
+    works again.
+    """
     async with directory(Person("ann")) as server, asking(servers=[server.url], timeoutSeconds=2) as asked:
         server.manner = manner
         with trio.fail_after(20):
@@ -255,8 +267,8 @@ async def test_no_server_answers(manner: Manner) -> None:
         assert await asked.bind("ann", "hello") is R.NONE
 
 
-async def test_a_hanging_directory_holds_nobody_up() -> None:
-    """While many logins wait for it, everything else goes on."""
+async def test_a_hanging_directory_does_not_block_the_event_loop() -> None:
+    """Many logins that wait for a silent directory do not block the event loop."""
     async with directory(Person("ann")) as server, asking(servers=[server.url], timeoutSeconds=30) as asked:
         server.manner = Manner.SILENT
         async with trio.open_nursery() as nursery:
@@ -273,7 +285,7 @@ async def test_a_hanging_directory_holds_nobody_up() -> None:
 
 
 async def test_a_cancelled_login_leaves_nothing_behind() -> None:
-    """However far it has come; the directory works on."""
+    """A login can be cancelled at any step, and the directory still serves the next one."""
     async with directory(Person("ann")) as server, asking(servers=[server.url]) as asked:
         for step in range(40):
             with trio.CancelScope() as scope:
@@ -286,7 +298,7 @@ async def test_a_cancelled_login_leaves_nothing_behind() -> None:
 
 
 async def test_a_dead_kept_connection_is_noticed() -> None:
-    """A server that was restarted costs no login."""
+    """After a restart of the server no login fails because of a kept connection."""
     async with directory(Person("ann")) as server, asking(servers=[server.url]) as asked:
         assert await asked.bind("ann", "hello") is R.NONE
         server.manner = Manner.HANGS_UP
@@ -297,7 +309,7 @@ async def test_a_dead_kept_connection_is_noticed() -> None:
 
 @contextmanager
 def descriptors_left(count: int) -> Iterator[None]:
-    """For the time of the block, so many file descriptors can be opened in this process."""
+    """Leave so many file descriptors free in this process for the time of the block."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(
         resource.RLIMIT_NOFILE, (max(int(each.name) for each in Path("/proc/self/fd").iterdir()) + 40, hard)
@@ -320,7 +332,7 @@ def descriptors_left(count: int) -> Iterator[None]:
 
 @pytest.mark.parametrize("count", [*range(1, 13), 30])
 async def test_no_file_descriptors_are_left(count: int) -> None:
-    """However few there are: that login fails at most, and the next one finds the directory well."""
+    """With too few file descriptors only that login fails, and the next one succeeds."""
     async with directory(Person("ann")) as server, asking(servers=[server.url]) as asked:
         assert await asked.bind("ann", "hello") is R.NONE
         with descriptors_left(count):
@@ -330,7 +342,7 @@ async def test_no_file_descriptors_are_left(count: int) -> None:
 
 
 async def test_a_refused_service_account_is_left_alone() -> None:
-    """Or the directory would lock it for good."""
+    """A service account with a refused password is not bound again at once, since the directory could lock it."""
     async with directory(Person("ann")) as server:
         async with asking(servers=[server.url], bindDN="cn=service", bindPassword="outdated") as asked:
             for _ in range(5):
@@ -339,7 +351,7 @@ async def test_a_refused_service_account_is_left_alone() -> None:
 
 
 async def test_what_may_not_be_connected_to() -> None:
-    """The setting egress holds for directories too."""
+    """The setting egress applies to directories too."""
     async with directory(Person("ann")) as server:
         async with asking(host(egress=[ip_network("192.0.2.0/24")]), servers=[server.url]) as asked:
             assert await asked.bind("ann", "hello") is R.FIRST_FACTOR_UNREACHABLE
@@ -348,7 +360,7 @@ async def test_what_may_not_be_connected_to() -> None:
 
 
 async def test_a_server_without_start_tls() -> None:
-    """No password is sent to it."""
+    """No password is sent to a server without StartTLS."""
     async with directory(Person("ann")) as server:
         async with asking(servers=[server.url], startTls=True) as asked:
             assert await asked.bind("ann", "hello") is R.FIRST_FACTOR_UNREACHABLE
@@ -357,7 +369,7 @@ async def test_a_server_without_start_tls() -> None:
 
 
 async def test_right_answers_are_remembered(clock: SetClock) -> None:
-    """For the time that was set, for this name and password alone; wrong ones are not."""
+    """A right password is remembered for the configured time, for this name alone. A wrong one is not."""
     async with directory(Person("ann")) as server, asking(host(clock), servers=[server.url], cacheSeconds=60) as asked:
         await asked.bind("ann", "wrong")
         await asked.bind("ann", "wrong")
@@ -375,7 +387,7 @@ async def test_right_answers_are_remembered(clock: SetClock) -> None:
 
 
 async def ask(asked: Asked, desk: Desk, datagram: bytes, *, takes_code: bool = False) -> tuple[Reason, str]:
-    """What is said to a request, and the code that was found in it."""
+    """Check a request. Return the reason, and the code that was found in it."""
     login = desk.login(datagram)
     login.method = Method.PAP if USER_PASSWORD in login.request.first else Method.CHAP
     login.user = login.request.first[1].decode()
@@ -384,7 +396,7 @@ async def ask(asked: Asked, desk: Desk, datagram: bytes, *, takes_code: bool = F
 
 
 async def test_a_code_behind_the_password(desk: Desk) -> None:
-    """Is taken off before the one bind, where the user may type one."""
+    """If the user may type a code, it is taken off before the one bind."""
     ann, bob = Person("ann"), Person("bob", "hello123456")
     async with directory(ann, bob) as server, asking(servers=[server.url]) as asked:
         assert await ask(asked, desk, pap("ann", "hello123456"), takes_code=True) == (R.NONE, "123456")
@@ -398,7 +410,7 @@ async def test_a_code_behind_the_password(desk: Desk) -> None:
 
 
 async def test_a_code_of_eight_digits(desk: Desk) -> None:
-    """Is taken off where that is set; six digits are part of the password then."""
+    """With codeDigits of eight, eight digits are taken off; six digits are part of the password."""
     people = Person("ann"), Person("bob", "hello123456")
     async with directory(*people) as server, asking(servers=[server.url], codeDigits=8) as asked:
         assert await ask(asked, desk, pap("ann", "hello12345678"), takes_code=True) == (R.NONE, "12345678")
@@ -410,13 +422,13 @@ async def test_a_code_of_eight_digits(desk: Desk) -> None:
 
 @pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
 async def test_passwords_in_latin_1(desk: Desk, encoding: str) -> None:
-    """Some devices send them so; a directory takes UTF-8."""
+    """A password that a device sends in Latin-1 is bound in UTF-8."""
     async with directory(Person("zoë", "pässwörd")) as server, asking(servers=[server.url]) as asked:
         assert await ask(asked, desk, pap("zoë", "pässwörd".encode(encoding))) == (R.NONE, "")
 
 
 async def test_a_nul_is_no_password(desk: Desk) -> None:
-    """Neither within one, nor alone."""
+    """A password with a NUL is wrong, and is not sent."""
     async with directory(Person("ann")) as server, asking(servers=[server.url]) as asked:
         for password in (b"hello\0x", b"\0", b"", b"\0\0\0x"):
             assert await ask(asked, desk, pap("ann", password)) == (R.WRONG_PASSWORD, "")
@@ -424,20 +436,22 @@ async def test_a_nul_is_no_password(desk: Desk) -> None:
 
 
 async def test_a_bind_needs_the_password_itself(desk: Desk) -> None:
-    """CHAP brings none."""
+    """CHAP does not carry the password, so that no bind can check it."""
     async with directory(Person("ann")) as server, asking(servers=[server.url]) as asked:
         assert await ask(asked, desk, chap("ann", "hello")) == (R.METHOD_UNFIT, "")
         assert server.connections == 0
 
 
-async def test_a_user_whom_somebody_else_has_shown() -> None:
-    """A certificate's user is looked up without a bind: who is there, and may log in, with what the entry tells."""
+async def test_a_user_of_a_certificate_is_looked_up() -> None:
+    """The user of a certificate is looked up without a bind: the result is the state of the account and the groups of
+    the entry.
+    """
     people = (
         Person("ann", attributes={"memberOf": ["CN=staff,DC=example,DC=com"]}),
         Person("bob", attributes={"userAccountControl": ["514"]}),
     )
     async with directory(*people) as server, asking(servers=[server.url], **SERVICE) as asked:
-        assert isinstance(asked.ldap, Binds)  # so EAP asks it
+        assert isinstance(asked.ldap, Binds)  # the protocol that EAP needs
         reason, found = await asked.ldap.look_up("ann", asked.steps.append)
         assert (reason, found.groups) == (R.NONE, {"staff"})
         assert (await asked.ldap.look_up("bob", asked.steps.append))[0] is R.ACCOUNT_DISABLED

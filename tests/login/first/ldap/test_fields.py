@@ -1,4 +1,4 @@
-"""The configuration of a directory: what is taken, and what is refused before anything is stored."""
+"""The configuration of a directory: accepted values, and values that are refused before they are stored."""
 
 import json
 
@@ -17,14 +17,14 @@ LEAST = {"servers": ["ldaps://dc1.example.com"], "baseDN": "dc=example,dc=com"}
 
 
 def refused(**fields: object) -> str:
-    """What the refusal says; the fields are beside those that are needed."""
+    """Return the text of the refusal of these fields, added to the required ones."""
     with pytest.raises(ValidationError) as caught:
         LdapFields.model_validate({**LEAST, **fields})
     return " ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in caught.value.errors())
 
 
 def test_the_defaults() -> None:
-    """Active Directory and OpenLDAP find their users without a filter of one's own; nothing is remembered."""
+    """The default filter finds users of Active Directory and OpenLDAP. No password is remembered by default."""
     fields = LdapFields.model_validate(LEAST)
     assert (fields.userFilter, fields.cacheSeconds, fields.timeoutSeconds) == (DEFAULT_FILTER, 0, 5)
     assert (fields.startTls, fields.winbind, fields.bindDN) == (False, False, None)
@@ -39,7 +39,7 @@ def test_the_defaults() -> None:
     ],
 )
 def test_urls(url: str, parts: tuple[str, str, int]) -> None:
-    """A scheme, a host, perhaps a port."""
+    """A URL has a scheme, a host and perhaps a port."""
     assert split_url(url) == parts
 
 
@@ -52,19 +52,19 @@ def test_urls(url: str, parts: tuple[str, str, int]) -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_server(url: str) -> None:
-    """Anything else is refused, and not repeated."""
+    """Any other text is refused, and the message does not repeat it."""
     assert "servers.0: a URL such as ldaps://" in refused(servers=[url])
 
 
 def test_passwords_never_go_in_clear() -> None:
-    """ldap:// is for StartTLS, or for this very machine."""
+    """ldap:// needs StartTLS, unless the server is this machine."""
     assert "sends passwords in clear" in refused(servers=["ldaps://dc1", "ldap://dc2"])
     for fields in ({"servers": ["ldap://dc2"], "startTls": "yes"}, {"servers": ["ldap://127.0.0.1:3890"]}):
         LdapFields.model_validate({**LEAST, **fields})
 
 
 def test_the_service_account_is_whole() -> None:
-    """A name without a password would be an anonymous bind."""
+    """A bind DN needs a password: without one the bind would be anonymous."""
     assert "belong together" in refused(bindDN="cn=sallyport")
     assert "belong together" in refused(bindPassword="secret")
     assert "bindPassword" in refused(bindDN="cn=sallyport", bindPassword="")
@@ -86,18 +86,18 @@ def test_the_service_account_is_whole() -> None:
     ],
 )
 def test_what_is_no_filter(pattern: str, why: str) -> None:
-    """A filter holds the name as a value, so that the entry that it finds can be held against it."""
+    """A filter compares {user} with a value, so that the entry's name can be compared with it."""
     assert why in refused(userFilter=pattern)
 
 
 def test_filters() -> None:
-    """A name may stand in a longer value, and beside other conditions."""
+    """{user} may be part of a longer value, and other conditions may be beside it."""
     for pattern in ("(mail={user}@example.com)", "(&(objectClass=person)(|(uid={user})(cn={user})))"):
         assert LdapFields.model_validate({**LEAST, "userFilter": pattern}).userFilter == pattern
 
 
 def test_certificates_are_read_at_once() -> None:
-    """What is no PEM would be found out by the first login."""
+    """A text that is no PEM is refused when it is set, not by the first login."""
     pem = Authority("A test's CA").pem
     assert LdapFields.model_validate({**LEAST, "caCertificate": pem}).caCertificate == pem
     assert "caCertificate: certificates in PEM" in refused(caCertificate="-----BEGIN CERTIFICATE-----\nx")
@@ -111,12 +111,12 @@ def test_certificates_are_read_at_once() -> None:
     ],
 )  # fmt: skip
 def test_limits(fields: dict[str, object]) -> None:
-    """Each field has its limits, and one that nobody knows is refused."""
+    """Each field has limits, and an unknown field is refused."""
     assert next(iter(fields)) in refused(**fields)
 
 
 def test_what_is_shown_and_what_is_sealed() -> None:
-    """The password is in what is sealed alone; what is sealed is read back the same."""
+    """The shown fields have no password. The sealed fields have it, and are read back unchanged."""
     fields = LdapFields.model_validate({**LEAST, "bindDN": "cn=s", "bindPassword": "t0p"})
     assert "t0p" not in repr(shown(fields)) and "t0p" not in repr(fields)
     assert LdapFields.model_validate(json.loads(json.dumps(revealed(fields)))) == fields

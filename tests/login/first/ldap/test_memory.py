@@ -1,4 +1,4 @@
-"""Right answers that are remembered."""
+"""The cache of right passwords."""
 
 from sallyport.base.clock import now_us
 from sallyport.login.first.ldap.memory import LONGEST, Memory
@@ -6,7 +6,7 @@ from sallyport.login.login import Found
 
 
 def test_what_is_remembered_has_a_limit() -> None:
-    """A directory that gives everybody long groups has the oldest answers forgotten."""
+    """The oldest entries are removed when the groups of all entries exceed the limit."""
     memory, size = Memory(300, now_us), LONGEST // 4
     for number in range(6):
         memory.keep(f"u{number}", "hello", Found(groups=frozenset({f"{number}" * size})))

@@ -1,4 +1,4 @@
-"""A domain whose logins go to two home servers, and a NAS before it."""
+"""A NAS, and a domain whose logins go to two home servers."""
 
 import time
 from collections.abc import AsyncIterator, Callable
@@ -22,7 +22,7 @@ __all__ = ["areas", "clock", "wire"]
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    """Let everything run until it holds; the time that a test stopped does not matter."""
+    """Run all tasks until the condition holds, within ten seconds."""
     deadline = time.monotonic() + 10
     while not holds():
         assert time.monotonic() < deadline
@@ -30,7 +30,7 @@ async def until(holds: Callable[[], bool]) -> None:
 
 
 class Upstream:
-    """servers: in the order in which they are configured. The first is asked."""
+    """The service and the home servers. servers: in the configured order; the first is asked."""
 
     def __init__(self, wire: Wire, servers: tuple[HomeServer, ...]) -> None:
         self.wire = wire
@@ -45,18 +45,20 @@ class Upstream:
         await self.areas.first_settings.set(domain, FirstFactor.RADIUS, {"radius": values})
 
     async def ask(self, datagram: bytes) -> tuple[int, bytes]:
-        """Send a request: the checked answer's code, and its attributes behind the Message-Authenticator."""
+        """Send a request. Return the code of its verified answer, and the attributes after the
+        Message-Authenticator.
+        """
         self.wire.put(datagram)
         return await self.answer(datagram)
 
     async def answer(self, datagram: bytes) -> tuple[int, bytes]:
-        """The answer to a request, which comes next."""
+        """Return the next answer, verified for this request."""
         reply, to = await self.wire.take()
         assert to == NAS
         return decode_reply(reply, datagram, SharedSecret(SECRET))[0], reply[38:]
 
     def login(self, datagram: bytes) -> Login:
-        """A login that was not handed to the listener."""
+        """Return a login that did not pass the listener."""
         request = opened(datagram)
         client = self.areas.clients.table.find(NAS[0])
         assert client is not None
@@ -64,21 +66,21 @@ class Upstream:
         return Login(request, client, NAS, self.areas.clock(), self.wire.auth, known)
 
     def accepts(self, index: int) -> bytes:
-        """The first server's Accept to a request that it has received."""
+        """Return the first server's Accept to a request that it has received."""
         return encode_reply(ACCESS_ACCEPT, self.first.received[index], HOME_SECRET)
 
     async def reasons(self) -> list[Reason]:
-        """Why the logins ended as they did, the oldest first."""
+        """Return the reason of each event, the oldest first."""
         return [Reason(event.reason) for event in await events(self.areas)]
 
     def counted(self, name: str, **labels: str) -> float:
-        """One of the metrics of this domain."""
+        """Return a metric of this domain."""
         return self.areas.sample(f"sallyport_upstream_{name}", domain=str(self.areas.domain), **labels)
 
 
 @pytest.fixture
 async def upstream(wire: Wire) -> AsyncIterator[Upstream]:
-    """The domain's first factor is `radius`."""
+    """Yield a domain with the first factor `radius`."""
     async with AsyncExitStack() as stack:
         servers = (await stack.enter_async_context(home_server()), await stack.enter_async_context(home_server()))
         upstream = Upstream(wire, servers)

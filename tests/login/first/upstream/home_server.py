@@ -1,4 +1,4 @@
-"""A home server on a UDP socket that does what a test tells it to."""
+"""A home server on a UDP socket, whose answers a test sets."""
 
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
@@ -27,31 +27,32 @@ Reply = Callable[[Request], Iterable[bytes]]
 
 
 def typed(request: Request) -> bytes:
-    """The password of a request in clear."""
+    """Return the decrypted password of the request."""
     return reveal_password(request.first[USER_PASSWORD], SECRET, request.authenticator)
 
 
 def check(request: Request) -> list[bytes]:
-    """Accept the one password that there is, with a Class; reject any other, with a text."""
+    """Accept the one right password, with a Class; reject any other, with a text."""
     if USER_PASSWORD in request.first and typed(request) == PASSWORD:
         return [encode_reply(ACCESS_ACCEPT, request, SECRET, STAFF)]
     return [encode_reply(ACCESS_REJECT, request, SECRET, SORRY)]
 
 
 def nothing(request: Request) -> list[bytes]:
-    """No answer."""
+    """Return no answer."""
     return []
 
 
 def unsigned(code: int, request: Request, attributes: bytes = b"", secret: SharedSecret = SECRET) -> bytes:
-    """An answer without Message-Authenticator."""
+    """Return an answer without Message-Authenticator."""
     head = bytes((code, request.identifier)) + (20 + len(attributes)).to_bytes(2)
     return head + response_authenticator(head, request.authenticator, attributes, secret) + attributes
 
 
 class HomeServer:
-    """reply: what it answers to an Access-Request. status: whether it answers Status-Server. received: the requests
-    that came; sources: from which ports. checks: how many Status-Server came."""
+    """A home server. reply: its answer to an Access-Request. status: whether it answers Status-Server. received: the
+    requests so far; sources: their source ports. checks: how many Status-Server came.
+    """
 
     def __init__(self, udp: trio.socket.SocketType) -> None:
         self._udp = udp
@@ -64,12 +65,12 @@ class HomeServer:
 
     @property
     def fields(self) -> dict[str, object]:
-        """It, as SetFirstFactor takes it."""
+        """Return the server's fields, as SetFirstFactor takes them."""
         return {"host": "127.0.0.1", "port": self.port, "secret": SECRET.octets.decode()}
 
     @property
     def names(self) -> list[bytes]:
-        """The User-Names that came, in order."""
+        """Return the User-Names so far, in order."""
         return [request.first[USER_NAME] for request in self.received]
 
     async def serve(self) -> None:
@@ -93,13 +94,13 @@ class HomeServer:
                 await self._udp.sendto(reply, source)
 
     async def send(self, index: int, reply: bytes) -> None:
-        """Answer a request later."""
+        """Answer an earlier request now."""
         await self._udp.sendto(reply, self.sources[index])
 
 
 @asynccontextmanager
 async def home_server() -> AsyncIterator[HomeServer]:
-    """A server on a free port of 127.0.0.1, until the block is left."""
+    """Yield a server on a free port of 127.0.0.1."""
     with trio.socket.socket(trio.socket.AF_INET, trio.socket.SOCK_DGRAM) as udp:
         udp.setsockopt(trio.socket.SOL_SOCKET, trio.socket.SO_RCVBUF, 4 << 20)
         await udp.bind(("127.0.0.1", 0))

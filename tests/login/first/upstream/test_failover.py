@@ -1,4 +1,4 @@
-"""Home servers that answer late, wrongly, or not at all. Time stands still until a test lets it pass."""
+"""Home servers that answer late, wrongly or never. The clock moves only when a test moves it."""
 
 from collections import Counter
 
@@ -21,7 +21,7 @@ WINDOW_S = 20.0
 
 
 async def begin(upstream: Upstream, datagram: bytes) -> None:
-    """Send a request, and let it come to the first server, which does not answer."""
+    """Send a request to the first server, which does not answer."""
     before = len(upstream.first.received)
     upstream.first.reply = nothing
     upstream.wire.put(datagram)
@@ -29,7 +29,7 @@ async def begin(upstream: Upstream, datagram: bytes) -> None:
 
 
 async def pass_by(clock: MockClock, seconds: float) -> None:
-    """Let time pass, and everything happen that is due then."""
+    """Move the clock, and run everything that is due then."""
     clock.jump(seconds)
     for _ in range(20):
         await trio.lowlevel.checkpoint()
@@ -39,7 +39,7 @@ async def pass_by(clock: MockClock, seconds: float) -> None:
 
 
 def state(upstream: Upstream, name: str) -> float:
-    """How many servers are in a state."""
+    """Return how many servers are in this state."""
     return upstream.counted("servers", state=name)
 
 
@@ -47,9 +47,8 @@ def state(upstream: Upstream, name: str) -> float:
 
 
 async def test_a_wrong_answer_is_dropped_and_the_right_one_counts(upstream: Upstream, mock_clock: MockClock) -> None:
-    """Another secret, another identifier, no RADIUS at all, a code that answers nothing.
-
-    The right one is sent once these have come: UDP keeps no order.
+    """An answer with another secret, another identifier, no RADIUS or an unfit code is dropped. The right one, sent
+    after all of these have arrived, counts.
     """
     discards = {"unexpected": 3, "bad_authenticator": 1, "malformed": 1, "unknown_type": 1}
 
@@ -84,7 +83,7 @@ async def test_a_wrong_answer_is_dropped_and_the_right_one_counts(upstream: Upst
 
 @pytest.mark.parametrize("required", [True, False])
 async def test_an_unsigned_answer(upstream: Upstream, required: bool) -> None:
-    """Dropped, since a Reject on the way can be made such an Accept, unless the admin knows that it must be so."""
+    """An unsigned answer is dropped, since an attacker can turn a Reject into an Accept, unless the admin allows it."""
     await upstream.configure(requireMessageAuthenticator=required)
     upstream.first.reply = lambda request: [unsigned(ACCESS_ACCEPT, request), *check(request)]
     code, _ = await upstream.ask(pap("ann", "wrong"))
@@ -93,7 +92,7 @@ async def test_an_unsigned_answer(upstream: Upstream, required: bool) -> None:
 
 
 async def test_an_unsigned_answer_with_a_wrong_authenticator(upstream: Upstream) -> None:
-    """The setting does not weaken the other proof."""
+    """A wrong authenticator is refused, also where unsigned answers are allowed."""
     await upstream.configure(requireMessageAuthenticator=False)
     other = SharedSecret(b"guessed")
     upstream.first.reply = lambda request: [unsigned(ACCESS_ACCEPT, request, secret=other), *check(request)]
@@ -103,8 +102,8 @@ async def test_an_unsigned_answer_with_a_wrong_authenticator(upstream: Upstream)
 # --- retransmits ------------------------------------------------------------------------------------------------
 
 
-async def test_the_nas_repeats_and_so_do_we(upstream: Upstream, mock_clock: MockClock) -> None:
-    """The same packet to the same server, once for each time, and never by ourselves."""
+async def test_a_retransmission_is_passed_on(upstream: Upstream, mock_clock: MockClock) -> None:
+    """A retransmission of the NAS sends the same packet to the same server once. The service repeats nothing itself."""
     datagram = pap("ann", PASSWORD)
     await begin(upstream, datagram)
     await pass_by(mock_clock, 10)
@@ -124,7 +123,7 @@ async def test_the_nas_repeats_and_so_do_we(upstream: Upstream, mock_clock: Mock
 
 
 async def test_a_late_answer_counts(upstream: Upstream, mock_clock: MockClock) -> None:
-    """As long as the window is open."""
+    """A late answer counts while the response window is open."""
     datagram = pap("ann", PASSWORD)
     await begin(upstream, datagram)
     await pass_by(mock_clock, WINDOW_S - 1)
@@ -136,8 +135,9 @@ async def test_a_late_answer_counts(upstream: Upstream, mock_clock: MockClock) -
 
 
 async def test_the_other_server_is_asked_when_the_window_is_over(upstream: Upstream, mock_clock: MockClock) -> None:
-    """With a request of its own; the first is a zombie, and later logins go to the other at once. What the first says
-    after that is dropped."""
+    """After the response window the other server gets a request of its own. The first is a zombie, later logins go to
+    the other at once, and late answers of the first are dropped.
+    """
     await upstream.configure(statusCheck=False)
     datagram = pap("ann", PASSWORD)
     await begin(upstream, datagram)
@@ -153,7 +153,7 @@ async def test_the_other_server_is_asked_when_the_window_is_over(upstream: Upstr
 
 
 async def test_a_retransmit_moves_to_a_server_that_is_alive(upstream: Upstream, mock_clock: MockClock) -> None:
-    """A login that waits at a zombie goes elsewhere as soon as its NAS asks again."""
+    """A login that waits for a zombie moves to another server at the next retransmission."""
     old, new = pap("ann", PASSWORD), pap("bob", PASSWORD, identifier=1)
     await begin(upstream, old)
     await pass_by(mock_clock, WINDOW_S / 2)
@@ -166,8 +166,8 @@ async def test_a_retransmit_moves_to_a_server_that_is_alive(upstream: Upstream, 
     assert (upstream.first.names, upstream.second.names) == ([b"ann", b"bob"], [b"ann", b"bob"])
 
 
-async def test_nobody_answers(upstream: Upstream, mock_clock: MockClock) -> None:
-    """A reject with a reason, no later than the limit; nothing waits any more."""
+async def test_no_server_answers(upstream: Upstream, mock_clock: MockClock) -> None:
+    """If no server answers, the login is rejected with a reason within the time limit, and nothing is left pending."""
     datagram = pap("ann", PASSWORD)
     upstream.second.reply = nothing
     await begin(upstream, datagram)
@@ -180,8 +180,8 @@ async def test_nobody_answers(upstream: Upstream, mock_clock: MockClock) -> None
     assert (upstream.wire.auth.in_flight, upstream.wire.auth.handed_over) == (0, 0)
 
 
-async def test_each_server_is_told(upstream: Upstream, mock_clock: MockClock) -> None:
-    """An admin who tries it out hears who was asked, and how each does."""
+async def test_the_steps_name_each_server(upstream: Upstream, mock_clock: MockClock) -> None:
+    """The steps of a domain check name each server and its result."""
     upstream.first.reply = nothing
     domain = upstream.areas.domains.table.by_id[upstream.areas.domain]
     login = upstream.login(pap("ann", PASSWORD))
@@ -195,8 +195,8 @@ async def test_each_server_is_told(upstream: Upstream, mock_clock: MockClock) ->
     assert login.found.accept == STAFF
 
 
-async def test_zombies_are_asked_rather_than_nobody(upstream: Upstream, mock_clock: MockClock) -> None:
-    """And the dead where there are no zombies; an answer makes alive."""
+async def test_zombies_are_asked_if_no_server_is_alive(upstream: Upstream, mock_clock: MockClock) -> None:
+    """If no server is alive, zombies are asked, then dead ones. An answer makes a server alive."""
     upstream.second.reply = nothing
     datagram = pap("ann", PASSWORD)
     await begin(upstream, datagram)
@@ -218,7 +218,9 @@ async def test_zombies_are_asked_rather_than_nobody(upstream: Upstream, mock_clo
 
 
 async def test_a_conversation_stays_with_its_server(upstream: Upstream, mock_clock: MockClock) -> None:
-    """Only that one knows its State, whatever becomes of the other meanwhile; others go back to the first."""
+    """A request with State goes to the server that sent the challenge. Others go back to the first server once it is
+    alive.
+    """
     talk = push_attribute(STATE, b"talk") + push_attribute(REPLY_MESSAGE, b"PIN?")
     upstream.second.reply = lambda request: [encode_reply(ACCESS_CHALLENGE, request, SECRET, talk)]
     datagram = pap("ann", PASSWORD)
@@ -226,7 +228,7 @@ async def test_a_conversation_stays_with_its_server(upstream: Upstream, mock_clo
     await pass_by(mock_clock, WINDOW_S)
     assert await upstream.answer(datagram) == (ACCESS_CHALLENGE, talk)
     upstream.first.reply = check
-    while state(upstream, "alive") < 2:  # answers to Status-Server
+    while state(upstream, "alive") < 2:  # until it has answered enough Status-Server
         await pass_by(mock_clock, CHECK_INTERVAL_S)
     upstream.second.reply = check
     await upstream.ask(pap("ann", PASSWORD, attributes(STATE=b"talk"), identifier=1))
@@ -237,7 +239,7 @@ async def test_a_conversation_stays_with_its_server(upstream: Upstream, mock_clo
 async def test_a_dead_server_is_revived_by_its_answers_to_status_server(
     upstream: Upstream, mock_clock: MockClock
 ) -> None:
-    """Dead after the zombie period; three answers in a row, and logins go there again."""
+    """A server is dead after the zombie period. After three answers to Status-Server in a row it gets logins again."""
     upstream.first.status = False
     datagram = pap("ann", PASSWORD)
     await begin(upstream, datagram)
@@ -256,34 +258,36 @@ async def test_a_dead_server_is_revived_by_its_answers_to_status_server(
 # --- the network ------------------------------------------------------------------------------------------------
 
 
-async def test_a_port_where_nobody_listens(upstream: Upstream) -> None:
-    """The network says so, and the login goes to the other server without waiting for the window."""
-    gone = dict(upstream.first.fields)
+async def test_a_closed_port(upstream: Upstream) -> None:
+    """If a server's port is closed, the login goes to the other server without waiting for the window."""
+    closed = dict(upstream.first.fields)
     with trio.socket.socket(trio.socket.AF_INET, trio.socket.SOCK_DGRAM) as udp:
         await udp.bind(("127.0.0.1", 0))
-        gone["port"] = udp.getsockname()[1]
+        closed["port"] = udp.getsockname()[1]
     domain = upstream.areas.domains.table.by_id[upstream.areas.domain]
-    servers = {"servers": [gone, upstream.second.fields]}
+    servers = {"servers": [closed, upstream.second.fields]}
     await upstream.areas.first_settings.set(domain, domain.first_factor, {"radius": servers})
     assert await upstream.ask(pap("ann", PASSWORD)) == (ACCESS_ACCEPT, STAFF)
 
 
 class CloseFirst(trio.abc.Instrument):
-    """Closes a home server's sockets between an answer's arrival and the reader's turn."""
+    """An instrument that closes a home server's sockets after an answer has arrived, before its reader runs."""
 
     def __init__(self, server: HomeServer) -> None:
         self._server = server
         self.closed = False
 
     def before_task_step(self, task: trio.lowlevel.Task) -> None:
-        """Called before each turn of each task."""
+        """Close the sockets if the reader's turn is next."""
         if task.name.endswith("Pool._read"):
             self._server.close_idle()
             self.closed = True
 
 
 async def test_a_socket_closed_in_the_turn_in_which_something_came(upstream: Upstream) -> None:
-    """Its reader ends, and nothing else: the server is alive, and the next login gets another socket."""
+    """The reader of a closed socket ends without an error: the server stays alive, and the next login gets another
+    socket.
+    """
     assert await upstream.ask(pap("ann", PASSWORD)) == (ACCESS_ACCEPT, STAFF)
     checker = upstream.areas.first.checker(upstream.areas.domains.table.by_id[upstream.areas.domain])
     assert isinstance(checker, Checker)
@@ -297,7 +301,7 @@ async def test_a_socket_closed_in_the_turn_in_which_something_came(upstream: Ups
 
 
 async def test_a_name_without_an_address(upstream: Upstream) -> None:
-    """The other server is asked; alone, nobody is, and that is said at once."""
+    """A server whose name has no address is skipped. If it is the only one, the login is rejected at once."""
     domain = upstream.areas.domains.table.by_id[upstream.areas.domain]
     nowhere = {"host": "nowhere.invalid", "secret": "x"}
     for servers, code in (([nowhere, upstream.second.fields], ACCESS_ACCEPT), ([nowhere], ACCESS_REJECT)):
@@ -310,7 +314,9 @@ async def test_a_name_without_an_address(upstream: Upstream) -> None:
 
 
 async def test_a_thousand_wait_at_once(upstream: Upstream, mock_clock: MockClock) -> None:
-    """Over several sockets, each identifier once at a time; each gets its own answer."""
+    """A thousand logins wait at once, over several sockets that use each identifier once at a time. Each gets its own
+    answer.
+    """
     room = upstream.wire.waiting.proven
     room.limit = room.free = 4000
     upstream.first.reply = nothing
@@ -337,7 +343,7 @@ async def test_a_thousand_wait_at_once(upstream: Upstream, mock_clock: MockClock
 
 
 async def test_servers_share_the_logins(upstream: Upstream, mock_clock: MockClock) -> None:
-    """Who has the fewest waiting gets the next one."""
+    """With loadBalance the server with the fewest pending logins gets the next one."""
     await upstream.configure(loadBalance=True)
     upstream.first.reply = upstream.second.reply = nothing
     upstream.wire.put(*(pap(f"user{number}", PASSWORD, identifier=number) for number in range(20)))
@@ -348,7 +354,9 @@ async def test_servers_share_the_logins(upstream: Upstream, mock_clock: MockCloc
 async def test_an_identifier_rests_after_a_login_that_was_not_answered(
     upstream: Upstream, mock_clock: MockClock
 ) -> None:
-    """Its late answer would be held against the next one's request: the next logins get other identifiers."""
+    """The identifier of an unanswered login is not used again for a while, since its late answer would be taken for the
+    next request's.
+    """
     await upstream.configure(upstream.first, statusCheck=False)
     datagram = pap("ann", PASSWORD)
     await begin(upstream, datagram)

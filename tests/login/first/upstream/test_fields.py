@@ -1,4 +1,4 @@
-"""What an admin configures, what he is shown of it, and what he hears when it is wrong."""
+"""The configuration of home servers: stored fields, shown fields and errors."""
 
 import gc
 
@@ -17,8 +17,8 @@ from tests.packets import pap
 SERVER = {"host": "192.0.2.9", "secret": "x"}
 
 
-async def test_it_is_shown_without_secrets(upstream: Upstream) -> None:
-    """Everything else is, with what was left out as it counts."""
+async def test_the_shown_fields_have_no_secrets(upstream: Upstream) -> None:
+    """Everything but the secrets is shown, with the defaults of omitted fields."""
     await upstream.configure(upstream.first, loadBalance="true", responseWindowSeconds=5)
     shown = upstream.areas.first_settings.shown(upstream.areas.domain)["radius"]
     assert shown == {
@@ -47,7 +47,7 @@ async def test_it_is_shown_without_secrets(upstream: Upstream) -> None:
     ],
 )
 async def test_wrong_fields_are_named(upstream: Upstream, fields: dict[str, object], wrong: str) -> None:
-    """Nothing is changed by them."""
+    """A wrong field is named in the error, and nothing is changed."""
     domain = upstream.areas.domains.table.by_id[upstream.areas.domain]
     with pytest.raises(Invalid) as refused:
         await upstream.areas.first_settings.set(domain, FirstFactor.RADIUS, {"radius": fields})
@@ -55,8 +55,8 @@ async def test_wrong_fields_are_named(upstream: Upstream, fields: dict[str, obje
     assert (await upstream.ask(pap("ann", PASSWORD)))[0] == 2
 
 
-async def test_each_step_is_told(upstream: Upstream) -> None:
-    """Who is asked, and what it says; where nobody answers, how each server does."""
+async def test_the_steps_of_a_check(upstream: Upstream) -> None:
+    """The steps of a check name the server and its answer, or that it did not answer."""
     await upstream.configure(upstream.first, responseWindowSeconds=1, statusCheck=False)
     areas = upstream.areas
     domain = areas.domains.table.by_id[areas.domain]
@@ -79,7 +79,7 @@ async def test_each_step_is_told(upstream: Upstream) -> None:
 
 
 async def test_a_login_that_is_cancelled_leaves_nothing(upstream: Upstream) -> None:
-    """Its identifier rests, and its late answer is nobody's."""
+    """The identifier of a cancelled login is not used again for a while, and its late answer is dropped."""
     areas = upstream.areas
     domain = areas.domains.table.by_id[areas.domain]
     upstream.first.reply = nothing
@@ -91,7 +91,7 @@ async def test_a_login_that_is_cancelled_leaves_nothing(upstream: Upstream) -> N
 
 
 async def test_a_change_holds_for_the_next_login(upstream: Upstream) -> None:
-    """The logins that wait at the servers before it are still answered by them."""
+    """A change applies to the next login. Pending logins are still answered by the servers before the change."""
     upstream.first.reply = nothing
     old, new = pap("ann", PASSWORD), pap("bob", PASSWORD, identifier=1)
     upstream.wire.put(old)
@@ -105,7 +105,7 @@ async def test_a_change_holds_for_the_next_login(upstream: Upstream) -> None:
 
 
 async def test_logins_leave_no_cycles(upstream: Upstream) -> None:
-    """Nothing of a login waits for the garbage collector: the service lets it look seldom."""
+    """A login leaves no reference cycles, since the service seldom runs the garbage collector."""
     await upstream.ask(pap("ann", PASSWORD))
     gc.collect()
     gc.disable()

@@ -1,4 +1,4 @@
-"""A home server's state as time and answers change it; no socket, no clock."""
+"""The state machine of a home server: time and answers change its state, without a socket or a clock."""
 
 import pytest
 
@@ -15,20 +15,20 @@ A, Z, D = State.ALIVE, State.ZOMBIE, State.DEAD
 
 
 class Changes(list[tuple[State, State]]):
-    """What was told."""
+    """The reported changes of the state."""
 
     def __call__(self, before: State, after: State) -> None:
         self.append((before, after))
 
 
 def health(*, checks: bool = True) -> tuple[Health, Changes]:
-    """One at the time 0, and what it tells."""
+    """Return a server's state at the time 0, and its changes."""
     changes = Changes()
     return Health(0, checks=checks, changed=changes), changes
 
 
 def zombie(*, checks: bool = True) -> tuple[Health, Changes]:
-    """One that is a zombie since the time 20; the first Status-Server was sent at 0, and not answered."""
+    """Return a zombie since the time 20. The first Status-Server was sent at 0 and not answered."""
     found, changes = health(checks=checks)
     assert found.is_check_due(0) is checks
     found.unanswered(0, 20)
@@ -36,7 +36,7 @@ def zombie(*, checks: bool = True) -> tuple[Health, Changes]:
 
 
 def test_no_answer_in_the_window_makes_a_zombie() -> None:
-    """Where the server has answered others meanwhile, it is alive."""
+    """No answer within the window makes a zombie, unless the server has answered others since."""
     found, changes = health()
     found.answered(5)
     found.unanswered(4, 24)
@@ -47,7 +47,7 @@ def test_no_answer_in_the_window_makes_a_zombie() -> None:
 
 
 def test_a_refusal_of_the_network_makes_a_zombie() -> None:
-    """At once, whatever was answered before."""
+    """An unreachable port makes a zombie at once, also after earlier answers."""
     found, changes = health()
     found.answered(5)
     found.refused(5)
@@ -57,7 +57,7 @@ def test_a_refusal_of_the_network_makes_a_zombie() -> None:
 
 @pytest.mark.parametrize("checks", [True, False])
 def test_a_zombie_dies_without_a_sign_of_life(checks: bool) -> None:
-    """After the zombie period, not before."""
+    """A zombie is dead after the zombie period without an answer, not before."""
     found, _ = zombie(checks=checks)
     found.pass_by(20 + ZOMBIE_S - 0.1)
     assert found.state is Z
@@ -67,7 +67,7 @@ def test_a_zombie_dies_without_a_sign_of_life(checks: bool) -> None:
 
 @pytest.mark.parametrize("dead", [False, True])
 def test_an_answer_to_a_request_revives(dead: bool) -> None:
-    """There is no better proof."""
+    """An answer to a request makes a dead server alive."""
     found, changes = zombie()
     if dead:
         found.pass_by(20 + ZOMBIE_S)
@@ -77,7 +77,7 @@ def test_an_answer_to_a_request_revives(dead: bool) -> None:
 
 
 def test_a_zombie_is_checked_at_once_and_then_at_intervals() -> None:
-    """Each check is due once."""
+    """A zombie is checked at once and then at each interval. Each check is due once."""
     found, _ = zombie()
     assert [found.is_check_due(20), found.is_check_due(20)] == [True, False]
     assert not found.is_check_due(20 + CHECK_INTERVAL_S - 1)
@@ -85,7 +85,7 @@ def test_a_zombie_is_checked_at_once_and_then_at_intervals() -> None:
 
 
 def test_a_server_that_is_alive_is_checked_once_at_the_start() -> None:
-    """To know whether it answers Status-Server at all; never where that is switched off."""
+    """A server is checked once at the start, to learn whether it answers Status-Server; never if checks are off."""
     found, _ = health()
     assert [found.is_check_due(0), found.is_check_due(1000)] == [True, False]
     found, _ = health(checks=False)
@@ -95,7 +95,9 @@ def test_a_server_that_is_alive_is_checked_once_at_the_start() -> None:
 
 
 def test_answers_to_checks_in_a_row_revive() -> None:
-    """One that is missing begins the row anew; while some come, a zombie does not die."""
+    """Enough answers to checks in a row make a server alive. A missing one starts the count again; while answers
+    arrive, a zombie does not die.
+    """
     found, _ = health()
     found.check_answered(1)
     found.unanswered(2, 20)
@@ -112,7 +114,7 @@ def test_answers_to_checks_in_a_row_revive() -> None:
 
 
 def test_a_server_without_status_server_is_tried_again_after_a_while() -> None:
-    """It may be alive, and nobody would ever know."""
+    """A dead server without answers to Status-Server is tried again after a while."""
     for checks in (True, False):
         found, _ = zombie(checks=checks)
         found.pass_by(60)
@@ -123,7 +125,7 @@ def test_a_server_without_status_server_is_tried_again_after_a_while() -> None:
 
 
 def test_a_server_that_answers_checks_is_not_tried_before_it_does() -> None:
-    """What it is known to answer is waited for, however long."""
+    """A dead server that has answered Status-Server before gets no login until it answers again."""
     found, _ = health()
     found.check_answered(1)
     found.unanswered(2, 22)

@@ -1,4 +1,4 @@
-"""A home server that is spoken to over TLS (RFC 6614)."""
+"""A home server over TLS (RFC 6614)."""
 
 import socket
 import ssl
@@ -43,8 +43,9 @@ PROXY = "proxy.example.org"
 
 
 class SecureHome:
-    """A RadSec server that accepts everybody. answers: whether it does; connections: how many have come; shown: the
-    names in the certificates of their clients; received: what they have asked."""
+    """A RadSec server that accepts every login. answers: whether it does; connections: how many were made; shown: names
+    in the client certificates; received: the requests so far.
+    """
 
     def __init__(self, directory: Directory) -> None:
         self._directory = directory
@@ -60,7 +61,7 @@ class SecureHome:
         self._streams: list[trio.SSLStream[trio.SocketStream]] = []
 
     def fields(self, client: str = PROXY, **more: object) -> dict[str, object]:
-        """It, as SetFirstFactor takes it."""
+        """Return the server's fields, as SetFirstFactor takes them."""
         certificate = self._directory.client(client)
         tls = {
             "clientCertificate": certificate.read_text(),
@@ -71,13 +72,13 @@ class SecureHome:
         return {"host": "127.0.0.1", "port": self.port, "tls": {**tls, **more}}
 
     async def drop(self) -> None:
-        """End all connections."""
+        """Close all connections."""
         for stream in self._streams:
             await trio.aclose_forcefully(stream)
         self._streams.clear()
 
     async def serve(self, stream: trio.SocketStream) -> None:
-        """One connection."""
+        """Serve one connection."""
         tls = trio.SSLStream(stream, self.context, server_side=True, https_compatible=True)
         try:
             await tls.do_handshake()
@@ -100,25 +101,25 @@ class SecureHome:
             self.arrived.set()
         if self.answers:
             reply = encode_reply(ACCESS_ACCEPT, request, RADSEC, STAFF)
-            for part in (reply[:7], reply[7:]):  # TCP does not keep packets together
+            for part in (reply[:7], reply[7:]):  # TCP does not keep the packets apart
                 await tls.send_all(part)
 
     async def has_received(self, count: int) -> None:
-        """Wait for so many requests."""
+        """Wait until so many requests have arrived."""
         with trio.fail_after(30):
             while len(self.received) < count:
                 self.arrived = trio.Event()
                 await self.arrived.wait()
 
     async def answer_all(self) -> None:
-        """Answer what has come, the last one first, in one go."""
+        """Answer all requests at once, the last one first."""
         replies = (encode_reply(ACCESS_ACCEPT, request, RADSEC, STAFF) for request in reversed(self.received))
         await self._streams[0].send_all(b"".join(replies))
 
 
 @asynccontextmanager
 async def secure_home(directory: Directory) -> AsyncIterator[SecureHome]:
-    """A server on a free port of 127.0.0.1, until the block is left."""
+    """Yield a server on a free port of 127.0.0.1."""
     home = SecureHome(directory)
     async with trio.open_nursery() as nursery:
         (listener,) = await nursery.start(partial(trio.serve_tcp, home.serve, 0, host="127.0.0.1"))
@@ -129,7 +130,7 @@ async def secure_home(directory: Directory) -> AsyncIterator[SecureHome]:
 
 @pytest.fixture
 async def home(directory: Directory) -> AsyncIterator[SecureHome]:
-    """A server with the certificate of the tests' authority."""
+    """Yield a server with a certificate of the tests' authority."""
     async with secure_home(directory) as home:
         yield home
 
@@ -143,7 +144,9 @@ async def configure(upstream: Upstream, *servers: dict[str, object], **fields: o
 
 
 async def test_logins_over_one_connection(upstream: Upstream, home: SecureHome) -> None:
-    """With the secret of the RFC, our certificate shown; the password arrives, the answer's attributes come back."""
+    """Twenty logins use one connection, with the secret `radsec` and the client certificate. Password and attributes
+    arrive.
+    """
     await configure(upstream, home.fields())
     for number in range(20):
         assert await upstream.ask(pap(f"user{number}", "hello", identifier=number)) == (ACCESS_ACCEPT, STAFF)
@@ -152,7 +155,7 @@ async def test_logins_over_one_connection(upstream: Upstream, home: SecureHome) 
 
 
 async def test_what_a_connection_brings_is_taken_in_turns(upstream: Upstream, home: SecureHome) -> None:
-    """Once from the connection and once from the channel, for each answer that comes alone."""
+    """Answers that arrive one by one yield to other tasks: once for the connection, once for the channel."""
     upstream.areas.http.of(1).egress.turns = turns = CountedTurns(1)
     await configure(upstream, home.fields(), statusCheck=False)
     for number in range(5):
@@ -161,7 +164,7 @@ async def test_what_a_connection_brings_is_taken_in_turns(upstream: Upstream, ho
 
 
 async def test_many_at_once(upstream: Upstream, home: SecureHome) -> None:
-    """Fifty wait on one connection; answers that come in another order find who waits for them."""
+    """Fifty logins wait on one connection, and each gets its own answer in whatever order the answers arrive."""
     await configure(upstream, home.fields())
     home.answers = False
     datagrams = {number: pap(f"user{number}", "hello", identifier=number) for number in range(50)}
@@ -176,7 +179,7 @@ async def test_many_at_once(upstream: Upstream, home: SecureHome) -> None:
 
 
 async def test_a_connection_that_ends(upstream: Upstream, home: SecureHome) -> None:
-    """A login that waits is asked for anew, by another connection, when its NAS repeats itself."""
+    """If the connection ends, the next retransmission sends a pending login over a new connection."""
     await configure(upstream, home.fields(), statusCheck=False)
     home.answers = False
     datagram = pap("ann", "hello")
@@ -185,15 +188,15 @@ async def test_a_connection_that_ends(upstream: Upstream, home: SecureHome) -> N
     await home.drop()
     home.answers = True
     with trio.fail_after(30):
-        while len(home.received) < 2:  # a new connection is made a second after the last at the earliest
+        while len(home.received) < 2:  # the next connection is made after a second
             await trio.sleep(0.2)
             upstream.wire.put(datagram)
     assert await upstream.answer(datagram) == (ACCESS_ACCEPT, STAFF)
     assert home.connections == 2
 
 
-async def test_a_far_side_that_takes_nothing(directory: Directory) -> None:
-    """Its connection ends, as one does that a firewall on the way has forgotten: a new one may be taken."""
+async def test_a_peer_that_reads_nothing(directory: Directory) -> None:
+    """If the peer reads nothing, the connection ends, so that a new one can be made."""
     home = SecureHome(directory)
 
     async def shake_hands_only(stream: trio.SocketStream) -> None:
@@ -223,11 +226,12 @@ async def test_a_far_side_that_takes_nothing(directory: Directory) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["name", "authority", "ours"])
-async def test_whoever_cannot_be_trusted(
+async def test_an_untrusted_server_gets_no_login(
     upstream: Upstream, home: SecureHome, directory: Directory, tmp_path: Path, wrong: str
 ) -> None:
-    """A server of another name, of another authority, or that does not take our certificate gets no login; the other
-    server is asked, and the admin is told why."""
+    """A server with another name or another authority, or one that refuses the client certificate, gets no login. The
+    other server is asked, and the steps have the cause.
+    """
     other = Directory(tmp_path / "other")
     fields = home.fields()
     if wrong == "name":
@@ -255,7 +259,7 @@ async def test_whoever_cannot_be_trusted(
 
 
 async def test_what_is_configured(upstream: Upstream, home: SecureHome) -> None:
-    """Port and secret have defaults; the key is never shown; a key that is not the certificate's is refused."""
+    """Port and secret have defaults, the key is never shown, and a key that does not fit its certificate is refused."""
     fields = home.fields()
     del fields["port"]
     await configure(upstream, fields)
@@ -295,14 +299,14 @@ async def test_what_is_configured(upstream: Upstream, home: SecureHome) -> None:
 async def test_costly_keys_are_refused(
     upstream: Upstream, home: SecureHome, tls: dict[str, object], field: str
 ) -> None:
-    """Encrypted keys, and keys that take long, are refused with the field's name when the first factor is set."""
+    """Encrypted keys, and keys that are slow, are refused with the field's name when the first factor is set."""
     with pytest.raises(Invalid) as refused:
         await configure(upstream, home.fields(**tls))
     assert [each.field for each in refused.value.fields] == [f"radius.servers.0.tls.{field}"]
 
 
 async def test_a_costly_key_of_before(home: SecureHome) -> None:
-    """A long key that was stored before it was refused ends each connection with the reason."""
+    """A long key that was stored before such keys were refused ends each connection with the reason."""
     fields = {**home.fields()["tls"], "clientKey": costly_keys.pem(costly_keys.LONG_RSA)}  # type: ignore[dict-item]
     link = Link("127.0.0.1", TlsFields.model_validate(fields).settings, Egress(ANYWHERE))
     near, far = link.pair()

@@ -1,4 +1,4 @@
-"""Lock-outs where another server has the EAP conversation: who is inside is not known before its Accept says so."""
+"""Lock-outs with EAP at a home server: the inner user is unknown until the Accept names it."""
 
 from collections.abc import AsyncIterator
 from itertools import count
@@ -29,22 +29,22 @@ async def areas(tmp_path: Path, clock: SetClock) -> AsyncIterator[Areas]:
 
 
 async def log_in(upstream: Upstream, code: int, body: bytes = b"", *, outside: bytes = b"anonymous") -> None:
-    """By EAP, which ends in what the home server answers."""
+    """Log in by EAP, with this answer of the home server."""
     upstream.first.reply = lambda request: [encode_reply(code, request, SECRET, body)]
     sent = attributes(USER_NAME=outside, EAP_MESSAGE=b"\2\1\0\5\1")
     await upstream.ask(access_request(sent, identifier=next(numbers)))
 
 
 async def guess(upstream: Upstream, user: str, times: int = 3) -> None:
-    """Wrong passwords by PAP."""
+    """Send wrong passwords by PAP."""
     upstream.first.reply = lambda request: [encode_reply(ACCESS_REJECT, request, SECRET)]
     for _ in range(times):
         await upstream.ask(pap(user, f"wrong {(number := next(numbers))}", identifier=number))
 
 
 @pytest.mark.parametrize("named", [b"", ALICE])
-async def test_many_that_are_called_the_same_outside(upstream: Upstream, named: bytes) -> None:
-    """The failures of some, by EAP and by PAP, keep none of the others out."""
+async def test_a_shared_outer_name(upstream: Upstream, named: bytes) -> None:
+    """Failures under a shared outer name, by EAP and by PAP, do not lock the inner users."""
     for _ in range(3):
         await log_in(upstream, ACCESS_REJECT)
     await guess(upstream, "anonymous")
@@ -52,15 +52,15 @@ async def test_many_that_are_called_the_same_outside(upstream: Upstream, named: 
     assert LOCKED not in await upstream.reasons()
 
 
-async def test_who_is_named_inside_is_locked_out(upstream: Upstream) -> None:
-    """By what was tried for that name, whatever the name outside."""
+async def test_the_inner_user_is_locked_out(upstream: Upstream) -> None:
+    """The user that the Accept names is locked after failures for that name, whatever the outer name is."""
     await guess(upstream, "alice")
     await log_in(upstream, ACCESS_ACCEPT, ALICE)
     assert (await upstream.reasons())[-1] is LOCKED
 
 
-async def test_a_name_outside_forgives_nobody(upstream: Upstream) -> None:
-    """Who gets in as himself and calls himself alice outside sets none of her failures back."""
+async def test_an_outer_name_resets_no_failures(upstream: Upstream) -> None:
+    """A login with another user's name outside does not reset that user's failures."""
     await guess(upstream, "alice", 2)
     await log_in(upstream, ACCESS_ACCEPT, outside=b"alice")
     await guess(upstream, "alice", 2)

@@ -1,4 +1,4 @@
-"""What goes to a home server, and what comes back: each attribute, each method, each verdict."""
+"""Requests to a home server and its answers: attributes, methods and verdicts."""
 
 import pytest
 
@@ -30,16 +30,16 @@ from tests.login.first.upstream.home_server import PASSWORD, SECRET, SORRY, STAF
 from tests.outgoing.counted import CountedTurns
 from tests.packets import access_request, attributes, chap, opened, pap
 
-PASSED = Reason.NO_PROVIDER  # the first door; the domain monitors, and has nobody who guards the second
+PASSED = Reason.NO_PROVIDER  # the first factor is right; the domain monitors and has no MFA provider
 
 
 def answers(server: HomeServer, code: int, body: bytes = b"") -> None:
-    """From now on, whatever comes."""
+    """Set the server's answer to every request."""
     server.reply = lambda request: [encode_reply(code, request, SECRET, body)]
 
 
 def passed(request: Request) -> list[tuple[int, bytes]]:
-    """What came to the home server, but for what belongs to its hop."""
+    """Return the attributes of a request to the home server, except those of its hop."""
     hop = {MESSAGE_AUTHENTICATOR, PROXY_STATE, USER_PASSWORD}
     return [pair for pair in pull_attributes(request.data, 20) if pair[0] not in hop]
 
@@ -48,7 +48,9 @@ def passed(request: Request) -> list[tuple[int, bytes]]:
 
 
 async def test_an_accept_is_the_first_factor(upstream: Upstream) -> None:
-    """The home server's attributes reach the NAS; there is one event, and one request was passed on."""
+    """An Accept of the home server is a right first factor. Its attributes reach the NAS. One request and one event
+    result.
+    """
     assert await upstream.ask(pap("ann", PASSWORD)) == (ACCESS_ACCEPT, STAFF)
     assert await upstream.reasons() == [PASSED]
     assert upstream.first.names == [b"ann"]
@@ -57,7 +59,7 @@ async def test_an_accept_is_the_first_factor(upstream: Upstream) -> None:
 
 
 async def test_answers_are_read_in_turns(upstream: Upstream) -> None:
-    """What home servers answer in the same instant is read a little at a time."""
+    """Answers that arrive in the same instant are read a few at a time."""
     upstream.areas.http.of(1).egress.turns = turns = CountedTurns(1)
     await upstream.configure()
     await upstream.ask(pap("ann", PASSWORD))
@@ -65,13 +67,15 @@ async def test_answers_are_read_in_turns(upstream: Upstream) -> None:
 
 
 async def test_a_reject_is_a_wrong_first_factor(upstream: Upstream) -> None:
-    """What the home server says about it reaches the NAS; a domain that monitors rejects it too."""
+    """A Reject of the home server rejects the login in a monitored domain too, and its text reaches the NAS."""
     assert await upstream.ask(pap("ann", "wrong")) == (ACCESS_REJECT, SORRY)
     assert await upstream.reasons() == [Reason.REFUSED_UPSTREAM]
 
 
 async def test_a_challenge_is_passed_through(upstream: Upstream) -> None:
-    """State and text reach the NAS, no event is written; its answer goes back with the same State and is decided."""
+    """State and text of a challenge reach the NAS, without an event. The next request carries the same State and is
+    decided.
+    """
     asks = push_attribute(STATE, b"\0talk") + push_attribute(REPLY_MESSAGE, b"PIN?")
     answers(upstream.first, ACCESS_CHALLENGE, asks)
     assert await upstream.ask(pap("ann", PASSWORD)) == (ACCESS_CHALLENGE, asks)
@@ -89,22 +93,23 @@ async def test_a_challenge_is_passed_through(upstream: Upstream) -> None:
     "password",
     [b"p", b"x" * 16, b"x" * 17, b"x" * 128, "Zürich 上海".encode(), b"\xfc\xff", b"a\0b", b" \0 "],
 )
-async def test_a_password_is_hidden_anew(upstream: Upstream, password: bytes) -> None:
-    """Any octets of any length, also NUL inside."""
+async def test_a_password_is_encrypted_for_the_home_server(upstream: Upstream, password: bytes) -> None:
+    """The password is encrypted for the home server, with any octets of any length."""
     await upstream.ask(pap("ann", password))
     assert typed(upstream.first.received[0]) == password
 
 
 @pytest.mark.parametrize("name", [b"x" * 253, "ü".encode() * 126, b"z\xfc", b"ann\0", b"\0"])
 async def test_a_name_is_passed_as_it_is(upstream: Upstream, name: bytes) -> None:
-    """Any octets, up to 253."""
+    """User-Name is passed on unchanged: any octets, up to 253."""
     await upstream.ask(pap(name, PASSWORD))
     assert upstream.first.names == [name]
 
 
 async def test_all_attributes_go_along(upstream: Upstream) -> None:
-    """Those of the hop are ours: one Message-Authenticator and the password, in front; the NAS's Proxy-States, and ours
-    behind them, since those of one type keep their order (RFC 2865 section 5)."""
+    """All attributes are passed on, except those of the hop: one Message-Authenticator and the password come first, and
+    the service's Proxy-State follows those of the NAS (RFC 2865 section 5).
+    """
     body = attributes(NAS_IDENTIFIER=b"nas", PROXY_STATE=b"one") + push_vendor_attribute(9, 1, b"pair")
     body += attributes(PROXY_STATE=b"two", CALLING_STATION_ID=b"02-00-00-00-00-01")
     datagram = pap("ann", PASSWORD, body)
@@ -123,7 +128,7 @@ async def test_all_attributes_go_along(upstream: Upstream) -> None:
 
 @pytest.mark.parametrize("challenge", [None, b"c" * 16, b"c" * 32])
 async def test_chap_keeps_its_challenge(upstream: Upstream, challenge: bytes | None) -> None:
-    """Where the authenticator was the challenge, it goes along in an attribute."""
+    """If the authenticator was the CHAP challenge, it is passed on as CHAP-Challenge."""
     datagram = chap("ann", PASSWORD, challenge)
     answers(upstream.first, ACCESS_ACCEPT)
     assert (await upstream.ask(datagram))[0] == ACCESS_ACCEPT
@@ -133,7 +138,7 @@ async def test_chap_keeps_its_challenge(upstream: Upstream, challenge: bytes | N
 
 
 async def test_eap_goes_round_by_round(upstream: Upstream) -> None:
-    """All pieces of an EAP-Message in order, both ways; a Reject carries the home server's EAP-Failure."""
+    """All fragments of EAP-Message pass in order, both ways. A Reject carries the home server's EAP-Failure."""
     first, second = b"\2\1\1\xfb" + b"a" * 249, b"b" * 250
     pieces = push_attribute(EAP_MESSAGE, first) + push_attribute(EAP_MESSAGE, second)
     answers(upstream.first, ACCESS_CHALLENGE, pieces + push_attribute(STATE, b"eap"))
@@ -146,7 +151,7 @@ async def test_eap_goes_round_by_round(upstream: Upstream) -> None:
 
 
 async def test_mschap_goes_as_it_is(upstream: Upstream) -> None:
-    """It is not hidden with the hop's secret; its error comes back."""
+    """MS-CHAP attributes are passed on unchanged, and so is their error."""
     body = push_vendor_attribute(MICROSOFT, MS_CHAP_CHALLENGE, bytes(range(16)))
     body += push_vendor_attribute(MICROSOFT, MS_CHAP2_RESPONSE, bytes(range(50)))
     error = push_vendor_attribute(MICROSOFT, MS_CHAP_ERROR, b"\0E=691 R=1")
@@ -157,7 +162,7 @@ async def test_mschap_goes_as_it_is(upstream: Upstream) -> None:
 
 
 async def test_an_unsigned_request_is_signed_on_its_way(upstream: Upstream) -> None:
-    """Whatever the NAS does, the home server gets a Message-Authenticator."""
+    """The request to the home server has a Message-Authenticator, also if the NAS sent none."""
     assert (await upstream.ask(pap("ann", PASSWORD, signed=False)))[0] == ACCESS_ACCEPT
     assert upstream.first.received[0].signed
 
@@ -166,15 +171,15 @@ async def test_an_unsigned_request_is_signed_on_its_way(upstream: Upstream) -> N
     ("name", "sent"), [("ann@corp", b"ann"), ("ann@mail@corp", b"ann@mail"), ("CORP\\ann", b"ann"), ("ann", b"ann")]
 )
 async def test_a_realm_is_taken_off_where_that_is_wanted(upstream: Upstream, name: str, sent: bytes) -> None:
-    """As it is without it."""
+    """The realm is taken off if stripRealm is set, else User-Name is unchanged."""
     await upstream.ask(pap(name, PASSWORD))
     await upstream.configure(stripRealm=True)
     await upstream.ask(pap(name, PASSWORD, identifier=1))
     assert upstream.first.names == [name.encode(), sent]
 
 
-async def test_a_request_that_leaves_no_room_is_dropped(upstream: Upstream) -> None:
-    """4096 octets with what is added; one octet less passes."""
+async def test_a_request_without_room_is_dropped(upstream: Upstream) -> None:
+    """A request that would exceed 4096 octets with the added attributes is dropped; with one octet less it passes."""
     room = 4096 - 20 - 18 - 18 - 5 - 10  # header, Message-Authenticator, password, name, our Proxy-State
     full = attributes(REPLY_MESSAGE=bytes(253)) * (room // 255)
     rest = room - len(full)
@@ -192,7 +197,7 @@ async def test_a_request_that_leaves_no_room_is_dropped(upstream: Upstream) -> N
 
 
 async def test_keys_are_hidden_for_the_nas(upstream: Upstream) -> None:
-    """What the home server hid with its secret, the NAS opens with its own."""
+    """Keys that the home server encrypted with its secret are encrypted again with the NAS's secret."""
     key = bytes(range(32))
 
     def reply(request: Request) -> list[bytes]:
@@ -209,8 +214,8 @@ async def test_keys_are_hidden_for_the_nas(upstream: Upstream) -> None:
     assert Hiding(SharedSecret(shared.SECRET), opened(datagram).authenticator).reveal(hidden) == key
 
 
-async def test_keys_that_do_not_open_let_nobody_in(upstream: Upstream) -> None:
-    """An Accept whose key would be garbage for the NAS is none; the login does not wait for anything more."""
+async def test_keys_that_cannot_be_decrypted(upstream: Upstream) -> None:
+    """An Accept with a key that cannot be decrypted is a reject, without further waiting."""
     answers(upstream.first, ACCESS_ACCEPT, push_vendor_attribute(MICROSOFT, MS_MPPE_SEND_KEY, b"short"))
     assert (await upstream.ask(pap("ann", PASSWORD)))[0] == ACCESS_REJECT
     assert await upstream.reasons() == [Reason.FIRST_FACTOR_UNREACHABLE]
@@ -220,7 +225,7 @@ async def test_keys_that_do_not_open_let_nobody_in(upstream: Upstream) -> None:
 
 
 async def test_a_login_that_comes_back_is_refused(upstream: Upstream) -> None:
-    """A home server that sends us our own request: its login ends there, and the first one with that answer."""
+    """A home server that sends the request back ends the login, and the first request gets that answer."""
     wire = upstream.wire
 
     def loop(request: Request) -> list[bytes]:

@@ -1,4 +1,4 @@
-"""Whom a home server's Accept lets in."""
+"""User-Name in a home server's Accept."""
 
 import pytest
 
@@ -31,10 +31,10 @@ from tests.packets import pap
         ("anonymous", b"ali\nce", None, None),
     ],
 )
-async def test_whom_an_accept_names(
+async def test_the_user_that_an_accept_names(
     upstream: Upstream, outer: str, named: bytes, typed: str | None, inside: str | None
 ) -> None:
-    """Another user only from inside EAP, with a name that can be one, and never from another realm there."""
+    """An Accept may name another user only for EAP, with a valid name, and not of another realm."""
     login = upstream.login(pap(outer, "hello"))
     login.domain = upstream.areas.domains.table.by_id[upstream.areas.domain]
     login.user = outer.partition("@")[0]

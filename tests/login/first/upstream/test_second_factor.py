@@ -1,4 +1,4 @@
-"""The second factor behind a home server's Accept: asked once, and what the home server granted is not lost."""
+"""A second factor after a home server's Accept: it is asked once, and the Accept's attributes are kept."""
 
 from collections.abc import Iterable
 
@@ -32,14 +32,14 @@ GRANTED = VLAN + push_attribute(CLASS, b"\0\xffclass")
 
 
 def grant(request: Request) -> Iterable[bytes]:
-    """Accept with a VLAN, a Class and a key."""
+    """Return an Accept with a VLAN, a Class and a key."""
     key = push_vendor_attribute(MICROSOFT, MS_MPPE_RECV_KEY, Hiding(SECRET, request.authenticator).hide(KEY))
     return [encode_reply(ACCESS_ACCEPT, request, SECRET, GRANTED + key)]
 
 
 @pytest.fixture
 async def script(upstream: Upstream) -> Script:
-    """The domain enforces, with a push."""
+    """Make the domain enforce, with a push."""
     upstream.first.reply = grant
     script = Script()
     await script.attach(upstream.areas)
@@ -47,17 +47,19 @@ async def script(upstream: Upstream) -> Script:
 
 
 def login(password: str | bytes = PASSWORD, body: bytes = b"") -> bytes:
-    """A request of one session."""
+    """Return a request of one session."""
     return a_login(SESSION + body, password=password if isinstance(password, str) else password.decode())
 
 
 async def test_keys_outlive_a_parked_push(upstream: Upstream, script: Script) -> None:
-    """The home server is asked once, the user too; then the NAS gets everything, the key hidden for its request."""
+    """The home server and the user are asked once. The NAS then gets all attributes, with the key encrypted for its
+    latest request.
+    """
     datagram = login()
     upstream.wire.put(datagram)
     await prompted(script)
     assert upstream.wire.auth.in_flight == 1
-    for _ in range(3):  # the home server has answered: it hears nothing of these
+    for _ in range(3):  # the home server has answered, and gets none of these
         upstream.wire.put(datagram)
     script.answer(0, Outcome.APPROVED)
     code, answer = await upstream.answer(datagram)
@@ -70,8 +72,9 @@ async def test_keys_outlive_a_parked_push(upstream: Upstream, script: Script) ->
 
 
 async def test_attributes_outlive_a_challenge(upstream: Upstream, script: Script) -> None:
-    """VLAN and Class come with the Accept that ends our challenge; the home server hears nothing of the code, nor of
-    our State."""
+    """VLAN and Class come with the Accept that ends the challenge. The home server gets neither the code nor the
+    State.
+    """
     script.begins = Outcome.CODE
     code, answer = await upstream.ask(login())
     state = dict(pull_attributes(answer))[STATE]
@@ -81,7 +84,9 @@ async def test_attributes_outlive_a_challenge(upstream: Upstream, script: Script
 
 
 async def test_what_the_dictionary_hides_does_not_outlive_a_challenge(upstream: Upstream, script: Script) -> None:
-    """It was hidden for the request before, and would not open."""
+    """An attribute that the dictionary encrypts is not kept over a challenge: it was encrypted for the request
+    before.
+    """
     script.begins = Outcome.CODE
 
     def reply(request: Request) -> Iterable[bytes]:
@@ -94,8 +99,8 @@ async def test_what_the_dictionary_hides_does_not_outlive_a_challenge(upstream: 
     assert await upstream.ask(login("123456", attributes(STATE=state))) == (ACCESS_ACCEPT, GRANTED)
 
 
-async def test_who_is_inside_eap_is_asked(upstream: Upstream, script: Script) -> None:
-    """The name of the home server's Accept, not the one outside the tunnel."""
+async def test_the_inner_user_is_asked(upstream: Upstream, script: Script) -> None:
+    """The second factor is asked for the user in the home server's Accept, not for the outer name."""
     named = push_attribute(USER_NAME, b"alice")
     upstream.first.reply = lambda request: [encode_reply(ACCESS_ACCEPT, request, SECRET, named)]
     datagram = access_request(SESSION + attributes(USER_NAME=b"anonymous", EAP_MESSAGE=b"\2\1\0\5\1"))
@@ -107,8 +112,8 @@ async def test_who_is_inside_eap_is_asked(upstream: Upstream, script: Script) ->
     assert [event.user_name for event in await events(upstream.areas)] == ["alice"]
 
 
-async def test_an_accept_of_another_user_disturbs_nobody(upstream: Upstream, script: Script) -> None:
-    """A password is its own user's: neither the one who typed it is asked nor the one who is named."""
+async def test_an_accept_of_another_user_is_a_reject(upstream: Upstream, script: Script) -> None:
+    """If the Accept for a password names another user, the login is rejected without a push to either."""
     named = push_attribute(USER_NAME, b"alice")
     upstream.first.reply = lambda request: [encode_reply(ACCESS_ACCEPT, request, SECRET, named)]
     assert await upstream.ask(login()) == (ACCESS_REJECT, b"")
@@ -117,7 +122,7 @@ async def test_an_accept_of_another_user_disturbs_nobody(upstream: Upstream, scr
 
 
 async def test_a_denied_push_grants_nothing(upstream: Upstream, script: Script) -> None:
-    """The home server's Accept alone lets nobody in."""
+    """A denied push rejects the login, although the home server accepted it, and no attribute is sent."""
     datagram = login()
     upstream.wire.put(datagram)
     await prompted(script)
@@ -125,15 +130,15 @@ async def test_a_denied_push_grants_nothing(upstream: Upstream, script: Script) 
     assert await upstream.answer(datagram) == (ACCESS_REJECT, b"")
 
 
-async def test_a_wrong_password_disturbs_nobody(upstream: Upstream, script: Script) -> None:
-    """The second door stays shut behind the first."""
+async def test_a_wrong_password_sends_no_push(upstream: Upstream, script: Script) -> None:
+    """A wrong password leads to no push."""
     upstream.first.reply = lambda request: [encode_reply(ACCESS_REJECT, request, SECRET, SORRY)]
     assert await upstream.ask(login("wrong")) == (ACCESS_REJECT, SORRY)
     assert not script.disturbed
 
 
 async def test_a_code_behind_the_password(upstream: Upstream, script: Script) -> None:
-    """It is taken off before, so that one login is one question; the provider gets it."""
+    """A code is taken off before the home server is asked, and the provider checks it."""
     code, _ = await upstream.ask(login("s3cret123456"))
     assert code == ACCESS_ACCEPT
     assert [typed(request) for request in upstream.first.received] == [PASSWORD]
@@ -141,7 +146,7 @@ async def test_a_code_behind_the_password(upstream: Upstream, script: Script) ->
 
 
 async def test_a_code_of_eight_digits(upstream: Upstream, script: Script) -> None:
-    """Where that is set, eight digits are taken off, and six are part of the password."""
+    """With codeDigits of eight, eight digits are taken off; six digits are part of the password."""
     await upstream.configure(codeDigits=8)
     code, _ = await upstream.ask(login("s3cret12345678"))
     assert code == ACCESS_ACCEPT
@@ -153,14 +158,14 @@ async def test_a_code_of_eight_digits(upstream: Upstream, script: Script) -> Non
 
 @pytest.mark.parametrize("password", ["s3cret12345", "123456", "s3cret123456x"])
 async def test_a_password_without_a_code(upstream: Upstream, script: Script, password: str) -> None:
-    """Nothing is taken off what does not end in a code with a password before it."""
+    """Nothing is taken off unless a code follows a password."""
     upstream.first.reply = lambda request: [encode_reply(ACCESS_REJECT, request, SECRET)]
     await upstream.ask(login(password))
     assert [typed(request) for request in upstream.first.received] == [password.encode()]
 
 
 async def test_no_code_where_the_provider_takes_none(upstream: Upstream, script: Script) -> None:
-    """Then the digits are the password's."""
+    """If the provider takes no codes, the digits are part of the password."""
     script.takes_codes = False
     await script.attach(upstream.areas)
     upstream.first.reply = lambda request: [encode_reply(ACCESS_REJECT, request, SECRET)]

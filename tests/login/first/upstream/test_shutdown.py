@@ -1,4 +1,4 @@
-"""The service ends while a login waits for its home server: it is answered first."""
+"""A stop of the service while a login waits for its home server."""
 
 import socket
 import threading
@@ -12,7 +12,7 @@ ONE = {"orgId": 1, "tenantId": 1, "domainId": 1}
 
 
 def received(home: socket.socket) -> tuple[Request, tuple[str, int]]:
-    """The next login that comes to the home server."""
+    """Return the next login at the home server."""
     while True:
         datagram, source = home.recvfrom(4096)
         request = decode(datagram, SharedSecret(HOME_SECRET.encode()))
@@ -21,7 +21,7 @@ def received(home: socket.socket) -> tuple[Request, tuple[str, int]]:
 
 
 def test_a_login_that_waits_is_answered_before_the_end(tmp_path: Path) -> None:
-    """The home server answers after the service was told to stop; the NAS gets it, and it is recorded."""
+    """A login whose home server answers after the stop began is answered and recorded."""
     with socket.socket(type=socket.SOCK_DGRAM) as home, running_service(tmp_path) as service:
         home.bind(("127.0.0.1", 0))
         home.settimeout(20)
@@ -30,7 +30,7 @@ def test_a_login_that_waits_is_answered_before_the_end(tmp_path: Path) -> None:
         body = {"firstFactor": "radius", "radius": {"servers": [server], "statusCheck": False}}
         service.post("/ad/SetFirstFactor", {**ONE, **body})
         with service.radius(SECRET) as nas:
-            for user in ("ann", "bob"):  # the first looks the server up, the second is handed over
+            for user in ("ann", "bob"):  # the first login resolves the server's name; the second finds it resolved
                 login = nas.packet(user, "hello")
                 nas.send(login)
                 request, source = received(home)

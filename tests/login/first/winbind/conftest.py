@@ -1,4 +1,4 @@
-"""A program in place of ntlm_auth: `program.py`, started as the service starts ntlm_auth."""
+"""The program `program.py` in the place of ntlm_auth, started as the service starts ntlm_auth."""
 
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -26,18 +26,18 @@ class Program:
 
     @property
     def started(self) -> list[int]:
-        """The process of each that was started."""
+        """Return the id of each process that was started."""
         file = self.path.with_name("started")
         return [int(line) for line in file.read_text().splitlines()] if file.exists() else []
 
     @property
     def asked(self) -> list[str]:
-        """Each question, as Python writes it."""
+        """Return each question, as Python writes it."""
         return self.path.with_name("asked").read_text().splitlines()
 
     @property
     def alive(self) -> list[int]:
-        """Those that have not ended."""
+        """Return the ids of the processes that run."""
         return [number for number in self.started if Path(f"/proc/{number}").exists()]
 
 
@@ -46,7 +46,7 @@ Running: TypeAlias = Callable[..., AbstractAsyncContextManager[Helpers]]
 
 @pytest.fixture
 def program(tmp_path: Path) -> Program:
-    """The program, to which ann's password is hello."""
+    """Return the program, which knows the password hello for ann."""
     path = tmp_path / "ntlm_auth"
     path.write_text(f"#!{sys.executable} -IS\n" + Path(__file__).with_name("program.py").read_text())
     path.chmod(0o755)
@@ -57,7 +57,7 @@ def program(tmp_path: Path) -> Program:
 
 @pytest.fixture
 def running(program: Program) -> Running:
-    """`Helpers` of the program, which run for the time of a block; then no process of theirs is left."""
+    """Return a function that runs `Helpers` for the time of a block, and asserts that no process is left."""
 
     @asynccontextmanager
     async def run(**options: float) -> AsyncIterator[Helpers]:
@@ -72,5 +72,5 @@ def running(program: Program) -> Running:
 
 
 def question(user: str = "ann", password: str = "hello") -> Question:  # noqa: S107
-    """What is asked of a user who typed a password."""
+    """Return the question for a user who typed a password."""
     return Question(user, "", CHALLENGE, challenge_response(CHALLENGE, nt_hash(password.encode())))

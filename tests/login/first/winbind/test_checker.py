@@ -1,4 +1,4 @@
-"""One response: the key for its answer, or why not."""
+"""The check of one response by winbind: the key for the answer, or the reason."""
 
 import pytest
 import structlog.testing
@@ -15,7 +15,7 @@ ATTEMPT = MsChap1(1, CHALLENGE, challenge_response(CHALLENGE, nt_hash(b"hello"))
 
 
 async def test_a_right_response_has_a_key(running: Running, program: Program) -> None:
-    """And a wrong one its reason; both steps are told; the domain goes along."""
+    """A right response has a key, and a wrong one a reason. The steps have both, and the question has the domain."""
     steps: list[str] = []
     async with running() as helpers:
         winbind = Winbind(helpers, "corp", "CORP")
@@ -27,7 +27,7 @@ async def test_a_right_response_has_a_key(running: Running, program: Program) ->
 
 
 async def test_trouble_is_logged_once_with_a_hint(running: Running) -> None:
-    """Until it changes or is over; a refusal is no trouble."""
+    """A cause is logged once with a hint, until it changes or is over. A refused password is not logged."""
     away = f"says {SILENCE}"
     async with running() as helpers:
         winbind = Winbind(helpers, "corp", "")
@@ -39,7 +39,7 @@ async def test_trouble_is_logged_once_with_a_hint(running: Running) -> None:
 
 
 async def test_no_answer_is_unreachable(running: Running) -> None:
-    """It never lets anybody in, and raises nothing."""
+    """A process without a valid answer makes the first factor unreachable, and raises nothing."""
     async with running() as helpers:
         for user in ("dies", "lies", "keyless", "says No logon servers"):
             reason = await Winbind(helpers, "corp", "").ask(user, ATTEMPT, b"", lambda _step: None)
@@ -47,15 +47,17 @@ async def test_no_answer_is_unreachable(running: Running) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wbinfo", "told"),
+    ("wbinfo", "expected"),
     [
         pytest.param("exit 0", f"{SILENCE}; {NO_PIPE}", id="no privilege"),
         pytest.param("exit 1", f"{SILENCE}; {NOT_RUNNING}", id="not running"),
         pytest.param(None, f"{SILENCE}; either {NOT_RUNNING}; or {NO_PIPE}", id="no wbinfo"),
     ],
 )
-async def test_a_silent_winbindd(running: Running, program: Program, wbinfo: str | None, told: str) -> None:
-    """`wbinfo --ping` tells one that does not run from one whose pipe the service may not use; each trial tells it."""
+async def test_a_silent_winbindd(running: Running, program: Program, wbinfo: str | None, expected: str) -> None:
+    """`wbinfo --ping` distinguishes a winbindd that does not run from a pipe that the service may not use. Each check
+    reports it.
+    """
     if wbinfo is not None:
         beside = program.path.with_name("wbinfo")
         beside.write_text(f'#!/bin/sh\n[ "$*" = --ping ] || exit 9\n{wbinfo}\n')
@@ -65,11 +67,13 @@ async def test_a_silent_winbindd(running: Running, program: Program, wbinfo: str
         for _ in range(2):
             steps: list[str] = []
             assert await winbind.ask(f"says {SILENCE}", ATTEMPT, b"", steps.append) is Reason.FIRST_FACTOR_UNREACHABLE
-            assert steps[-1] == told
+            assert steps[-1] == expected
 
 
 async def test_the_remedy_follows_the_text(running: Running) -> None:
-    """A refusal and a trouble are told with the next step; an unknown trouble with the check of the membership."""
+    """The steps have a remedy for a refusal and for a known fault. For an unknown one it is a check of the domain
+    membership.
+    """
     steps: list[str] = []
     async with running() as helpers:
         for said in ("Wrong Password", "No logon servers", "Odd"):
@@ -96,7 +100,7 @@ async def test_the_remedy_follows_the_text(running: Running) -> None:
     ],
 )
 def test_a_text_has_a_remedy(said: str, remedy: str) -> None:
-    """In older words too, which are the names of the statuses."""
+    """Each known text has a remedy, also older texts, which are the names of the status codes."""
     assert remedy in remedy_of(said)
 
 
@@ -110,12 +114,12 @@ def test_a_text_has_a_remedy(said: str, remedy: str) -> None:
     ],
 )
 def test_the_likeliest_name_is_taken(sent: bytes, hashed: bytes) -> None:
-    """Without what is before a backslash, and with what is behind an @."""
+    """The hashed name is without the part before a backslash, and with the part after an @."""
     assert hashed_name(sent) == hashed
 
 
 def test_a_computer_has_its_account() -> None:
-    """It logs in as host/NAME.DOMAIN."""
+    """A computer logs in as host/NAME.DOMAIN, and its account is NAME$."""
     names = {
         "host/PC1.corp.example": "PC1$",
         "host/pc1": "pc1$",
@@ -148,5 +152,5 @@ def test_a_computer_has_its_account() -> None:
     ],
 )
 def test_a_text_is_a_reason(said: str, reason: Reason) -> None:
-    """In Samba's older and newer words; what says nothing of the user means that nobody has checked."""
+    """Texts of older and newer Samba map to a reason. A text about no user means that the password was not checked."""
     assert why_refused(said) is reason

@@ -1,4 +1,4 @@
-"""The running processes: bounded, one question at a time, replaced when they fail, ended when idle."""
+"""The ntlm_auth processes: their limit, one question at a time, replacement after a failure, end when idle."""
 
 import os
 import signal
@@ -14,7 +14,9 @@ from tests.waiting import until
 
 
 async def test_one_process_answers_one_after_the_other(running: Running, program: Program) -> None:
-    """Right and wrong, and the second dot behind a refusal does not shift the answers."""
+    """One process answers right and wrong responses in turn. The second dot after a refusal does not shift the
+    answers.
+    """
     async with running() as helpers:
         for password, key in (("hello", KEY), ("wrong", None), ("wrong", None), ("hello", KEY), ("hello", KEY)):
             assert (await helpers.ask(question(password=password))).key == key
@@ -22,7 +24,7 @@ async def test_one_process_answers_one_after_the_other(running: Running, program
 
 
 async def test_a_name_ends_no_line(running: Running, program: Program) -> None:
-    """Whatever is in it reaches the program as it is, in one question."""
+    """A name with line ends reaches the program unchanged, in one question."""
     async with running() as helpers:
         name = "bob\n.\nUsername: ann\r\n\0 ü: ::"
         assert (await helpers.ask(question(name))).key is None
@@ -30,8 +32,8 @@ async def test_a_name_ends_no_line(running: Running, program: Program) -> None:
 
 
 @pytest.mark.parametrize("user", ["dies", "lies", "endless", "keyless"])
-async def test_what_fails_is_replaced(running: Running, program: Program, user: str) -> None:
-    """The question is not asked again, the process is killed, and the next question has a new one."""
+async def test_a_failed_process_is_replaced(running: Running, program: Program, user: str) -> None:
+    """A process that fails is killed. Its question is not asked again, and the next question gets a new process."""
     async with running() as helpers:
         with pytest.raises(Unanswered, match=r"ntlm_auth (ended|does not speak)"):
             await helpers.ask(question(user))
@@ -40,8 +42,8 @@ async def test_what_fails_is_replaced(running: Running, program: Program, user: 
         assert len(program.asked) == 2
 
 
-async def test_what_hangs_is_killed(running: Running, program: Program) -> None:
-    """When the patience is over."""
+async def test_a_process_that_hangs_is_killed(running: Running, program: Program) -> None:
+    """A process that does not answer within the time limit is killed."""
     async with running(patience_s=3) as helpers:
         with pytest.raises(Unanswered, match="no answer within 3 s"):
             await helpers.ask(question("hangs"))
@@ -50,7 +52,7 @@ async def test_what_hangs_is_killed(running: Running, program: Program) -> None:
 
 
 async def test_a_login_that_is_given_up_takes_its_process_along(running: Running, program: Program) -> None:
-    """Its answer could be taken for the next one's."""
+    """A cancelled login kills its process, whose answer could be taken for the next one's."""
     async with running() as helpers:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(helpers.ask, question("hangs"))
@@ -60,8 +62,8 @@ async def test_a_login_that_is_given_up_takes_its_process_along(running: Running
         assert (await helpers.ask(question())).key == KEY
 
 
-async def test_there_are_only_so_many(running: Running, program: Program) -> None:
-    """Who comes later waits for a turn, and all are answered."""
+async def test_the_number_of_processes_is_limited(running: Running, program: Program) -> None:
+    """At the limit of processes later questions wait for a turn, and all are answered."""
     answered: list[bytes | None] = []
     async with running(most=2) as helpers:
 
@@ -75,16 +77,16 @@ async def test_there_are_only_so_many(running: Running, program: Program) -> Non
     assert len(program.started) <= 2
 
 
-async def test_who_waits_too_long_for_a_turn_is_told(running: Running, program: Program) -> None:
-    """Without being asked about."""
+async def test_a_wait_for_a_turn_is_limited(running: Running, program: Program) -> None:
+    """A question that waits too long for a turn raises Unanswered, and no process is started."""
     async with running(most=1, patience_s=0.1) as helpers, helpers._turns:
         with pytest.raises(Unanswered):
             await helpers.ask(question())
         assert program.started == []
 
 
-async def test_idle_ones_end(running: Running, program: Program) -> None:
-    """And a later login starts one again."""
+async def test_idle_processes_end(running: Running, program: Program) -> None:
+    """An idle process ends, and a later login starts one again."""
     async with running(idle_s=0.2) as helpers:
         await helpers.ask(question())
         await until(lambda: program.alive == [])
@@ -92,8 +94,8 @@ async def test_idle_ones_end(running: Running, program: Program) -> None:
         assert len(program.started) == 2
 
 
-async def test_one_that_ended_while_idle_is_passed_over(running: Running, program: Program) -> None:
-    """As after an update of Samba: nobody is refused for it."""
+async def test_a_process_that_ended_while_idle_is_replaced(running: Running, program: Program) -> None:
+    """A process that ended while it was idle, as after an update of Samba, is replaced without a failed login."""
     async with running() as helpers:
         await helpers.ask(question())
         os.kill(program.started[0], signal.SIGKILL)
@@ -102,8 +104,8 @@ async def test_one_that_ended_while_idle_is_passed_over(running: Running, progra
         assert (await helpers.ask(question())).key == KEY
 
 
-async def test_it_gets_no_setting_of_the_service(running: Running, program: Program) -> None:
-    """The master key may be among them."""
+async def test_processes_get_no_setting_of_the_service(running: Running, program: Program) -> None:
+    """The processes get no setting of the service, since the master key may be among them."""
     os.environ[MASTER_KEY] = "00" * 32
     try:
         async with running() as helpers:
@@ -115,8 +117,8 @@ async def test_it_gets_no_setting_of_the_service(running: Running, program: Prog
     assert b"SALLYPORT" not in seen
 
 
-async def test_without_the_program_nobody_is_checked(program: Program) -> None:
-    """It says which is missing."""
+async def test_without_the_program_each_question_is_unanswered(program: Program) -> None:
+    """Without the program the error names it."""
     program.path.unlink()
     with pytest.raises(Unanswered, match=r"ntlm_auth cannot be run: No such file"):
         await Helpers(program.path).ask(question())

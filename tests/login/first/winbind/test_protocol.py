@@ -1,4 +1,4 @@
-"""The helper protocol in octets."""
+"""The helper protocol of ntlm_auth in octets."""
 
 import pytest
 from hypothesis import given
@@ -11,7 +11,9 @@ KEY = bytes.fromhex("00112233445566778899aabbccddeeff")
 
 
 def test_a_question_has_its_names_in_base64() -> None:
-    """So that a name with a line's end or a dot in it is a name; octets are in hex; a domain only if given."""
+    """Names are in base64, so that a line end or a dot in them does no harm. Octets are in hex, and a domain only if
+    given.
+    """
     asked = push_question(Question("jörg\n.\n", "CORP", bytes(8), bytes(range(24)))).decode().splitlines()
     assert asked == [
         "Username:: asO2cmcKLgo=",
@@ -25,7 +27,7 @@ def test_a_question_has_its_names_in_base64() -> None:
 
 
 def test_an_answer_is_read_when_it_is_whole() -> None:
-    """However it is cut, and the dots before it are the last answer's."""
+    """An answer is read when it is complete, however it is split. Dots before it belong to the last answer."""
     for before in (b"", b".\n", b".\n.\n"):
         whole = before + RIGHT
         assert [pull_answer(whole[:end]) for end in range(len(whole))] == [None] * len(whole)
@@ -33,7 +35,7 @@ def test_an_answer_is_read_when_it_is_whole() -> None:
 
 
 def test_a_refusal_has_its_text() -> None:
-    """As it is, or in base64, or none; a line's end of Windows is none of it."""
+    """A refusal has its text plain, in base64, or not at all; CR at its end is removed."""
     refused = b"Authenticated: No\nAuthentication-Error"
     assert pull_answer(refused + b": Wrong Password\n.\n") == Answer(None, "Wrong Password")
     assert pull_answer(refused + b":: V3Jvbmc=\n.\n.\n") == Answer(None, "Wrong")
@@ -53,8 +55,8 @@ def test_a_refusal_has_its_text() -> None:
         b"\xff\xfe\n",
     ],
 )
-def test_nobody_is_let_in_by_nonsense(said: bytes) -> None:
-    """An answer without a verdict or a key is none, and neither is a complaint."""
+def test_nonsense_is_no_answer(said: bytes) -> None:
+    """An answer without a verdict or a key, and any other text, raise Nonsense."""
     with pytest.raises(Nonsense):
         pull_answer(said)
 
@@ -62,7 +64,7 @@ def test_nobody_is_let_in_by_nonsense(said: bytes) -> None:
 @pytest.mark.torture
 @given(st.binary(max_size=200))
 def test_any_octets_are_an_answer_or_none(said: bytes) -> None:
-    """Nothing but Nonsense is raised."""
+    """Any octets are an answer, no answer yet, or Nonsense."""
     try:
         answer = pull_answer(said)
     except Nonsense:

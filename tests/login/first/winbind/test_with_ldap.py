@@ -1,4 +1,4 @@
-"""MS-CHAP logins of the first factor `ldap`: the directory says whose name it is, winbind whether it is that person."""
+"""MS-CHAP logins of the first factor `ldap`: the directory finds the account, and winbind checks the response."""
 
 from dataclasses import replace
 from typing import Any
@@ -22,7 +22,7 @@ ATTEMPT = MsChap1(1, question().challenge, question().response)
 
 
 async def asked_about(running: Running, people: list[Person], user: str, **fields: Any) -> tuple[Any, frozenset[str]]:
-    """The key, or why there is none, and the groups. fields: of the first factor; manner: of the directory."""
+    """Return the key, or the reason, and the groups. fields: of the first factor; manner: of the directory."""
     manner = fields.pop("manner", Manner.ANSWERS)
     async with running() as helpers, directory(*people) as server:
         server.manner = manner
@@ -34,19 +34,19 @@ async def asked_about(running: Running, people: list[Person], user: str, **field
 
 
 async def test_the_right_response_has_a_key_and_groups(running: Running) -> None:
-    """The one from winbind, the others from the directory."""
+    """A right response has the key from winbind and the groups from the directory."""
     ann = Person("ann", attributes={"memberOf": ["CN=staff,DC=example,DC=com"]})
     assert await asked_about(running, [ann], "ann") == (KEY, {"staff"})
 
 
 async def test_the_wrong_response_has_a_reason(running: Running) -> None:
-    """And no groups."""
+    """A wrong response has a reason and no groups."""
     bob = Person("bob", attributes={"memberOf": ["CN=staff,DC=example,DC=com"]})
     assert await asked_about(running, [bob], "bob") == (Reason.WRONG_PASSWORD, frozenset())
 
 
 async def test_winbind_is_asked_about_the_account_that_was_found(running: Running, program: Program) -> None:
-    """Under its own name, whatever the name was by which it was found: nobody gets another's groups."""
+    """winbind is asked about the found account under its own name, so that no user gets another one's groups."""
     ann = Person("ann", attributes={"mail": ["ann@example.com"], "sAMAccountName": ["A.Smith"]})
     key, _ = await asked_about(
         running, [ann], "ann", userFilter="(mail={user}@example.com)", winbindDomain="CORP.example"
@@ -71,7 +71,9 @@ async def test_winbind_is_asked_about_the_account_that_was_found(running: Runnin
 async def test_without_one_account_winbind_is_not_asked(
     running: Running, program: Program, user: str, fields: dict[str, Any], reason: Reason
 ) -> None:
-    """Nobody, more than one, one that is no account, and a directory that does not answer."""
+    """winbind is not asked if no entry, more than one or one without an account name is found, or if the directory does
+    not answer.
+    """
     people = [
         Person("ann"),
         Person("both"),
@@ -82,8 +84,10 @@ async def test_without_one_account_winbind_is_not_asked(
     assert program.started == []
 
 
-async def test_an_organization_that_may_not_ask_winbind(areas: Areas) -> None:
-    """Is refused when it sets winbind, by the field; where it was set before, MS-CHAP is not checked at all."""
+async def test_an_organization_that_may_not_use_winbind(areas: Areas) -> None:
+    """An organization that may not use winbind is refused when it sets it, with the field. If it was set before,
+    MS-CHAP is not checked.
+    """
     fields = {"servers": ["ldaps://dc.example.com"], "baseDN": "dc=example,dc=com", "winbind": True}
     domain = areas.domains.table.by_id[areas.domain]
     areas.ntlm_auth = None
