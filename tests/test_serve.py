@@ -84,7 +84,8 @@ def held(kind: socket.SocketKind) -> Iterator[str]:
     ],
 )
 def test_an_address_in_use_names_setting_and_process(tmp_path: Path, setting: str, kind: socket.SocketKind) -> None:
-    """`serve` ends with status 1; its last line has the setting, the address and the process that holds it."""
+    """`serve` ends with status 1; its last line has the setting, the address and the process that holds it. It makes no
+    data directory."""
     with ExitStack() as ends:
         address = ends.enter_context(held(kind))
         service = RunningService(tmp_path, {f"SALLYPORT_{setting.upper()}": address})
@@ -98,6 +99,19 @@ def test_an_address_in_use_names_setting_and_process(tmp_path: Path, setting: st
         f"sallyport: setting {setting}: cannot listen on {address} ({protocol}): in use by "
         f"{process_name(os.getpid())}; stop it, or change SALLYPORT_{setting.upper()}"
     )
+    assert service.data_dir.exists() is (setting == "radsec_bind")
+
+
+def test_one_address_of_two_settings_in_a_new_place(tmp_path: Path) -> None:
+    """`serve` names the second setting, and makes no data directory."""
+    with held(socket.SOCK_STREAM) as address:
+        pass
+    service = RunningService(tmp_path, {"SALLYPORT_HTTP_BIND": address, "SALLYPORT_METRICS_BIND": address})
+    done = service.cli("serve")
+    assert done.returncode == 1
+    told = "another setting of this service has the same address; change SALLYPORT_METRICS_BIND\n"
+    assert done.stderr.endswith(told)
+    assert not service.data_dir.exists()
 
 
 def test_a_control_socket_that_cannot_be_made(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from sallyport import supervise
 from sallyport.app import App
 from sallyport.base.config import Settings
 from sallyport.base.errors import StartError
+from sallyport.base.listening import has_family
 from sallyport.base.notify import Notifier
 from sallyport.base.setting_values import Address
 from sallyport.build import build
@@ -141,7 +142,7 @@ def _bind(settings: Settings, sockets: ExitStack) -> list[_Listener]:
     wanted += [(Kind.ACCOUNTING, "radius_acct_bind", address) for address in settings.radius_acct_bind]
     listeners = []
     for kind, setting, address in wanted:
-        if udp.has_family(address):
+        if has_family(address):
             listeners.append((kind, sockets.enter_context(closing(udp.bind(address, setting)))))
         else:
             log.warning("ipv6_not_available", address=str(address))

@@ -10,7 +10,7 @@ import ipaddress
 import re
 import socket
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, Literal, get_args
 from urllib.parse import urlsplit
@@ -260,6 +260,15 @@ class Settings(BaseModel):
         paths = {name: directory / value for name, value in self if isinstance(value, Path)}
         database = {"database": str(directory / self.database)} if self.database else {}
         return self.model_copy(update={**paths, **database})
+
+    def addresses(self) -> Iterator[tuple[str, Address, socket.SocketKind]]:
+        """Yield (setting, address, kind of socket) for each address that the service listens on."""
+        yield from (("radius_auth_bind", each, socket.SOCK_DGRAM) for each in self.radius_auth_bind)
+        yield from (("radius_acct_bind", each, socket.SOCK_DGRAM) for each in self.radius_acct_bind)
+        yield from (("radsec_bind", each, socket.SOCK_STREAM) for each in self.radsec_bind)
+        yield "http_bind", self.http_bind, socket.SOCK_STREAM
+        if self.metrics_bind is not None:
+            yield "metrics_bind", self.metrics_bind, socket.SOCK_STREAM
 
     @property
     def database_path(self) -> Path:

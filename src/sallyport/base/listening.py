@@ -9,7 +9,8 @@ import ipaddress
 import os
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -64,6 +65,49 @@ def cannot_listen(setting: str, address: Address, kind: socket.SocketKind, error
     if error.errno == errno.EADDRNOTAVAIL:
         return StartError(f"{where}: no interface of this machine has the address; change {variable}")
     return StartError(f"{where}: {os.strerror(error.errno) if error.errno else error}; change {variable}")
+
+
+def check_addresses(wanted: Iterable[tuple[str, Address, socket.SocketKind]]) -> None:
+    """Bind all addresses of a service that does not run, and release them. StartError: one of them cannot be bound.
+
+    wanted: (setting, address, kind of socket).
+    """
+    with ExitStack() as sockets:
+        for setting, address, kind in wanted:
+            if has_family(address):
+                try:
+                    sockets.enter_context(closing(bound(address, kind)))
+                except OSError as error:
+                    raise cannot_listen(setting, address, kind, error) from error
+
+
+def bound(address: Address, kind: socket.SocketKind) -> socket.socket:
+    """Return a socket on an address; one for TCP listens. OSError: the address cannot be bound."""
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    sock = socket.socket(family, kind)
+    try:
+        if family == socket.AF_INET6:
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        if kind == socket.SOCK_STREAM:  # a connection that was closed a moment ago does not prevent the bind
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind(tuple(address))
+        if kind == socket.SOCK_STREAM:
+            sock.listen()
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
+def has_family(address: Address) -> bool:
+    """Whether this machine has the address's family: some have no IPv6."""
+    if ":" not in address.host:
+        return True
+    try:
+        socket.socket(socket.AF_INET6, socket.SOCK_DGRAM).close()
+    except OSError:
+        return False
+    return Path("/proc/net/if_inet6").exists()
 
 
 def lowest_unprivileged_port() -> int:

@@ -8,7 +8,7 @@ import signal
 from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
-from socket import SocketKind
+from socket import SOCK_DGRAM, SOCK_STREAM, SocketKind
 from tempfile import TemporaryDirectory
 
 import click
@@ -16,8 +16,8 @@ import trio
 
 from sallyport.base import log
 from sallyport.base.config import Settings
+from sallyport.base.listening import bound
 from sallyport.base.setting_values import Address
-from sallyport.cli.checks.machine import TCP, UDP, in_the_way
 from sallyport.cli.connection import Connection
 from sallyport.cli.demo_story import Story
 from sallyport.cli.line import Line
@@ -39,9 +39,9 @@ def demo(*, once: bool) -> int:
     with TemporaryDirectory(prefix="sallyport-demo-") as directory:
         settings = Settings(
             data_dir=Path(directory),
-            http_bind=_address(8080, TCP),
-            radius_auth_bind=(_address(1812, UDP),),
-            radius_acct_bind=(_address(1813, UDP),),
+            http_bind=_address(8080, SOCK_STREAM),
+            radius_auth_bind=(_address(1812, SOCK_DGRAM),),
+            radius_acct_bind=(_address(1813, SOCK_DGRAM),),
             disk_reserve_mib=0,
             log_level="error",
         )
@@ -51,7 +51,11 @@ def demo(*, once: bool) -> int:
 def _address(port: int, kind: SocketKind) -> Address:
     """Return the usual port if it is free, else one that the system chooses."""
     usual = Address(HOST, port)
-    return usual if in_the_way(usual, kind) is None else Address(HOST, 0)
+    try:
+        bound(usual, kind).close()
+    except OSError:
+        return Address(HOST, 0)
+    return usual
 
 
 async def _run(settings: Settings, once: bool) -> int:
@@ -62,11 +66,11 @@ async def _run(settings: Settings, once: bool) -> int:
     with closing(connection), trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async with trio.open_nursery() as outer:
             # An environment of its own: the master key of a real installation stays out of it.
-            bound = await outer.start(serve, settings, {}, stop)
+            ports = await outer.start(serve, settings, {}, stop)
 
             async def tell() -> None:
                 nonlocal status
-                story = Story(line, settings, bound)
+                story = Story(line, settings, ports)
                 status = await trio.to_thread.run_sync(story.tell, abandon_on_cancel=True)
                 if once:
                     stop.set()

@@ -17,12 +17,14 @@ import sallyport
 from sallyport.base import log
 from sallyport.base.config import Settings, unknown_environment
 from sallyport.base.errors import Locked, StartError
+from sallyport.base.listening import check_addresses
 from sallyport.base.options import Group
 from sallyport.base.owner import as_owner, become_owner, user_name
 from sallyport.base.setting_values import environment_name
 from sallyport.cli.connection import AGAIN_S, LOCKED, patiently, process_id
+from sallyport.cli.installation import is_there
 from sallyport.cli.line import Line
-from sallyport.store.directory import make_data_directory, open_data_directory
+from sallyport.store.directory import LOCK, make_data_directory, open_data_directory
 
 DESCRIPTORS = 65_536
 SWITCH_S: Final = 0.0005
@@ -63,8 +65,11 @@ def hold(
     """Return a descriptor that holds the lock of the data directory, which is made if it is new.
 
     A command that works on the store ends soon. Root gives itself up for the owner of the directory, so that the
-    service's files stay the owner's. Locked: a service runs there, or the other process did not end. StartError.
+    service's files stay the owner's. Locked: a service runs there, or the other process did not end. StartError; in a
+    new place also if an address is in use, and then nothing is made.
     """
+    if not is_there(settings.data_dir / LOCK, settings.data_dir):
+        check_addresses(settings.addresses())
     make_data_directory(settings.data_dir)
     _check_program(settings.data_dir)
     if owner := become_owner(settings.data_dir):

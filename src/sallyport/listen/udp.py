@@ -61,17 +61,6 @@ def bind(address: Address, setting: str) -> socket.socket:
     return sock
 
 
-def has_family(address: Address) -> bool:
-    """Whether this machine speaks the address's family at all: some have no IPv6."""
-    if ":" not in address.host:
-        return True
-    try:
-        socket.socket(socket.AF_INET6, socket.SOCK_DGRAM).close()
-    except OSError:
-        return False
-    return Path("/proc/net/if_inet6").exists()
-
-
 def sender(sock: socket.socket) -> Callable[[bytes, Source], None]:
     """Sends a reply without waiting. One that the kernel does not take is lost; the retransmit gets it again."""
 

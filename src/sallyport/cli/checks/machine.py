@@ -9,21 +9,24 @@ import socket
 import stat
 import time
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 from sallyport.base.config import unknown_environment
 from sallyport.base.errors import ConfigError, Locked
-from sallyport.base.listening import cannot_listen, holder
+from sallyport.base.listening import bound, cannot_listen, has_family, holder
 from sallyport.base.owner import as_owner, user_name
 from sallyport.base.setting_values import MASTER_KEY, Address
 from sallyport.cli.checks.model import Examination, Finding, ok, problem, warning
 from sallyport.cli.connection import LOCKED
-from sallyport.listen import udp
 from sallyport.store.vault import FILE, parse_keys
 
-UDP = socket.SOCK_DGRAM
-TCP = socket.SOCK_STREAM
+LISTENERS = {
+    "radius_auth_bind": "RADIUS authentication",
+    "radius_acct_bind": "RADIUS accounting",
+    "radsec_bind": "RadSec",
+    "http_bind": "HTTP",
+    "metrics_bind": "metrics",
+}
 MADE = 1_767_225_600  # 2026-01-01: no clock that is right shows an earlier time
 LOW_DISK = 1 << 30
 TIME_ERROR = 5
@@ -142,25 +145,21 @@ def check_disk(examination: Examination) -> Iterator[Finding]:
 
 def check_ports(examination: Examination) -> Iterator[Finding]:
     """Each address is bound by the running service, or free."""
-    settings = examination.settings
-    for address in settings.radius_auth_bind:
-        yield _port(examination, "RADIUS authentication", "radius_auth_bind", address, UDP)
-    for address in settings.radius_acct_bind:
-        yield _port(examination, "RADIUS accounting", "radius_acct_bind", address, UDP)
-    for address in settings.radsec_bind:
-        yield _port(examination, "RadSec", "radsec_bind", address, TCP)
-    yield _port(examination, "HTTP", "http_bind", settings.http_bind, TCP)
-    if settings.metrics_bind is not None:
-        yield _port(examination, "metrics", "metrics_bind", settings.metrics_bind, TCP)
+    for setting, address, kind in examination.settings.addresses():
+        yield _port(examination, setting, address, kind)
 
 
-def _port(examination: Examination, label: str, setting: str, address: Address, kind: socket.SocketKind) -> Finding:
-    name = f"{label} on {address}"
-    if not udp.has_family(address):
+def _port(examination: Examination, setting: str, address: Address, kind: socket.SocketKind) -> Finding:
+    name = f"{LISTENERS[setting]} on {address}"
+    if not has_family(address):
         return warning(f"{name}: this machine has no IPv6")
     if address.port == 0:
         return ok(f"{name}: the system chooses a port at each start")
-    error = in_the_way(address, kind)
+    error: OSError | None = None
+    try:
+        bound(address, kind).close()
+    except OSError as prevented:
+        error = prevented
     held = None if error is None else holder(address, kind)
     if examination.process_id is None:
         return ok(f"{name}: free") if error is None else problem(str(cannot_listen(setting, address, kind, error)))
@@ -192,22 +191,7 @@ def check_ipv6(examination: Examination) -> Iterator[Finding]:
     """The machine has IPv6 if the settings bind it."""
     settings = examination.settings
     wanted = [each for each in (*settings.radius_auth_bind, *settings.radius_acct_bind) if ":" in each.host]
-    if udp.has_family(Address("::", 0)):
+    if has_family(Address("::", 0)):
         yield ok("available") if wanted else ok("available; RADIUS listens on IPv4 alone")
     else:
         yield warning("this machine has none: no RADIUS over IPv6") if wanted else ok("none, and none is asked for")
-
-
-def in_the_way(address: Address, kind: socket.SocketKind) -> OSError | None:
-    """Bind an address and release it. Return the error that prevents it; None if it is free."""
-    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    with closing(socket.socket(family, kind)) as sock:
-        if family == socket.AF_INET6:
-            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        if kind == TCP:  # a connection that was closed a moment ago is not in the way
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            sock.bind(tuple(address))
-        except OSError as error:
-            return error
-    return None
