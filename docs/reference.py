@@ -6,6 +6,7 @@ The pages are not committed. A name, default, field or option therefore has one 
 import ast
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -13,14 +14,17 @@ import click
 import yaml
 from prometheus_client.metrics_core import Metric
 from sphinx.application import Sphinx
-from tests.metrics.everything import collected
+from tests.metrics.everything import labelled
 
 from sallyport.app import App
-from sallyport.base.config import Settings, environment_name
-from sallyport.base.limits import DEFAULTS, LIMITS
+from sallyport.base.config import Settings
+from sallyport.base.limits import LIMITS
+from sallyport.base.setting_values import MASTER_KEY, environment_name
 from sallyport.cli.main import root
+from sallyport.deploy.settings_file import shown, without_default
 from sallyport.operations import operations as declared_operations
 from sallyport.radius.dictionary import load as load_dictionary
+from sallyport.vendors import MEDIA, PRODUCTS
 from sallyport.web.description import document
 from sallyport.web.scope import Authenticator, DomainOwners, Gate
 
@@ -29,6 +33,7 @@ Row = Sequence[str]
 
 ALERTS: Final = Path(__file__).parents[1] / "grafana" / "prometheus" / "rules" / "alerts.yml"
 EVENTS: Final = Path(__file__).parent / "log_events.yml"
+INTROS: Final = Path(__file__).parent / "reference_intros.yml"
 SOURCES: Final = Path(__file__).parents[1] / "src"
 _EVENT: Final = re.compile("[a-z0-9]+(_[a-z0-9]+)*")
 _LEVELS: Final = {"debug": "debug", "info": "info", "warning": "warning", "error": "error", "exception": "error"}
@@ -61,6 +66,7 @@ def _pages() -> Iterator[tuple[str, str]]:
         "metrics": metrics,
         "log-events": log_events,
         "alerts": alerts,
+        "products": products,
         "attributes": attributes,
     }
     for name, make in single.items():
@@ -70,10 +76,7 @@ def _pages() -> Iterator[tuple[str, str]]:
     for tag in tags:
         yield f"operations/{_file(tag)}.md", operations(described, tag)
     yield "operations/index.md", _index("Operations", "Every operation of the API, by subject.", map(_file, tags))
-    yield (
-        "index.md",
-        _index("Reference", "These pages are generated from the code.", [*single, "operations/index"]),
-    )
+    yield "index.md", _index("Reference", "These pages are generated from the code.", [*single, "operations/index"])
 
 
 def commands() -> str:
@@ -105,24 +108,18 @@ def _help(command: click.Command) -> str:
 
 def settings() -> str:
     """Return the page of all settings with their environment variables and defaults."""
-    fields = Settings.model_fields.items()
-    rows = (
-        (_code(name), _code(environment_name(name)), _default(field.default), field.description or "")
-        for name, field in fields
-    )
-    return _page(
-        "Settings",
-        "The service reads `sallyport.toml`, then the environment. A variable of the environment replaces the setting "
-        "of the file. The master key comes from the file `master.key` or from `SALLYPORT_MASTER_KEY`.",
-        _table(("setting", "environment", "default", "meaning"), rows),
-    )
-
-
-def _default(value: object) -> str:
-    if value in (None, "", ()) or value is DEFAULTS:
-        return ""
-    several = isinstance(value, tuple) and not hasattr(value, "_fields")
-    return _code(",".join(map(str, cast(tuple[object, ...], value))) if several else str(value))
+    rows = [
+        (
+            _code(name),
+            _code(environment_name(name)),
+            without_default(name) or _code(shown(field.default)),
+            field.description or "",
+        )
+        for name, field in Settings.model_fields.items()
+    ]
+    meaning = "64 hex digits, or several keys as `2:NEW,1:OLD`; from the environment only"
+    rows.append(("", _code(MASTER_KEY), "the file `master.key`", meaning))
+    return _page("Settings", _table(("setting", "environment", "default", "meaning"), rows))
 
 
 def limits() -> str:
@@ -130,7 +127,6 @@ def limits() -> str:
     rows = ((_code(each.name), f"{each.most:,}", each.counts, _beyond(each)) for each in LIMITS)
     return _page(
         "Limits of a tenant",
-        "The setting `limits` changes them.",
         _table(("limit", "default", "counts", "what happens beyond it"), rows),
     )
 
@@ -143,8 +139,11 @@ def _beyond(limit: object) -> str:
 
 def metrics() -> str:
     """Return the page of all metrics."""
-    rows = ((_code(_exposed(each)), each.type, each.documentation) for each in collected())
-    return _page("Metrics", "Names, types and labels are stable.", _table(("metric", "type", "meaning"), rows))
+    rows = (
+        (_code(_exposed(each)), each.type, ", ".join(map(_code, labels)), each.documentation)
+        for each, labels in labelled()
+    )
+    return _page("Metrics", _table(("metric", "type", "labels", "meaning"), rows))
 
 
 def _exposed(metric: Metric) -> str:
@@ -202,6 +201,13 @@ def _logged(module: ast.Module) -> Iterator[tuple[str, str, list[str]]]:
             yield names[0], _LEVELS[function], fields
         elif function in {"_warn", "tell"} and "_" in names[0]:
             yield names[0], "warning", fields or ["domain", "server", "why"]
+
+
+def products() -> str:
+    """Return the page of the products and media that rules and RADIUS clients can name."""
+    rows = [(_code(name),) for name in PRODUCTS]
+    media = [(_code(name),) for name in dict.fromkeys(MEDIA.values())]
+    return _page("Products and media", _table(("product",), rows), "## Media", _table(("medium",), media))
 
 
 def attributes() -> str:
@@ -306,7 +312,12 @@ def _type(described: Json, schema: Json) -> str:
 
 
 def _page(title: str, *parts: str) -> str:
-    return "\n\n".join([f"# {title}", *(part for part in parts if part)]) + "\n"
+    return "\n\n".join([f"# {title}", *(part for part in (_intros().get(title, ""), *parts) if part)]) + "\n"
+
+
+@cache
+def _intros() -> dict[str, str]:
+    return cast(dict[str, str], yaml.safe_load(INTROS.read_text(encoding="utf-8")))
 
 
 def _index(title: str, text: str, pages: Iterable[str]) -> str:

@@ -1,6 +1,6 @@
 """Every metric that the service registers, with its labels and before anything was counted."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry
@@ -41,8 +41,8 @@ def collected() -> Iterator[Metric]:
     yield from registered().collect()
 
 
-def exposed(metric: Metric) -> str:
-    """A metric's name as Prometheus sees it, without what all begin with."""
-    name = metric.name + ("_total" if metric.type == "counter" else "")
-    assert name.startswith("sallyport_")
-    return name.removeprefix("sallyport_")
+def labelled() -> Iterator[tuple[Metric, Sequence[str]]]:
+    """Yield each metric with the names of its labels, which a metric without samples does not tell."""
+    for collector in registered()._collector_to_names:
+        for metric in collector.collect():
+            yield metric, getattr(collector, "_labelnames", ()) or getattr(metric, "_labelnames", ())

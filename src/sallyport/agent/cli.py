@@ -94,7 +94,13 @@ def key() -> None:
 @click.option("--tenant", type=NUMBER, required=True, help="tenantId of the domain.")
 @click.option("--domain", required=True, metavar="NAME|ID", help="For agents of this domain.")
 @click.option("--instance", help="For the agent of this instance alone, also where it has one already.")
-@click.option("--kind", type=click.Choice(["endpoint", "directory"]), default="endpoint", show_default=True)
+@click.option(
+    "--kind",
+    type=click.Choice(["endpoint", "directory"]),
+    default="endpoint",
+    show_default=True,
+    help="endpoint: accounts of a machine; directory: an LDAP directory that the service does not reach.",
+)
 @click.option("--name", default="", help="Names it in lists and in the audit trail.")
 @click.option("--uses", type=NUMBER, help="How many machines may use it; any number unless given.")
 @click.option("--expires", type=FUTURE, help="A span such as 7d, 12h, or a time such as 2027-11-23; 30d unless given.")

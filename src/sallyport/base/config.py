@@ -49,22 +49,24 @@ DEFAULT_DATA_DIR: Final = Path("./sallyport-data")
 
 
 def unset(words: str) -> dict[str, JsonValue]:
-    """Say what holds where a setting has no value, for the README and the settings file."""
+    """Say what applies if a setting has no value, for the reference and the settings file."""
     return {"unset": words}
 
 
 class Settings(BaseModel):
-    """All settings of the service. Their descriptions are those of the README and of the file that `server install`
-    writes; a test compares them."""
+    """All settings of the service. Their descriptions are those of the reference and of the file that `server install`
+    writes."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
-    data_dir: Path = Field(DEFAULT_DATA_DIR, description="where everything is kept")
+    data_dir: Path = Field(
+        DEFAULT_DATA_DIR, description="directory of the database, the keys, the certificates and the control socket"
+    )
     database: str = Field("", description="the database file", json_schema_extra=unset("`sallyport.db` in `data_dir`"))
     http_bind: OneAddress = Field(Address("127.0.0.1", 8080), description="address and port of the API")
     tls_certificate: PathIfGiven = Field(
         None,
-        description="PEM file of the API's certificate, its chain behind it; needs `tls_key`",
+        description="PEM file of the API's certificate, followed by its chain; needs `tls_key`",
         json_schema_extra=unset("plain HTTP"),
     )
     tls_key: PathIfGiven = Field(
@@ -74,28 +76,28 @@ class Settings(BaseModel):
     )
     public_url: str = Field(
         "",
-        description="what links to this service begin with, such as `https://sallyport.example.org` behind a proxy",
+        description="base URL of links to this service, such as `https://sallyport.example.org` behind a proxy",
         json_schema_extra=unset("from `http_bind` and TLS"),
     )
     did_url: str = Field(
         "",
-        description="what the addresses of DIDs, schemas and status lists begin with; it is part of them, so keep it",
+        description="base URL of DIDs, schemas and status lists; it is part of their names, so do not change it",
         json_schema_extra=unset("the same as `public_url`"),
     )
     did_web_hosts: Hosts = Field(
         (),
         description="hosts, separated by commas, whose did:web documents may be fetched",
-        json_schema_extra=unset("no host is asked"),
+        json_schema_extra=unset("none"),
     )
     metrics_bind: AddressIfGiven = Field(
         None,
-        description="an address of their own for metrics and health, such as `127.0.0.1:9090`",
-        json_schema_extra=unset("with the API"),
+        description="separate address of metrics and health, such as `127.0.0.1:9090`",
+        json_schema_extra=unset("the API's address"),
     )
     trusted_proxies: Networks = Field(
         (),
         description="networks of HTTP proxies, separated by commas, whose `X-Forwarded-For` gives the client's address",
-        json_schema_extra=unset("no proxy is trusted"),
+        json_schema_extra=unset("none"),
     )
     egress: EgressRules = Field(
         (EGRESS_DEFAULT,),
@@ -106,24 +108,24 @@ class Settings(BaseModel):
     limits: Limits = Field(
         DEFAULTS,
         description="how many rows of each kind a tenant may have",
-        json_schema_extra=unset("the table below"),
+        json_schema_extra=unset("the defaults"),
     )
     radius_auth_bind: Addresses = Field(
         (Address("0.0.0.0", 1812), Address("::", 1812)),
-        description="RADIUS authentication; empty only where `radsec_bind` is not",
+        description="addresses of RADIUS authentication; empty only if `radsec_bind` is not",
     )
     radius_acct_bind: Addresses = Field(
         (Address("0.0.0.0", 1813), Address("::", 1813)),
-        description="RADIUS accounting; empty: none is taken by UDP",
+        description="addresses of RADIUS accounting; empty: no accounting over UDP",
     )
     radsec_bind: Addresses = Field(
         (),
-        description="RADIUS over TLS, such as `0.0.0.0:2083,[::]:2083`",
-        json_schema_extra=unset("not offered"),
+        description="addresses of RADIUS over TLS, such as `0.0.0.0:2083,[::]:2083`",
+        json_schema_extra=unset("none"),
     )
     eap_certificate: PathIfGiven = Field(
         None,
-        description="PEM file of an own certificate, its chain behind it, for EAP and RadSec; needs `eap_key`",
+        description="PEM file of a certificate of your own, followed by its chain, for EAP and RadSec; needs `eap_key`",
         json_schema_extra=unset("that of `cert init`"),
     )
     eap_key: PathIfGiven = Field(
@@ -133,14 +135,14 @@ class Settings(BaseModel):
     )
     eap_ca: PathIfGiven = Field(
         None,
-        description="PEM file of the authorities that sign the peers' certificates; it may hold their revocation lists "
-        "too. Without one an own certificate serves PEAP and TTLS; EAP-TLS and RadSec need it",
+        description="PEM file of the authorities that sign the certificates of clients, with their revocation lists if "
+        "any. A certificate of your own serves PEAP and TTLS without it; EAP-TLS and RadSec need it",
         json_schema_extra=unset("that of `cert init`"),
     )
     dictionaries: PathIfGiven = Field(
         None,
         description="a directory of `dictionary*` files of your own, read after those of the package",
-        json_schema_extra=unset("none of your own"),
+        json_schema_extra=unset("none"),
     )
     ntlm_auth: Path = Field(
         Path("/usr/bin/ntlm_auth"), description="Samba's program that asks winbind about MS-CHAP logins"
@@ -148,37 +150,36 @@ class Settings(BaseModel):
     winbind_orgs: NumbersIfGiven = Field(
         None,
         description="organizations, by their numbers and separated by commas, whose domains may use the host's winbind",
-        json_schema_extra=unset("all of them"),
+        json_schema_extra=unset("all"),
     )
     duplicate_window_s: int = Field(
-        15, ge=5, le=30, description="seconds (5 to 30) for which a retransmission gets the same answer for certain"
+        15, ge=5, le=30, description="seconds (5 to 30) for which a retransmission is sure to get the same answer"
     )
     reject_delay_s: float = Field(
         1.0,
         ge=0,
         le=10,
-        description="seconds (0 to 10) that a reject is held back; a device has to wait longer than this for an answer "
+        description="seconds (0 to 10) by which a reject is delayed; the timeout of a device must be longer "
         "(openvpn-auth-radius: `wait=2`)",
     )
     drain_s: float = Field(
         5.0,
         ge=0,
         le=60,
-        description="seconds (0 to 60) that SIGTERM waits for second factors; 60 lets every user answer, and takes as "
-        "long",
+        description="seconds (0 to 60) that a stop waits for second factors; 60 lets every user answer",
     )
     max_waiting_requests: int = Field(
-        16384, ge=1, description="requests that may wait at once, shared between RADIUS clients"
+        16384, ge=1, description="most requests that wait at the same time, shared between RADIUS clients"
     )
     lockout_failures: int = Field(
-        10, ge=0, le=1000, description="failures within five minutes that lock a user or a station out; 0: none"
+        10, ge=0, le=1000, description="failures within five minutes that lock out a user or a station; 0: no lock-outs"
     )
-    lockout_minutes: int = Field(15, ge=1, le=1440, description="how long (1 to 1440 minutes) a lock-out lasts")
+    lockout_minutes: int = Field(15, ge=1, le=1440, description="minutes (1 to 1440) that a lock-out lasts")
     disk_reserve_mib: int = Field(32, ge=0, description="MiB kept in reserve beside the database")
     disk_warning_mib: int = Field(
         1024,
         ge=0,
-        description="MiB left beside the database below which the log warns, once until there is room again; 0: never",
+        description="free MiB beside the database below which the log warns (`disk_space_low`); 0: never",
     )
     event_days: int = Field(
         90, ge=1, le=36500, description="days (1 to 36500) that events, accounting records and past sessions are kept"
@@ -186,30 +187,32 @@ class Settings(BaseModel):
     event_limit_mib: int = Field(
         10240,
         ge=1,
-        description="MiB that all of these may take; beyond that the tenant that takes the most loses its oldest first",
+        description="most MiB of events, accounting records and past sessions, by an estimate; beyond it, the "
+        "oldest of the tenant with the most are deleted first",
     )
     audit_days: int = Field(
-        730, ge=0, le=36500, description="days (0 to 36500) that the audit trail is kept; 0: for ever"
+        730, ge=0, le=36500, description="days (0 to 36500) that the audit trail is kept; 0: forever"
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
-        "info", description="`debug`, `info`, `warning`, `error`"
+        "info", description="lowest level that is logged: `debug`, `info`, `warning`, `error`"
     )
     log_format: Literal["auto", "json", "text"] = Field(
-        "auto", description="`json`, `text`; auto is text on a terminal"
+        "auto", description="`json`, `text`, or `auto`: text on a terminal, else JSON"
     )
     log_identities: Literal["clear", "hashed"] = Field(
         "clear",
-        description="`hashed`: the log has keyed hashes of users and stations; the same name gives the same hash",
+        description="`clear`, or `hashed`: users and stations are keyed hashes in the log and in outlets; equal "
+        "names have equal hashes",
     )
-    log_logins: bool = Field(True, description="a line in the log for each decision, at level info")
+    log_logins: bool = Field(True, description="whether each decision is logged, at level info")
     event_outlets: Words = Field(
         (),
-        description="where decisions go as well, separated by spaces: `file:///PATH`, `unix:///PATH`, "
+        description="outlets that each decision is sent to, separated by spaces: `file:///PATH`, `unix:///PATH`, "
         "`tcp://HOST:PORT` (JSON lines); `syslog+udp://HOST:514`, `syslog+tcp://HOST:601`, "
         "`syslog+tls://HOST:6514?ca=/PATH` (RFC 5424)",
-        json_schema_extra=unset("events stay in the store"),
+        json_schema_extra=unset("none"),
     )
-    audit_outlets: bool = Field(True, description="whether `event_outlets` get the audit trail too")
+    audit_outlets: bool = Field(True, description="whether the audit trail is sent to `event_outlets` too")
 
     @model_validator(mode="after")
     def _somebody_can_log_in(self) -> "Settings":

@@ -27,8 +27,20 @@ def did() -> None:
 @did.command()
 @click.argument("name")
 @_domain
-@click.option("--method", type=click.Choice(["key", "jwk", "web"]), default="key", show_default=True)
-@click.option("--key-type", type=click.Choice(["Ed25519", "P-256", "secp256k1"]), default="Ed25519", show_default=True)
+@click.option(
+    "--method",
+    type=click.Choice(["key", "jwk", "web"]),
+    default="key",
+    show_default=True,
+    help="DID method; only the key of a did:web can be rotated.",
+)
+@click.option(
+    "--key-type",
+    type=click.Choice(["Ed25519", "P-256", "secp256k1"]),
+    default="Ed25519",
+    show_default=True,
+    help="Kind of the signing key.",
+)
 @click.option("--description", default="", help="What it issues.")
 @click.pass_obj
 def create(line: CommandLine, *, name: str, domain: str, method: str, key_type: str, description: str) -> None:

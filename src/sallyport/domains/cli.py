@@ -46,7 +46,13 @@ domain.add_command(first_factor)
 @click.option("--org", type=NUMBER, required=True, help="orgId of the domain.")
 @click.option("--tenant", type=NUMBER, required=True, help="tenantId of the domain.")
 @click.option("--realm", "realms", multiple=True, help="Also chooses it, as user@REALM; may be repeated.")
-@click.option("--mode", type=click.Choice(MODES), default="monitor", show_default=True)
+@click.option(
+    "--mode",
+    type=click.Choice(MODES),
+    default="monitor",
+    show_default=True,
+    help="monitor: record the decision that enforcing would make; enforce: apply it.",
+)
 @click.option(
     "--fallback",
     type=click.Choice(["deny", "allow"]),

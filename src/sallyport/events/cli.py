@@ -72,7 +72,14 @@ def list_(
 @click.option("--domain", required=True, help="The domain's name or domainId.")
 @click.option("--from", "since", type=PAST, help="From this time on, such as 2026-11-23T10:00 (UTC) or 24h (ago).")
 @click.option("--to", "until", type=PAST, help="End time (exclusive), as --from.")
-@click.option("--format", "form", type=click.Choice(["csv", "jsonl"]), default="csv", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["csv", "jsonl"]),
+    default="csv",
+    show_default=True,
+    help="CSV, or JSON lines.",
+)
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path, allow_dash=True), default="-", help="A file.")
 @click.pass_obj
 def export(line: CommandLine, *, domain: str, since: str | None, until: str | None, form: Form, output: Path) -> None:

@@ -1,5 +1,5 @@
 """The metrics of the service, grouped by topic. Names and labels are an API: grafana/ reads them, and the
-README lists them.
+reference of the documentation lists them.
 
 Label values are closed sets, or names that an admin chose (domains by id, up to a thousand RADIUS clients). They are
 never a user, a station or an address. `instruments` has the counters for hot paths, and `render`, which writes all

@@ -6,6 +6,10 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from sallyport.metrics.instruments import MAX_NAMES, ReadGauge, Tally
 
+_RESULTS = (
+    "Presentations of wallets: accepted, declined, over (the request had ended), malformed, signature, issuer, holder, "
+    "claims, expired, not_yet_valid, revoked, status, nonce, audience, unresolved, definition."
+)
 _BUCKETS = (0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 150.0, 300.0, 600.0, 1800.0, 3600.0)
 
 
@@ -14,16 +18,21 @@ class DirectoryMetrics:
     added, updated, removed, skipped, failed."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._jobs = Tally(registry, "sallyport_import_jobs", "Finished imports.", ("domain", "state"))
+        self._jobs = Tally(
+            registry,
+            "sallyport_import_jobs",
+            "Finished imports, by state: DONE, FAILED, CANCELLED.",
+            ("domain", "state"),
+        )
         self._entries = Tally(
             registry,
             "sallyport_directory_sync_entries",
-            "Entries of imports by result.",
+            "Entries of imports, by result: added, updated, removed, skipped, failed.",
             ("domain", "result"),
         )
         self._seconds = Histogram(
             "sallyport_directory_sync_duration_seconds",
-            "Duration of successful imports.",
+            "Duration of successful imports, by the kind of directory.",
             ["kind"],
             buckets=_BUCKETS,
             registry=registry,
@@ -78,12 +87,10 @@ class CredentialMetrics:
 
 
 class PresentationMetrics:
-    """Presentations. result: accepted, declined, over (the request was), or the reason of a refusal: malformed,
-    signature, issuer, holder, claims, expired, not_yet_valid, revoked, status, nonce, audience, unresolved, definition.
-    """
+    """Presentations of wallets."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._results = Tally(registry, "sallyport_presentations", "Presentations by result.", ("result",))
+        self._results = Tally(registry, "sallyport_presentations", _RESULTS, ("result",))
 
     def presented(self, result: str) -> None:
         """Count a presentation."""

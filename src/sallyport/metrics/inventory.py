@@ -20,7 +20,10 @@ class InventoryMetrics:
         )
         self.deleted = Tally(registry, "sallyport_devices_deleted", "Devices deleted by an admin.", ("domain",))
         self.refused = Tally(
-            registry, "sallyport_inventory_refused", "Devices and stations beyond their tenant's limit.", ("limit",)
+            registry,
+            "sallyport_inventory_refused",
+            "Devices and stations that were not stored, because their tenant has reached a limit.",
+            ("limit",),
         )
 
     def watch_domains(self, shown: Callable[[], Iterable[tuple[str, str]]]) -> None:
@@ -44,7 +47,12 @@ class SessionMetrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
-        self.records = Tally(registry, "sallyport_accounting_records", "Accounting records kept.", ("status",))
+        self.records = Tally(
+            registry,
+            "sallyport_accounting_records",
+            "Accounting records stored, by Acct-Status-Type. A record that is sent again counts once.",
+            ("status",),
+        )
 
     def watch(self, read: Values) -> None:
         """Read the number of live sessions of each domain at a scrape."""
@@ -68,11 +76,17 @@ class DomainMetrics:
         ReadGauge(
             self._registry,
             "sallyport_enforcement_mode",
-            "Mode of a domain: 1 for the present one.",
+            "Mode of a domain: 1 for the mode in force.",
             ("domain", "mode"),
             modes,
         )
-        ReadGauge(self._registry, "sallyport_domain_info", "Name of a domain.", ("domain", "name"), names)
+        ReadGauge(
+            self._registry,
+            "sallyport_domain_info",
+            "Name of a domain, to join with other metrics by the label domain.",
+            ("domain", "name"),
+            names,
+        )
 
 
 class AgentMetrics:
@@ -82,7 +96,10 @@ class AgentMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
         self.messages = Tally(
-            registry, "sallyport_agent_messages", "Messages of endpoint agents by outcome.", ("kind", "outcome")
+            registry,
+            "sallyport_agent_messages",
+            "Polls, reports, rotations and privilege statuses of endpoint agents, by outcome.",
+            ("kind", "outcome"),
         )
 
     def watch(self, read: Callable[[], tuple[int, float]], waiting: Callable[[], int]) -> None:
@@ -92,7 +109,7 @@ class AgentMetrics:
         ReadGauge(
             self._registry,
             "sallyport_agent_last_seen_seconds",
-            "Time since the most silent active agent was heard.",
+            "Time since the last message of the active agent that is silent longest.",
             (),
             lambda: {(): read()[1]},
         )

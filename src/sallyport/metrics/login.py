@@ -20,7 +20,7 @@ class LoginMetrics:
         self.purged = Tally(
             registry,
             "sallyport_events_purged",
-            "Events deleted because of their age or size.",
+            "Events, accounting records and past sessions deleted because of their age or size.",
             ("table", "reason"),
         )
 
@@ -46,19 +46,19 @@ class MfaMetrics:
             registry=registry,
         )
         self._joined = Counter(
-            "sallyport_mfa_joined_retransmits", "Requests that joined a waiting second factor.", ["provider"],
+            "sallyport_mfa_joined_retransmits", "Requests that joined a pending second factor.", ["provider"],
             registry=registry,
         )  # fmt: skip
 
         self._calls = Histogram(
             "sallyport_mfa_call_duration_seconds",
-            "Calls of a provider.",
+            "Duration of the calls to a provider.",
             ["provider", "call", "result"],
             buckets=BUCKETS,
             registry=registry,
         )
         self._open = Gauge(
-            "sallyport_mfa_circuits_open", "Domains whose provider's circuit is open.", ["provider"],
+            "sallyport_mfa_circuits_open", "Domains whose provider has failed and is not asked for now.", ["provider"],
             registry=registry,
         )  # fmt: skip
 
@@ -107,12 +107,17 @@ class OutletMetrics:
     yet delivered, by (outlet, type)."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self.sent = Tally(registry, "sallyport_outlet_events", "Events delivered to an outlet.", ("outlet", "type"))
+        self.sent = Tally(
+            registry,
+            "sallyport_outlet_events",
+            "Decisions (login) and entries of the audit trail (audit) delivered to an outlet.",
+            ("outlet", "type"),
+        )
         self.waiting: dict[tuple[str, ...], float] = {}
         ReadGauge(
             registry,
             "sallyport_outlet_waiting_events",
-            "Events that an outlet had not taken when it was last asked.",
+            "Decisions and entries of the audit trail that wait for an outlet.",
             ("outlet", "type"),
             lambda: self.waiting,
         )
@@ -123,19 +128,28 @@ class UpstreamMetrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.requests = Tally(
-            registry, "sallyport_upstream_requests", "Logins passed on to home servers.", ("domain", "outcome")
+            registry,
+            "sallyport_upstream_requests",
+            "Logins forwarded to RADIUS servers, by outcome: accept, reject, challenge, none (no answer), malformed.",
+            ("domain", "outcome"),
         )
         self.repeats = Tally(
-            registry, "sallyport_upstream_repeats", "Requests sent again, or to another server.", ("domain", "kind")
+            registry,
+            "sallyport_upstream_repeats",
+            "Requests forwarded again: to the same server (again), or to another one (moved).",
+            ("domain", "kind"),
         )
         self.discards = Tally(
-            registry, "sallyport_upstream_discards", "Datagrams of home servers dropped.", ("domain", "reason")
+            registry,
+            "sallyport_upstream_discards",
+            "Datagrams of these servers that were dropped, by reason.",
+            ("domain", "reason"),
         )
         self.servers: dict[tuple[str, ...], float] = {}  # by (domain, state)
         ReadGauge(
             registry,
             "sallyport_upstream_servers",
-            "Home servers in each state.",
+            "RADIUS servers that check logins, by state: alive, zombie, dead.",
             ("domain", "state"),
             lambda: dict(self.servers),
         )

@@ -24,12 +24,18 @@ class ProcessMetrics:
         Gauge("sallyport_build_info", "The running version.", ["version"], registry=registry).labels(version).set(1)
         self._lags: deque[float] = deque([0.0], maxlen=LAG_SAMPLES)
         Gauge(
-            "sallyport_event_loop_lag_seconds", "How late the event loop woke up, at worst, lately.", registry=registry
+            "sallyport_event_loop_lag_seconds",
+            "Longest delay of the event loop within the last minute.",
+            registry=registry,
         ).set_function(lambda: max(tuple(self._lags)))
         self.reloaded = Gauge(
-            "sallyport_config_last_reload_success_timestamp_seconds", "Last reload.", registry=registry
+            "sallyport_config_last_reload_success_timestamp_seconds",
+            "Time of the last successful reload of the settings.",
+            registry=registry,
         )
-        self.backed_up = Gauge("sallyport_backup_last_success_timestamp_seconds", "Last backup.", registry=registry)
+        self.backed_up = Gauge(
+            "sallyport_backup_last_success_timestamp_seconds", "Time of the last successful backup.", registry=registry
+        )
 
     def lag(self, seconds: float) -> None:
         """Note the delay of an event loop wake-up. Four a second give the maximum of the last minute."""
@@ -42,7 +48,7 @@ class HttpMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self._seconds = Histogram(
             "sallyport_http_request_duration_seconds",
-            "HTTP requests.",
+            "Duration of HTTP requests.",
             ["method", "route", "code"],
             buckets=BUCKETS,
             registry=registry,
@@ -63,7 +69,11 @@ class CommitDurations(Collector):
 
     def collect(self) -> Iterator[HistogramMetricFamily]:
         for name, help, buckets in (
-            ("sallyport_store_commit_duration_seconds", "One shared transaction.", self.seconds),
+            (
+                "sallyport_store_commit_duration_seconds",
+                "Duration of a transaction, which several callers share.",
+                self.seconds,
+            ),
             ("sallyport_store_batch_rows", "Callers that share a transaction.", self.callers),
         ):
             family = HistogramMetricFamily(name, help)
@@ -77,7 +87,9 @@ class StoreMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
         self.commits = CommitDurations(registry)
-        self.errors = Counter("sallyport_store_errors", "Failed transactions.", ["op"], registry=registry)
+        self.errors = Counter(
+            "sallyport_store_errors", "Transactions that the engine refused.", ["op"], registry=registry
+        )
         self.errors.labels("commit")  # shown from 0 on, so that the first one is seen as an increase
 
     def watch_queue(self, depth: Callable[[], int]) -> None:
@@ -90,11 +102,13 @@ class StoreMetrics:
         """Read the sizes of the database and its log, and the free space, at a scrape."""
         for name, help, path in (
             ("sallyport_store_bytes", "Size of the database.", database),
-            ("sallyport_store_wal_bytes", "Size of the database's log.", Path(f"{database}-wal")),
+            ("sallyport_store_wal_bytes", "Size of the write-ahead log of the database.", Path(f"{database}-wal")),
         ):
             Gauge(name, help, registry=self._registry).set_function(partial(_size, path))
         Gauge(
-            "sallyport_store_free_bytes", "Free space of the database's file system.", registry=self._registry
+            "sallyport_store_free_bytes",
+            "Free space of the file system that has the database.",
+            registry=self._registry,
         ).set_function(partial(_free, database.parent))
 
 

@@ -25,19 +25,25 @@ class RadiusMetrics:
         self.requests = Tally(registry, "sallyport_radius_requests", "Requests accepted.", ("listener", "type"))
         self.responses = Tally(registry, "sallyport_radius_responses", "Replies sent.", ("listener", "type"))
         self.discards = Tally(
-            registry, "sallyport_radius_discards", "Datagrams not answered, by reason.", ("listener", "reason")
+            registry, "sallyport_radius_discards", "Datagrams that got no reply, by reason.", ("listener", "reason")
         )
         self.rounds = Tally(
-            registry, "sallyport_radius_rounds", "Requests without a decision, which have no event.", ("listener",)
+            registry,
+            "sallyport_radius_rounds",
+            "Requests answered without an event: rounds of EAP, or challenges of an upstream server.",
+            ("listener",),
         )
         self.seconds = Durations(
             registry,
             "sallyport_radius_request_duration_seconds",
-            "From receipt to reply, without a reject's delay and the wait for a second factor.",
+            "From receipt to reply, without the delay of a reject and the wait for a second factor.",
             "type",
         )
         self.clients = Tally(
-            registry, "sallyport_client_requests", "Requests of each RADIUS client, by outcome.", ("client", "outcome")
+            registry,
+            "sallyport_client_requests",
+            "Requests of each RADIUS client, by outcome: the type of the reply, or the reason for no reply.",
+            ("client", "outcome"),
         )
 
     def listen(self, listener: str) -> None:
@@ -54,7 +60,7 @@ class RadiusMetrics:
         ReadGauge(
             self._registry,
             "sallyport_radius_inflight_requests",
-            "Requests waiting for their reply.",
+            "Requests that wait for their reply.",
             ("listener",),
             in_flight,
         )
@@ -83,5 +89,8 @@ class DynamicMetrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.requests = Tally(
-            registry, "sallyport_dynamic_requests", "Disconnect and CoA requests by outcome.", ("kind", "outcome")
+            registry,
+            "sallyport_dynamic_requests",
+            "Disconnect and CoA requests to devices, by outcome: ack, nak, timeout, unreachable, unknown client.",
+            ("kind", "outcome"),
         )

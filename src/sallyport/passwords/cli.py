@@ -91,7 +91,7 @@ def add(line: CommandLine, /, *, name: str, org: int, tenant: int, **given: str 
 
 @policy.command()
 @click.argument("policy_id", type=NUMBER)
-@click.option("--name")
+@click.option("--name", help="New name.")
 @_of_tenant
 @_described
 @click.pass_obj

@@ -17,7 +17,13 @@ def token() -> None:
 @token.command()
 @click.option("--org", type=NUMBER, required=True, help="orgId of the token's bodies.")
 @click.option("--tenant", type=NUMBER, required=True, help="tenantId of the token's bodies.")
-@click.option("--role", type=click.Choice(["admin", "operator", "auditor"]), default="admin", show_default=True)
+@click.option(
+    "--role",
+    type=click.Choice(["admin", "operator", "auditor"]),
+    default="admin",
+    show_default=True,
+    help="auditor: read; operator: change all but tokens, modes and settings that decide which logins are trusted.",
+)
 @click.option("--name", help="Names it in lists and in the audit trail; the role unless given.")
 @click.option("--expires", type=FUTURE, help="A span such as 90d or 12h, or a time such as 2027-11-23; else never.")
 @click.pass_obj

@@ -40,7 +40,12 @@ log = structlog.get_logger()
 @click.option("--once", is_flag=True, help="Read and send once, and end.")
 @click.option("--full", is_flag=True, help="With --once and --dry-run: everything, not only changes.")
 @click.option("--dry-run", is_flag=True, help="Print what would be sent, and send nothing.")
-@click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info")
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="info",
+    help="Lowest level that is logged.",
+)
 @click.pass_obj
 def directory(line: CommandLine, *, path: Path, once: bool, full: bool, dry_run: bool, log_level: str) -> None:
     """Read a directory that the service does not reach, and send it groups, units and users."""

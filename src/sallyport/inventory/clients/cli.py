@@ -63,15 +63,32 @@ client.add_command(set_)
 @tenant
 @domains
 @click.option("--product", default="", help="What it is, such as `Cisco ISE`, where its packets do not tell.")
-@click.option("--require-message-authenticator", type=SIGNATURES, default="auto", show_default=True)
-@click.option("--limit-proxy-state", type=SIGNATURES, default="auto", show_default=True)
-@click.option("--password-verified", is_flag=True, help="It checks passwords itself (first factor `none`).")
+@click.option(
+    "--require-message-authenticator",
+    type=SIGNATURES,
+    default="auto",
+    show_default=True,
+    help="yes: refuse unsigned requests; auto: once a single address has sent a signed one.",
+)
+@click.option(
+    "--limit-proxy-state",
+    type=SIGNATURES,
+    default="auto",
+    show_default=True,
+    help="yes: refuse unsigned requests with a Proxy-State; auto: once a single address has sent a request that was "
+    "signed or had none.",
+)
+@click.option(
+    "--password-verified",
+    is_flag=True,
+    help="It checks passwords itself: its signed requests may use the first factor `none`.",
+)
 @click.option(
     "--coa-port",
     type=click.IntRange(0, 65535),
     default=3799,
     show_default=True,
-    help="Where it takes Disconnect and CoA requests; 0: nowhere.",
+    help="UDP port for Disconnect and CoA requests; 0: none, as with Microsoft NPS.",
 )
 @click.option("--tls-name", default="", help="RadSec: the name in its certificate, by which it is known.")
 @click.option("--tls-fingerprint", default="", help="RadSec: the SHA-256 of its certificate.")

@@ -71,7 +71,7 @@ def rule() -> None:
 
 @rule.command()
 @click.argument("name")
-@click.option("--action", type=ACTIONS, required=True)
+@click.option("--action", type=ACTIONS, required=True, help="What happens to a login that matches.")
 @described
 @click.pass_obj
 def add(line: CommandLine, /, *, name: str, action: str, domain: str, **given: object) -> None:
@@ -84,8 +84,8 @@ def add(line: CommandLine, /, *, name: str, action: str, domain: str, **given: o
 
 @rule.command()
 @click.argument("rule_id", type=NUMBER)
-@click.option("--name")
-@click.option("--action", type=ACTIONS)
+@click.option("--name", help="New name.")
+@click.option("--action", type=ACTIONS, help="What happens to a login that matches.")
 @described
 @click.pass_obj
 def update(
