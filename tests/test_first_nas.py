@@ -13,7 +13,6 @@ import pytest
 
 from sallyport.vendors import PRODUCTS
 from tests.service import PROGRAM
-from tests.test_readme import section
 
 WALK = "## The first real NAS"
 LISTENS = {
@@ -22,6 +21,15 @@ LISTENS = {
     "SALLYPORT_RADIUS_ACCT_BIND": "127.0.0.1:{2}",
 }
 READY_S = 60
+README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+
+
+def section(title: str) -> str:
+    """Return the text under a heading, up to the next one of its level or above."""
+    level, _, _ = title.partition(" ")
+    found = re.search(rf"^{re.escape(title)}$(.*?)(?=^#{{1,{len(level)}}} |\Z)", README, re.DOTALL | re.MULTILINE)
+    assert found is not None, f"the README has no section {title!r}"
+    return found[1]
 
 
 def lines() -> list[str]:

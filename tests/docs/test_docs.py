@@ -1,4 +1,4 @@
-"""The documentation builds without a warning, and shows only commands that exist."""
+"""The documentation builds without a warning, and names only commands, variables and API paths that exist."""
 
 import re
 import shlex
@@ -9,11 +9,20 @@ from pathlib import Path
 import click
 import pytest
 
+from docs import reference
+from sallyport.base.config import Settings
+from sallyport.base.setting_values import MASTER_KEY, PREFIX, environment_name
 from sallyport.cli.main import root
+from sallyport.did.public import RESOLVE
 
 ROOT = Path(__file__).parents[2]
-PAGES = [page for page in (ROOT / "docs").rglob("*.md") if "reference" not in page.parts]
-COMMAND = re.compile(r"^\$ (?:sudo )?(sallyport .*(?:\\\n.*)*)|`(sallyport [^`]*)`", re.MULTILINE)
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/reference_intros.yml")),
+    *(page for page in (ROOT / "docs").rglob("*.md") if "reference" not in page.parts),
+]
+COMMAND = re.compile(r"^ *\$ (?:sudo )?(?:\S*bin/)?(sallyport .*(?:\\\n.*)*)|`(sallyport [^`]*)`", re.MULTILINE)
+VARIABLES = {MASTER_KEY, *(environment_name(name) for name in Settings.model_fields)}
+API = {*reference.api()["paths"], RESOLVE}
 
 
 def shown_commands() -> list[tuple[str, str]]:
@@ -49,3 +58,11 @@ def test_a_shown_command_exists(page: str, line: str) -> None:
         command = found
     known = {option for parameter in command.params for option in parameter.opts + parameter.secondary_opts}
     assert {word.partition("=")[0] for word in words if word.startswith("--")} <= known, f"{page}: {line}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_variables_and_paths_exist(page: Path) -> None:
+    """A SALLYPORT_ variable that a page names is one of a setting; an API path that it names has an operation."""
+    text = page.read_text(encoding="utf-8")
+    assert set(re.findall(rf"\b{PREFIX}[A-Z_]+", text)) <= VARIABLES
+    assert set(re.findall(r"(?<![\w./-])/(?:network_device|ad|api/v1)/[A-Za-z0-9/-]+", text)) <= API

@@ -31,7 +31,7 @@ def cert() -> None:
 @click.option("--ca-name", default=CA_NAME, show_default=True, help="What people see when they install it.")
 @click.pass_obj
 def init(line: CommandLine, *, hosts: Sequence[str], ca_name: str) -> None:
-    """Make an authority and the certificate of the server."""
+    """Make an authority (ten years) and the certificate of the server (397 days): RSA with SHA-256."""
     path = str(line.call("cert.init", ca_name=ca_name, hosts=[*hosts] or [socket.getfqdn()]))
     line.print(path)
     line.note("the authority is made: install that file on whoever logs in or speaks RadSec (cert show --ca)")
@@ -62,7 +62,8 @@ def show(line: CommandLine, *, ca: bool, form: Form | None) -> None:
 def issue(line: CommandLine, /, *, name: str, org: int | None, tenant: int | None, **given: object) -> None:
     """Make a certificate and key for a tenant's user (with @ a mail address), machine or RADIUS server.
 
-    With --p12 or --mobileconfig, the last line of the output is the password of these files.
+    With --p12 or --mobileconfig, the last line of the output is the password of these files. Another tenant gets the
+    name after `cert revoke`.
     """
     files = wanted(given)
     with reserved(files.files):
@@ -114,7 +115,10 @@ def renew(
 @click.argument("wanted", metavar="NAME|SERIAL")
 @click.pass_obj
 def revoke(line: CommandLine, *, wanted: str) -> None:
-    """Take back all certificates of a client, or one. Its next handshake fails; open RadSec connections are closed."""
+    """Take back all certificates of a client, or one. Its next handshake fails; open RadSec connections are closed.
+
+    Its live sessions end in a domain with `--disconnect-on-revoke`.
+    """
     for each in line.rows("cert.revoke", wanted=wanted):
         line.note(f"{each['name']}, serial {each['serial']}, is revoked")
 

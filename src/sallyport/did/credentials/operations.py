@@ -37,8 +37,10 @@ def schema_operations(service: Schemas, gate: Gate) -> Operations:
     async def create_schema(body: CreateSchema, caller: Caller) -> SchemaCreated:
         """Create a schema, of draft-07 or 2020-12, which credentials can name from now on.
 
-        It refers to nothing but itself, and its patterns are of a kind that cannot take long. With `sign` its author
-        signs it.
+        A reference is `#` or a JSON pointer (`#/...`) into the same schema. `unevaluatedItems` and
+        `unevaluatedProperties` need a schema without references, dependentSchemas and patternProperties. A schema has
+        at most 64 patterns, and repeats no group in them; a text that could match one in too many ways is refused. With
+        `sign` its author signs it.
         """
         made = await service.create(caller.tenant_id, NewSchema(body.author, body.name, body.content, body.sign))
         return SchemaCreated(message="schema created", id=made.id, Schema=json.loads(made.content))

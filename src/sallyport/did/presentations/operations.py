@@ -88,7 +88,12 @@ def _declare_answering(presentations: Operations, service: Presentations) -> Non
 
         A presentation is a VP-JWT with the request's nonce and `aud` verifierDid, or a document with such a VP-JWT as
         `proof.jws` or `proof.jwt`, or a document with a data integrity proof of the holder (eddsa-jcs-2022 or
-        ecdsa-jcs-2019, challenge nonce, domain verifierDid). The proof's purpose is authentication.
+        ecdsa-jcs-2019, challenge nonce, domain verifierDid). The proof's purpose is authentication. Proofs over RDF
+        are refused: they leave out claims that no context defines.
+
+        The credential must be one that this service issued to the holder, by the issuer of the request. It must be in
+        date, neither revoked nor ignored, and match the definition. After ten wrong presentations or walletKeys, the
+        wallet is refused for this token for a minute.
         """
         if body.decline or body.presentation is None:
             wallet_key = None if body.walletKey is None else body.walletKey.get_secret_value()

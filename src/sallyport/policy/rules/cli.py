@@ -75,7 +75,11 @@ def rule() -> None:
 @described
 @click.pass_obj
 def add(line: CommandLine, /, *, name: str, action: str, domain: str, **given: object) -> None:
-    """Add a rule and print its ruleId. Every scope that is given must hold, by any of its values."""
+    """Add a rule and print its ruleId. Every scope that is given must hold, by any of its values.
+
+    Rules that name users are read first, then rules that name groups, then rules that name OUs, then the others; among
+    these, the smaller priority first. The first rule that matches decides.
+    """
     body: Row = {"name": name, "action": action, **_fields(given)}
     made = _run(line, "/ad/AddLoginRule", body, domain)
     line.print(str(made["ruleId"]))
