@@ -1,4 +1,4 @@
-"""A socket's exchange without the socket: datagrams go in by a call, answers come out of a channel."""
+"""An exchange without its socket: a call puts datagrams in, and answers come out of a channel."""
 
 import time
 from collections.abc import AsyncIterator
@@ -23,7 +23,7 @@ WINDOW_S = 15.0
 
 
 class Wire:
-    """One or more exchanges over the same areas. ann has the password hello; 192.0.2.1 is a RADIUS client."""
+    """Exchanges over the same areas. ann has the password hello; 192.0.2.1 is a RADIUS client."""
 
     def __init__(self, areas: Areas, nursery: trio.Nursery, *, limit: int = 200, reject_delay_s: float = 0) -> None:
         self.areas = areas
@@ -54,7 +54,7 @@ class Wire:
         self.acct = self.exchange(Kind.ACCOUNTING, 1)
 
     def exchange(self, kind: Kind, number: int) -> Exchange:
-        """An exchange whose answers come out here."""
+        """Return an exchange whose answers are read here."""
         return Exchange(
             self.services,
             kind,
@@ -73,27 +73,27 @@ class Wire:
     def put(
         self, *datagrams: bytes, source: Source = NAS, acct: bool = False, exchange: Exchange | None = None
     ) -> None:
-        """Datagrams that arrive in one wake-up."""
+        """Put in datagrams that arrive in one wake-up."""
         exchange = exchange or (self.acct if acct else self.auth)
         at = self.areas.clock()
         exchange.receive([(datagram, source, at, self._begun + at / SECOND) for datagram in datagrams])
         self.areas.journal.flush()
 
     async def take(self) -> tuple[bytes, Source]:
-        """The next answer and where it goes."""
+        """Return the next answer and its destination."""
         with trio.fail_after(5):
             return await self._in.receive()
 
     async def ask(self, datagram: bytes, *, source: Source = NAS, secret: bytes = SECRET, acct: bool = False) -> int:
-        """Send a request and check its answer: the code."""
+        """Send a request and verify its answer. Return the answer's code."""
         self.put(datagram, source=source, acct=acct)
         reply, to = await self.take()
         assert to == source
         return decode_reply(reply, datagram, SharedSecret(secret))[0]
 
     async def silence(self) -> None:
-        """Everything is done, and nothing was answered."""
-        with trio.fail_after(60):  # the trace of an error alone takes seconds to draw where others are at work
+        """Wait until everything is done, and assert that nothing was answered."""
+        with trio.fail_after(60):  # to format the trace of one error takes seconds on a busy machine
             await self.areas.journal.drained()
             while self.nursery.child_tasks:
                 await trio.sleep(0.001)
@@ -102,13 +102,13 @@ class Wire:
             self._in.receive_nowait()
 
     def dropped(self, reason: str, listener: str = "auth") -> float:
-        """How many datagrams were dropped for a reason."""
+        """Return how many datagrams were dropped for a reason."""
         return self.areas.sample("sallyport_radius_discards_total", listener=listener, reason=reason)
 
 
 @pytest.fixture
 async def wire(areas: Areas) -> AsyncIterator[Wire]:
-    """Exchanges that answer a reject at once."""
+    """Yield exchanges that answer a reject at once."""
     await areas.add_user(areas.domain, "ann", b"hello")
     await areas.client(name="nas")
     async with trio.open_nursery() as nursery:

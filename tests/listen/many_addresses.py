@@ -20,13 +20,13 @@ ASKED = (("0.0.0.0", "127.0.0.1"), ("0.0.0.0", "192.0.2.7"), ("::", "::1"), ("::
 
 
 def echo(send: Callable[[bytes, Source], None], datagrams: list[Datagram]) -> None:
-    """Send datagrams back, and how much is known of where they came from."""
+    """Send datagrams back, with the number of facts that are known about their way."""
     for octets, source, _, _ in datagrams:
         send(octets + str(len(source)).encode(), source)
 
 
 async def ask(client: trio.socket.SocketType) -> str:
-    """The answer, or why there is none. It asks again as a NAS does: a packet may be lost."""
+    """Return the answer, or the cause of its absence. The question is repeated, since a packet may be lost."""
     for _ in range(10):
         await client.send(b"hello")
         with trio.move_on_after(1):
@@ -35,15 +35,15 @@ async def ask(client: trio.socket.SocketType) -> str:
 
 
 def ip(arguments: str) -> str:
-    """What the command prints."""
+    """Return the output of an ip command."""
     return subprocess.run(["ip", *arguments.split()], check=True, capture_output=True, text=True).stdout
 
 
 async def main() -> None:
-    """Ask each address from a connected socket, which gets answers from no other."""
+    """Ask each address from a connected socket, which accepts answers of no other address."""
     for arguments in ("link set lo up", "addr add 192.0.2.7/32 dev lo", "addr add 2001:db8::7/128 dev lo nodad"):
         ip(arguments)
-    with trio.fail_after(60):  # the kernel makes a new IPv6 address usable in the background
+    with trio.fail_after(60):  # the kernel enables a new IPv6 address in the background
         while ip("-6 addr show dev lo tentative"):
             await trio.sleep(0.01)
     async with trio.open_nursery() as nursery:

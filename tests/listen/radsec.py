@@ -1,4 +1,4 @@
-"""RadSec in a test: the listener on a port of its own over the areas, and the certificates that it works with."""
+"""A RadSec listener on a free port over the areas, and its certificates."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
@@ -21,7 +21,7 @@ PROXY = "proxy.example.org"
 
 @dataclass
 class Secure:
-    """A listener that runs. directory: its certificates, with those of a proxy that is a RADIUS client and of ann."""
+    """A running listener. directory: its certificates, with those of the RADIUS client `proxy` and of the user ann."""
 
     wire: Wire
     radsec: RadSec
@@ -33,14 +33,16 @@ class Secure:
     async def connected(
         self, name: str | None = PROXY, *, newest: bool = True, source: str = "127.0.0.1"
     ) -> AsyncIterator[RadSecClient]:
-        """A client with the certificate of a name, or none."""
+        """Yield a client with the certificate of this name, or without one."""
         certificate = None if name is None else self.directory.client(name)
         context = client_context(self.directory.ca, certificate, newest=newest)
         async with connected(self.port, context, source=source) as client:
             yield client
 
     async def refused(self, name: str | None) -> bool:
-        """Whether a client gets nowhere with a certificate. With TLS 1.3 it hears so only after its own handshake."""
+        """Return whether the service closes a client's connection. With TLS 1.3 the client learns of it after its own
+        handshake.
+        """
         try:
             async with self.connected(name) as client:
                 return await client.ended()
@@ -48,16 +50,16 @@ class Secure:
             return True
 
     def dropped(self, reason: str) -> float:
-        """How often something was refused."""
+        """Return how often something was refused for a reason."""
         return self.wire.dropped(reason, LABEL)
 
     @property
     def connections(self) -> float:
-        """How many are known."""
+        """Return the number of connections."""
         return self.wire.areas.sample("sallyport_radsec_connections")
 
     async def has(self, connections: int) -> None:
-        """Wait until there are so many."""
+        """Wait until there are so many connections."""
         with trio.fail_after(20):
             while self.connections != connections:
                 await trio.sleep(0.01)
@@ -65,7 +67,7 @@ class Secure:
 
 @asynccontextmanager
 async def running(wire: Wire, data_dir: Path, *, limits: Limits | None = None) -> AsyncIterator[Secure]:
-    """A listener that runs until the block is left. The RADIUS client is `proxy`, by the name in its certificate."""
+    """Yield a running listener. The RADIUS client is `proxy`, by the name in its certificate."""
     areas = wire.areas
     await areas.client("198.51.100.1/32", name="proxy", tls_name=PROXY)
     radsec = RadSec(

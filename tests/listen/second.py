@@ -1,4 +1,4 @@
-"""What the tests of the second factor share: logins of one session over the wire, and their answers."""
+"""Helpers for tests of the second factor: logins of one session over the wire, and their answers."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from itertools import count
@@ -38,30 +38,30 @@ def a_login(
     password: str = "hello",  # noqa: S107
     signed: bool = True,
 ) -> bytes:
-    """A request with an identifier and an authenticator of its own."""
+    """Return a request with an identifier and an authenticator of its own."""
     return pap(user, password, body, identifier=next(numbers) & 0xFF, signed=signed)
 
 
 async def prompted(script: Script, number: int = 1) -> None:
-    """Return once so many prompts were sent."""
+    """Wait until so many prompts were sent."""
     await until(lambda: len(script.started) >= number)
     assert len(script.started) == number
 
 
 async def joined(wire: Wire, number: int) -> None:
-    """Return once so many requests have joined."""
+    """Wait until so many requests have joined."""
     await until(lambda: wire.areas.sample("sallyport_mfa_joined_retransmits_total", provider=NAME) >= number)
 
 
 async def answer(wire: Wire, datagram: bytes, source: tuple[str, int] = NAS) -> tuple[int, dict[int, bytes]]:
-    """The next answer, which must be this request's: its code and attributes."""
+    """Return code and attributes of the next answer, which must be this request's."""
     reply, to = await wire.take()
     assert to == source
     return decode_reply(reply, datagram, SharedSecret(SECRET))
 
 
 async def exchange(wire: Wire, datagram: bytes, source: tuple[str, int] = NAS) -> tuple[int, dict[int, bytes]]:
-    """Send a request, and its answer."""
+    """Send a request. Return code and attributes of its answer."""
     wire.put(datagram, source=source)
     return await answer(wire, datagram, source)
 
@@ -80,14 +80,14 @@ async def challenged(
 
 
 def typed(code: str, state: bytes, body: bytes = SESSION, *, user: str = "ann", signed: bool = True) -> bytes:
-    """The request that answers a challenge."""
+    """Return the request that answers a challenge."""
     return a_login(body + attributes(STATE=state), user=user, password=code, signed=signed)
 
 
 async def change_before_code(
     wire: Wire, script: Script, change: Callable[[Areas], Awaitable[object]]
 ) -> tuple[int, str]:
-    """What the right code of a challenge comes to that was sent before a change: the answer, and the event's reason."""
+    """Send the right code of a challenge after a change. Return the code of the answer and the event's reason."""
     script.begins = Outcome.CODE
     state = await challenged(wire)
     await change(wire.areas)
@@ -98,7 +98,7 @@ async def change_before_code(
 async def change_before_approval(
     wire: Wire, script: Script, change: Callable[[Areas], Awaitable[object]]
 ) -> tuple[int, str]:
-    """The same for an approval of a push."""
+    """Approve a push after a change. Return the code of the answer and the event's reason."""
     login = a_login()
     wire.put(login)
     await prompted(script)
@@ -109,12 +109,14 @@ async def change_before_approval(
 
 
 async def events(areas: Areas) -> list[EventRow]:
-    """The domain's events, oldest first."""
+    """Return the domain's events, the oldest first."""
     return (await Events(areas.store).page(EventQuery(areas.domain, limit=1000)))[0][::-1]
 
 
-async def told(areas: Areas) -> list[tuple[str, str, str, str, str]]:
-    """Decision, applied, would have been, reason and factor of each event, oldest first."""
+async def outcomes(areas: Areas) -> list[tuple[str, str, str, str, str]]:
+    """Return decision, applied decision, decision of enforce mode, reason and factor of each event, the oldest
+    first.
+    """
     return [
         (each.decision, each.applied_decision, each.would_have_been, each.reason, each.factor)
         for each in await events(areas)
@@ -123,7 +125,7 @@ async def told(areas: Areas) -> list[tuple[str, str, str, str, str]]:
 
 @pytest.fixture
 async def script(areas: Areas) -> Script:
-    """A provider that pushes, in a domain that enforces."""
+    """Return the script of a provider that pushes, in a domain that enforces."""
     script = Script()
     await script.attach(areas)
     return script
@@ -131,7 +133,7 @@ async def script(areas: Areas) -> Script:
 
 @pytest.fixture
 async def wire(areas: Areas, script: Script) -> AsyncIterator[Wire]:
-    """ann and bob have the password hello; 192.0.2.1 and all of 198.51.100.0/24 are RADIUS clients."""
+    """Yield the exchanges. ann and bob have the password hello; 192.0.2.1 and 198.51.100.0/24 are RADIUS clients."""
     for user in ("ann", "bob"):
         await areas.add_user(areas.domain, user, b"hello")
     await areas.client(name="nas")

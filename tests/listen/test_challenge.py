@@ -1,4 +1,4 @@
-"""An Access-Challenge and what may answer it: once, in time, by the same user behind the same station and client."""
+"""The answer to an Access-Challenge: it counts once, in time, from the same user, station and client."""
 
 import pytest
 import trio
@@ -21,8 +21,8 @@ from tests.listen.second import (
     events,
     exchange,
     joined,
+    outcomes,
     prompted,
-    told,
     typed,
     wire,
 )
@@ -37,33 +37,33 @@ OVER = "the challenge is unknown, over or another's"
 
 @pytest.fixture
 async def script(areas: Areas) -> Script:
-    """A provider that asks for a code: 123456 is right, once."""
+    """Return the script of a provider that takes the code 123456 once."""
     script = Script(begins=Outcome.CODE)
     await script.attach(areas)
     return script
 
 
-async def last(wire: Wire) -> EventRow:
-    """The last event."""
+async def last_event(wire: Wire) -> EventRow:
+    """Return the last event."""
     return (await events(wire.areas))[-1]
 
 
 async def refused(wire: Wire, datagram: bytes, source: tuple[str, int] = NAS) -> None:
-    """The request is rejected since its State is worth nothing, and the provider is not asked."""
+    """Assert that the request is rejected because its State is over, without a call of the provider."""
     assert (await exchange(wire, datagram, source))[0] == ACCESS_REJECT
-    assert (await last(wire)).reason == OVER
+    assert (await last_event(wire)).reason == OVER
 
 
-# --- the way it should go -----------------------------------------------------------------------------------------
+# --- right codes --------------------------------------------------------------------------------------------------
 
 
 async def test_a_code_is_asked_for_and_right(wire: Wire, script: Script) -> None:
-    """A challenge with Reply-Message and State; the code with that State is an Accept. Both are events."""
+    """The challenge has Reply-Message and State. The code with that State gets an Accept. Both are events."""
     code, first = await exchange(wire, a_login())
     assert (code, first[REPLY_MESSAGE]) == (ACCESS_CHALLENGE, b"Enter your code")
     assert 1 <= len(first[STATE]) <= 253
     assert (await exchange(wire, typed("123456", first[STATE])))[0] == ACCESS_ACCEPT
-    assert await told(wire.areas) == [
+    assert await outcomes(wire.areas) == [
         ("challenge", "challenge", "", "second factor asked for", "local+scripted"),
         ("accept", "accept", "", "", "local+scripted"),
     ]
@@ -71,7 +71,9 @@ async def test_a_code_is_asked_for_and_right(wire: Wire, script: Script) -> None
 
 
 async def test_the_provider_says_what_the_user_reads(wire: Wire, script: Script) -> None:
-    """At most 253 octets of it, cut between characters; what is no Unicode does no harm."""
+    """Reply-Message has at most 253 octets of the provider's text, cut between characters. Characters outside Unicode
+    do no harm.
+    """
     for text, shown in (("ä" * 200, "ä" * 126), ("code \ud800 please", "code ? please")):
         script.text = text
         code, first = await exchange(wire, a_login())
@@ -79,8 +81,8 @@ async def test_the_provider_says_what_the_user_reads(wire: Wire, script: Script)
 
 
 @pytest.mark.parametrize("value", [b"\7", bytes(16), bytes(18), bytes(253)])
-async def test_a_chap_response_that_is_none(wire: Wire, script: Script, value: bytes) -> None:
-    """Is a wrong code that no provider is asked with: one that answers nothing to it would look as if it were away."""
+async def test_a_malformed_chap_response(wire: Wire, script: Script, value: bytes) -> None:
+    """A malformed CHAP response is a wrong code, and counts as such at the provider with an empty code."""
     _, first = await exchange(wire, chap("ann", "hello", body=SESSION))
     body = SESSION + attributes(STATE=first[STATE])
     assert (await exchange(wire, chap("ann", "", value=value, body=body), OTHER))[0] == ACCESS_CHALLENGE
@@ -88,8 +90,8 @@ async def test_a_chap_response_that_is_none(wire: Wire, script: Script, value: b
 
 
 @pytest.mark.parametrize("challenge", [b"", b"four"])
-async def test_a_chap_challenge_that_is_none(wire: Wire, script: Script, challenge: bytes) -> None:
-    """The same."""
+async def test_a_malformed_chap_challenge(wire: Wire, script: Script, challenge: bytes) -> None:
+    """A CHAP-Challenge of a wrong length makes a wrong code."""
     _, first = await exchange(wire, chap("ann", "hello", body=SESSION))
     body = SESSION + attributes(STATE=first[STATE])
     assert (await exchange(wire, chap("ann", "123456", challenge, body=body), OTHER))[0] == ACCESS_CHALLENGE
@@ -97,7 +99,7 @@ async def test_a_chap_challenge_that_is_none(wire: Wire, script: Script, challen
 
 
 async def test_chap(wire: Wire) -> None:
-    """The challenge answers a CHAP password, and the code may come by CHAP: its response is compared."""
+    """A CHAP login gets a challenge too, and the code may come by CHAP."""
     code, first = await exchange(wire, chap("ann", "hello", body=SESSION))
     assert code == ACCESS_CHALLENGE
     body = SESSION + attributes(STATE=first[STATE])
@@ -111,7 +113,7 @@ async def test_chap(wire: Wire) -> None:
 
 
 async def test_a_state_is_used_once(wire: Wire, script: Script) -> None:
-    """After the Accept it is worth nothing, with the same code or another, and the provider is not asked."""
+    """After the Accept its State is refused, with the same code or another, and the provider is not asked."""
     state = await challenged(wire)
     assert (await exchange(wire, typed("123456", state)))[0] == ACCESS_ACCEPT
     script.right.add("654321")
@@ -121,7 +123,9 @@ async def test_a_state_is_used_once(wire: Wire, script: Script) -> None:
 
 
 async def test_three_wrong_codes_end_it(wire: Wire, script: Script) -> None:
-    """Each wrong code brings a new State, the one before is used; the third is a reject, and the right code is late."""
+    """Each wrong code gets a new State, and the State before is used up. The third is a reject, and a right code then
+    comes too late.
+    """
     states = [await challenged(wire)]
     for _ in range(2):
         code, first = await exchange(wire, typed("000000", states[-1]))
@@ -130,21 +134,21 @@ async def test_three_wrong_codes_end_it(wire: Wire, script: Script) -> None:
         states.append(first[STATE])
     assert len(set(states)) == 3
     assert (await exchange(wire, typed("000000", states[-1])))[0] == ACCESS_REJECT
-    assert (await last(wire)).reason == "wrong code"
+    assert (await last_event(wire)).reason == "wrong code"
     for state in states:
         await refused(wire, typed("123456", state))
     assert len(script.verified) == 3
 
 
 async def test_a_replayed_code(wire: Wire) -> None:
-    """A code that let somebody in is wrong in the next login."""
+    """A code that was accepted is wrong in the next login."""
     assert (await exchange(wire, typed("123456", await challenged(wire))))[0] == ACCESS_ACCEPT
     assert (await exchange(wire, typed("123456", await challenged(wire))))[0] == ACCESS_CHALLENGE
-    assert (await last(wire)).reason == "second factor asked for"
+    assert (await last_event(wire)).reason == "second factor asked for"
 
 
 async def test_a_state_expires(wire: Wire, script: Script) -> None:
-    """After 120 s; just before, it holds."""
+    """A State expires after 120 s, and not before."""
     old, young = await challenged(wire), await challenged(wire)
     wire.areas.clock.pass_by(119.9)
     assert (await exchange(wire, typed("123456", young)))[0] == ACCESS_ACCEPT
@@ -157,8 +161,9 @@ async def test_a_state_expires(wire: Wire, script: Script) -> None:
 
 
 async def test_a_retransmitted_code_joins(wire: Wire, script: Script) -> None:
-    """The same State and code under a new identifier joins the check that is going on: one check, one Accept, to the
-    newest."""
+    """The same State and code under a new identifier join the pending check: one check, one Accept, to the newest
+    request.
+    """
     state, script.gate = await challenged(wire), trio.Event()
     old, new = typed("123456", state), typed("123456", state)
     wire.put(old)
@@ -172,8 +177,8 @@ async def test_a_retransmitted_code_joins(wire: Wire, script: Script) -> None:
 
 
 async def test_an_unsigned_copy_of_a_code_does_not_join(wire: Wire, script: Script) -> None:
-    """It is refused, and the pending signed request gets the Accept."""
-    branch = ("198.51.100.1", 40000)  # of a range, which takes unsigned requests beside signed ones
+    """An unsigned copy is refused, and the pending signed request gets the Accept."""
+    branch = ("198.51.100.1", 40000)  # the client has a range, so that it may send signed and unsigned requests
     _, values = await exchange(wire, a_login(), branch)
     script.gate = trio.Event()
     signed = typed("123456", values[STATE])
@@ -186,7 +191,7 @@ async def test_an_unsigned_copy_of_a_code_does_not_join(wire: Wire, script: Scri
 
 
 async def test_another_code_meanwhile(wire: Wire, script: Script) -> None:
-    """While one code is checked another with the same State is refused at once, and changes nothing."""
+    """During the check of one code another code with the same State is refused at once, and changes nothing."""
     state, script.gate = await challenged(wire), trio.Event()
     right = typed("123456", state)
     wire.put(right)
@@ -204,7 +209,7 @@ async def test_a_retransmitted_first_request(wire: Wire) -> None:
     assert await exchange(wire, datagram) == first
 
 
-# --- whose it is --------------------------------------------------------------------------------------------------
+# --- user, station and client -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -213,7 +218,7 @@ async def test_a_retransmitted_first_request(wire: Wire) -> None:
     ids=["another", "without", "nothing"],
 )
 async def test_another_station(wire: Wire, script: Script, body: bytes) -> None:
-    """A State that was overheard is worth nothing behind another station, or none; it still is behind its own."""
+    """A captured State is refused for another station, or for none, and stays valid for its own."""
     state = await challenged(wire)
     await refused(wire, typed("123456", state, body))
     assert script.verified == []
@@ -221,20 +226,20 @@ async def test_another_station(wire: Wire, script: Script, body: bytes) -> None:
 
 
 async def test_a_station_that_was_not_there(wire: Wire, script: Script) -> None:
-    """A challenge without a station is not answered with one."""
+    """A challenge to a request without a station cannot be answered with one."""
     state = await challenged(wire, b"")
     await refused(wire, typed("123456", state, SESSION))
     assert (await exchange(wire, typed("123456", state, b"")))[0] == ACCESS_ACCEPT
 
 
 async def test_another_client(wire: Wire, script: Script) -> None:
-    """Through another RADIUS client a State is worth nothing."""
+    """A State is refused through another RADIUS client."""
     await refused(wire, typed("123456", await challenged(wire)), ("198.51.100.5", 40000))
     assert script.verified == []
 
 
 async def test_another_user(wire: Wire, script: Script) -> None:
-    """bob's name with ann's State, whether bob exists or not; ann's own in another case is ann."""
+    """A State of ann is refused for bob, whether bob exists or not. Another case of ann's name is ann."""
     state = await challenged(wire)
     for user in ("bob", "nobody", "ann@corp@corp"):
         datagram = typed("123456", state, user=user)
@@ -244,14 +249,16 @@ async def test_another_user(wire: Wire, script: Script) -> None:
 
 
 async def test_a_user_of_another_domain(wire: Wire, areas: Areas, script: Script) -> None:
-    """The same name in another domain is somebody else."""
+    """A State is refused for a user of the same name in another domain."""
     await areas.add_user(await areas.domains.add(areas.tenant, "branch"), "ann", b"hello")
     assert (await exchange(wire, typed("123456", await challenged(wire), user="ann@branch")))[0] == ACCESS_REJECT
     assert script.verified == []
 
 
-async def test_a_state_that_is_none_of_ours(wire: Wire, script: Script) -> None:
-    """Mutated in any octet, cut, lengthened, empty or foreign: the code is taken for a password, and is a wrong one."""
+async def test_a_foreign_state(wire: Wire, script: Script) -> None:
+    """A State with any octet changed, cut, extended, empty or foreign is ignored: the code is taken for a password and
+    is wrong.
+    """
     state = await challenged(wire)
     mutated = [bytes((*state[:at], state[at] ^ 1, *state[at + 1 :])) for at in (0, 1, 12, 13, 29, 30, len(state) - 1)]
     foreign = Areas(wire.areas.store, wire.areas.clock, key=bytes(31) + b"\1").vault.seal(
@@ -260,12 +267,12 @@ async def test_a_state_that_is_none_of_ours(wire: Wire, script: Script) -> None:
     stolen = wire.areas.vault.seal(bytes(17), "radius_clients/1/secret")
     for other in (*mutated, state[:-1], state[:13], state[:1], state + b"\0", b"x", bytes(46), foreign, stolen):
         assert (await exchange(wire, typed("123456", other)))[0] == ACCESS_REJECT
-        assert (await last(wire)).reason == "wrong password"
+        assert (await last_event(wire)).reason == "wrong password"
     assert script.verified == []
 
 
 async def test_a_state_that_never_was(wire: Wire, script: Script) -> None:
-    """Sealed by us, but of no challenge, or of a step that was not sent yet."""
+    """A State that the service sealed is refused if no challenge has it, or if its step was not sent yet."""
     state = await challenged(wire)
     assert wire.areas.second.challenges.named(wire.areas.domain, state) is not None
     assert wire.areas.second.challenges.named(wire.areas.domain + 1, state) is None, "of another domain"
@@ -276,7 +283,7 @@ async def test_a_state_that_never_was(wire: Wire, script: Script) -> None:
 
 
 async def test_the_password_instead_of_the_code(wire: Wire, script: Script) -> None:
-    """With a State the password is a wrong code, and nothing is prompted anew."""
+    """The password with a State is a wrong code, and no new prompt is sent."""
     assert (await exchange(wire, typed("hello", await challenged(wire))))[0] == ACCESS_CHALLENGE
     assert (len(script.started), script.verified[0][0]) == (1, "hello")
 
@@ -285,37 +292,37 @@ async def test_the_password_instead_of_the_code(wire: Wire, script: Script) -> N
 
 
 async def test_the_user_was_deleted(wire: Wire, areas: Areas) -> None:
-    """A right code lets nobody in; nor one who was added anew under that name."""
+    """After the removal of the user the right code is rejected, also if a user of that name was added again."""
     states = [await challenged(wire), await challenged(wire)]
     await areas.remove_user(areas.domain, "ann")
     assert (await exchange(wire, typed("123456", states[0])))[0] == ACCESS_REJECT
-    assert (await last(wire)).reason == "unknown user"
+    assert (await last_event(wire)).reason == "unknown user"
     await areas.add_user(areas.domain, "ann", b"hello")
     assert (await exchange(wire, typed("12345678", states[1])))[0] == ACCESS_REJECT
-    assert (await last(wire)).reason == "unknown user"
+    assert (await last_event(wire)).reason == "unknown user"
 
 
 async def test_the_domain_monitors_now(wire: Wire, areas: Areas) -> None:
-    """Right or wrong, the code lets in who passed the first factor, and the event says what would have been."""
+    """If the domain now monitors, any code is accepted, and the event has the decision of enforce mode."""
     states = [await challenged(wire), await challenged(wire)]
     await areas.domains.set_mode([areas.domain], Mode.MONITOR)
     assert (await exchange(wire, typed("123456", states[0])))[0] == ACCESS_ACCEPT
-    assert (await last(wire)).would_have_been == "accept"
+    assert (await last_event(wire)).would_have_been == "accept"
     assert (await exchange(wire, typed("000000", states[1])))[0] == ACCESS_ACCEPT
-    assert (await last(wire)).would_have_been == "challenge"
+    assert (await last_event(wire)).would_have_been == "challenge"
 
 
 async def test_a_rule_blocks_now(wire: Wire, areas: Areas) -> None:
-    """A right code does not help."""
+    """If a rule now blocks the user, the right code is rejected."""
     state = await challenged(wire)
     await areas.rules.add(areas.domain, RuleFields.model_validate({"name": "r", "action": "block"}))
     assert (await exchange(wire, typed("123456", state)))[0] == ACCESS_REJECT
-    assert (await last(wire)).reason == "blocked by rule"
+    assert (await last_event(wire)).reason == "blocked by rule"
 
 
 @pytest.mark.parametrize("fallback", Fallback)
 async def test_the_provider_was_changed(wire: Wire, areas: Areas, script: Script, fallback: Fallback) -> None:
-    """Replaced by another, by one with the same settings, or removed: the challenge is over, whatever the fallback."""
+    """If the provider was replaced, set again or removed, the challenge is over, whatever the fallback is."""
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE, fallback)
     for change in ("same", "other", "none"):
         state = await challenged(wire)
@@ -331,7 +338,7 @@ async def test_the_provider_was_changed(wire: Wire, areas: Areas, script: Script
 
 
 async def test_the_client_lost_the_domain(wire: Wire, areas: Areas, script: Script) -> None:
-    """A client that may not ask for the domain any more gets nobody in."""
+    """If the client has lost the domain, the right code is rejected."""
     state = await challenged(wire)
     branch = await areas.domains.add(areas.tenant, "branch")
     client = areas.client_named("nas")
@@ -344,8 +351,10 @@ async def test_the_client_lost_the_domain(wire: Wire, areas: Areas, script: Scri
 # --- a device that cannot wait for a push -------------------------------------------------------------------------
 
 
-async def test_a_device_without_patience(wire: Wire, areas: Areas, script: Script) -> None:
-    """It gets a challenge instead of silence; the next request goes on with the same prompt, and only that one."""
+async def test_a_device_with_a_short_timeout(wire: Wire, areas: Areas, script: Script) -> None:
+    """A device with a short timeout gets a challenge instead of no answer. Its next request, and only that one,
+    continues with the same prompt.
+    """
     script.begins, areas.patience = Outcome.WAITING, 0.02
     code, first = await exchange(wire, a_login())
     assert (code, first[REPLY_MESSAGE]) == (ACCESS_CHALLENGE, b"Approve on your phone, then press Enter")
@@ -360,7 +369,7 @@ async def test_a_device_without_patience(wire: Wire, areas: Areas, script: Scrip
 
 
 async def test_a_stranger_without_the_state(wire: Wire, areas: Areas, script: Script) -> None:
-    """A device without patience: who logs in from elsewhere meanwhile has a prompt of his own."""
+    """A login from elsewhere during a parked challenge gets a prompt of its own."""
     script.begins, areas.patience = Outcome.WAITING, 0.02
     state = await challenged(wire)
     script.answer(0, Outcome.APPROVED)
@@ -371,7 +380,9 @@ async def test_a_stranger_without_the_state(wire: Wire, areas: Areas, script: Sc
 
 
 async def test_a_provider_slower_than_the_device(wire: Wire, areas: Areas, script: Script) -> None:
-    """The device has its challenge before the provider asks for a code: the next request learns of that."""
+    """If the provider is slower than the device, the device gets its challenge first, and its next request gets the
+    question for a code.
+    """
     areas.patience, slow = 0.02, trio.Event()
     script.slow = slow
     state = await challenged(wire)

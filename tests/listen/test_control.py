@@ -11,7 +11,7 @@ from sallyport.listen.control import serve_control
 
 
 async def test_commands_at_the_same_time(tmp_path: Path) -> None:
-    """A hundred commands connect while the event loop does other work; each is answered."""
+    """A hundred commands connect while the event loop does other work, and each is answered."""
 
     async def run(_: Mapping[str, object], user: str) -> bytes:
         return b"1"

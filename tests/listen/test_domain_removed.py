@@ -27,8 +27,9 @@ ANN = "ann@branch.example"
 
 @pytest.fixture
 async def branch(wire: Wire, script: Script) -> int:
-    """A domain with a user and the provider, which enforces and lets its users in where the provider is away; its id.
-    It is the default of no RADIUS client."""
+    """Return a domain with the user ann and the provider. It enforces, its fallback allows, and no RADIUS client has it
+    as default.
+    """
     areas = wire.areas
     domain_id = await areas.domains.add(
         areas.tenant, "branch", realms=["branch.example"], mode=Mode.ENFORCE, fallback=Fallback.ALLOW
@@ -39,12 +40,12 @@ async def branch(wire: Wire, script: Script) -> int:
 
 
 async def reasons(areas: Areas, domain_id: int) -> list[str]:
-    """The reasons of a domain's logins, newest first."""
+    """Return the reasons of a domain's logins, the newest first."""
     return [each.reason for each in (await Events(areas.store).page(EventQuery(domain_id, limit=10)))[0]]
 
 
 async def remove(areas: Areas, domain_id: int) -> None:
-    """Remove the domain; its rows are still there."""
+    """Remove the domain, and keep its rows."""
     await areas.removal.remove(domain_id)
 
 
@@ -61,7 +62,7 @@ Removal = Callable[[Areas, int], Awaitable[None]]
 @REMOVALS
 @pytest.mark.parametrize("outcome", [Outcome.APPROVED, Outcome.DENIED])
 async def test_a_prompt(wire: Wire, script: Script, branch: int, removal: Removal, outcome: Outcome) -> None:
-    """An approval after the removal admits nobody."""
+    """An approval after the removal is rejected."""
     login = a_login(user=ANN)
     wire.put(login)
     await prompted(script)
@@ -76,7 +77,7 @@ async def test_a_prompt(wire: Wire, script: Script, branch: int, removal: Remova
 async def test_a_question_to_a_directory(
     wire: Wire, book: Book, branch: int, removal: Removal, rule: dict[str, object] | None
 ) -> None:
-    """A right password admits nobody: neither by the fallback of a domain whose provider is gone, nor by a rule."""
+    """A right password after the removal is rejected, although the fallback or a rule would allow the login."""
     areas, book.gate = wire.areas, trio.Event()
     if rule is not None:
         await areas.rules.add(branch, RuleFields.model_validate(rule))
@@ -94,7 +95,7 @@ async def test_a_question_to_a_directory(
 
 @REMOVALS
 async def test_a_code(wire: Wire, script: Script, branch: int, removal: Removal) -> None:
-    """The right code of a challenge that was sent before the removal is of an unknown realm."""
+    """The right code of an earlier challenge is rejected for its unknown realm."""
     script.begins = Outcome.CODE
     _, challenge = await exchange(wire, a_login(user=ANN))
     await removal(wire.areas, branch)

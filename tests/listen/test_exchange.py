@@ -1,4 +1,4 @@
-"""From a datagram to its answer: who is answered, what is dropped, duplicates, delays and limits."""
+"""From a datagram to its answer: dropped packets, duplicates, delays and limits."""
 
 import pytest
 import trio
@@ -26,15 +26,15 @@ STARTED = attributes(ACCT_STATUS_TYPE=(1).to_bytes(4), ACCT_SESSION_ID=b"s1", NA
 
 
 async def events(areas: Areas) -> list[EventRow]:
-    """The domain's events, newest first."""
+    """Return the domain's events, the newest first."""
     return (await Events(areas.store).page(EventQuery(areas.domain, limit=1000)))[0]
 
 
-# --- who is answered ----------------------------------------------------------------------------------------------
+# --- answers ------------------------------------------------------------------------------------------------------
 
 
 async def test_right_and_wrong_passwords(wire: Wire) -> None:
-    """Accept and reject, signed, to where the request came from; each is an event."""
+    """Accept and Reject are signed and go to the source of the request. Each is an event."""
     assert await wire.ask(pap("ann", "hello")) == ACCESS_ACCEPT
     assert await wire.ask(pap("ann", "wrong", identifier=1)) == ACCESS_REJECT
     assert await wire.ask(chap("ann", "hello"), source=("192.0.2.1", 50000)) == ACCESS_ACCEPT
@@ -45,7 +45,7 @@ async def test_right_and_wrong_passwords(wire: Wire) -> None:
 
 
 async def test_an_answer_brings_proxy_states_back(wire: Wire) -> None:
-    """All of them, unchanged and in their order, in accepts, rejects and accounting."""
+    """All Proxy-States come back unchanged and in order, in accepts, rejects and accounting."""
     states = push_attribute(33, b"first") + push_attribute(33, b"") + push_attribute(33, b"\0last")
     for datagram, acct in ((pap("ann", "hello", states), False), (accounting(STARTED + states), True)):
         wire.put(datagram, acct=acct)
@@ -53,8 +53,8 @@ async def test_an_answer_brings_proxy_states_back(wire: Wire) -> None:
         assert reply.endswith(states)
 
 
-async def test_a_stranger_is_dropped_and_counted(wire: Wire) -> None:
-    """An address that is no RADIUS client gets no answer, whatever it sends; it is in the table of senders."""
+async def test_an_unknown_sender_is_dropped_and_counted(wire: Wire) -> None:
+    """An address without a RADIUS client gets no answer, whatever it sends, and is in the table of senders."""
     wire.put(pap("ann", "hello"), b"", b"\xff" * 5000, source=("198.51.100.1", 1))
     await wire.silence()
     assert wire.dropped("unknown_client") == 3
@@ -64,7 +64,9 @@ async def test_a_stranger_is_dropped_and_counted(wire: Wire) -> None:
 
 
 async def test_a_wrong_secret_is_no_login(wire: Wire) -> None:
-    """Signed: dropped. Unsigned: its password is wrong, so it is an event of an unverified sender and no device."""
+    """A signed request with a wrong secret is dropped. An unsigned one has a wrong password: it is an event of an
+    unverified sender without a device.
+    """
     wire.put(pap("ann", "hello", secret=b"another secret"))
     await wire.silence()
     assert wire.dropped("bad_message_authenticator") == 1
@@ -75,8 +77,8 @@ async def test_a_wrong_secret_is_no_login(wire: Wire) -> None:
     assert await wire.areas.store.read(lambda tx: tx.value(int, "select count(*) from devices")) == 0
 
 
-async def test_the_other_port(wire: Wire) -> None:
-    """Accounting on the authentication port and the reverse are dropped; so are codes that nobody asks with."""
+async def test_unknown_codes_of_a_port(wire: Wire) -> None:
+    """Accounting on the authentication port, the reverse, and unknown codes are dropped."""
     wire.put(accounting(STARTED))
     wire.put(pap("ann", "hello"), acct=True)
     wire.put(bytes((40, 1)) + (20).to_bytes(2) + bytes(16))
@@ -85,7 +87,7 @@ async def test_the_other_port(wire: Wire) -> None:
 
 
 async def test_accounting_must_prove_itself(wire: Wire) -> None:
-    """A request with another secret is dropped; a right one is answered, and registers its device."""
+    """Accounting with a wrong secret is dropped; with the right one it is answered and registers its device."""
     wire.put(accounting(STARTED, secret=b"another"), acct=True)
     await wire.silence()
     assert wire.dropped("bad_authenticator", "acct") == 1
@@ -96,7 +98,9 @@ async def test_accounting_must_prove_itself(wire: Wire) -> None:
 
 
 async def test_a_client_without_a_domain(wire: Wire) -> None:
-    """Its logins are rejected, its accounting is dropped; nothing of it is in the inventory."""
+    """A client without a domain: its logins are rejected, its accounting is dropped, and neither is in the
+    inventory.
+    """
     await wire.areas.client("192.0.2.7/32", tenant=await wire.areas.tenancy.ensure_tenant(2, 1))
     source = ("192.0.2.7", 40000)
     assert await wire.ask(pap("ann", "hello"), source=source) == ACCESS_REJECT
@@ -107,7 +111,7 @@ async def test_a_client_without_a_domain(wire: Wire) -> None:
 
 
 async def test_a_changed_client_holds_for_the_next_packet(wire: Wire) -> None:
-    """A new secret, or a deletion."""
+    """A new secret, or the removal of a client, applies to the next packet."""
     areas = wire.areas
     client = areas.client_named("nas")
     await areas.clients.update(areas.tenant, client.id, {}, secret=b"a new secret of theirs")
@@ -121,7 +125,7 @@ async def test_a_changed_client_holds_for_the_next_packet(wire: Wire) -> None:
 
 
 async def test_malformed_passwords_get_no_answer(wire: Wire) -> None:
-    """A User-Password of 15 octets is dropped, at once or after the store was asked, and waits nowhere."""
+    """A User-Password of 15 octets is dropped, before or after a read of the store, and is not left pending."""
     body = attributes(USER_NAME=b"ann", USER_PASSWORD=b"x" * 15)
     for number in range(3):
         wire.put(access_request(body, identifier=number))
@@ -131,7 +135,7 @@ async def test_malformed_passwords_get_no_answer(wire: Wire) -> None:
 
 
 async def test_status_server_is_answered_at_once(wire: Wire) -> None:
-    """On both ports, each with its code (RFC 5997), leaving no record; again for the same packet, never a duplicate."""
+    """Status-Server gets its code on each port (RFC 5997), without a record, and is never a duplicate."""
     datagram = status_server()
     for _ in range(2):
         assert await wire.ask(datagram) == ACCESS_ACCEPT
@@ -142,8 +146,8 @@ async def test_status_server_is_answered_at_once(wire: Wire) -> None:
     assert wire.dropped("duplicate") == 0
 
 
-async def test_status_server_is_not_answered_while_nobody_is(wire: Wire) -> None:
-    """A store that fails answers no login: a proxy that asks for a sign of life is to turn to another server."""
+async def test_status_server_is_not_answered_while_the_store_fails(wire: Wire) -> None:
+    """While the store fails, Status-Server gets no answer, so that a proxy turns to another server."""
     wire.ready = False
     wire.put(status_server())
     await wire.silence()
@@ -156,7 +160,7 @@ async def test_status_server_is_not_answered_while_nobody_is(wire: Wire) -> None
 
 
 async def test_a_duplicate_in_flight_is_dropped(wire: Wire) -> None:
-    """While a request is decided or written its retransmits are counted and not started again; one answer leaves."""
+    """Retransmissions of a pending request are counted and dropped; one answer is sent."""
     datagram = pap("ann", "hello")
     wire.put(datagram, datagram, datagram)
     await wire.take()
@@ -166,7 +170,9 @@ async def test_a_duplicate_in_flight_is_dropped(wire: Wire) -> None:
 
 
 async def test_an_answered_duplicate_gets_the_same_octets(wire: Wire) -> None:
-    """Once it is answered, for the whole window, without another event; then it is a new login."""
+    """After the answer a duplicate gets the same octets for the whole window, without an event. After that it is a new
+    login.
+    """
     datagram = pap("ann", "hello")
     wire.put(datagram)
     first, _ = await wire.take()
@@ -182,8 +188,9 @@ async def test_an_answered_duplicate_gets_the_same_octets(wire: Wire) -> None:
 
 
 async def test_a_new_request_replaces_an_old_one(wire: Wire) -> None:
-    """The same port and identifier with another authenticator: the old one is written and not answered, since its
-    sender waits no more; the new one is answered."""
+    """A request with the same port and identifier and another authenticator replaces the pending one, which is written
+    without an answer. The new one is answered.
+    """
     old, new = pap("ann", "wrong"), pap("ann", "hello")
     wire.put(old, new)
     reply, _ = await wire.take()
@@ -195,8 +202,8 @@ async def test_a_new_request_replaces_an_old_one(wire: Wire) -> None:
     assert (await wire.take())[0] == reply
 
 
-async def test_requests_are_told_apart_by_socket(wire: Wire) -> None:
-    """Another port, another identifier, another of our sockets: each is a request of its own."""
+async def test_requests_are_distinguished_by_socket(wire: Wire) -> None:
+    """Another port, another identifier or another socket of the service makes another request."""
     datagram = pap("ann", "hello")
     second = wire.exchange(Kind.AUTHENTICATION, 2)
     wire.put(datagram)
@@ -209,7 +216,7 @@ async def test_requests_are_told_apart_by_socket(wire: Wire) -> None:
 
 @pytest.mark.parametrize("signed", [True, False], ids=["signed", "unsigned"])
 async def test_kept_answers_are_known_after_a_restart(wire: Wire, signed: bool) -> None:
-    """A retransmission gets the octets that were sent before; on another socket it is a new request."""
+    """After a restart a retransmission gets the octets of the first answer; on another socket it is a new request."""
     passwords = ("hello", "wrong")
     datagrams = [pap("ann", password, identifier=n, signed=signed) for n, password in enumerate(passwords)]
     replies = []
@@ -232,8 +239,8 @@ async def test_kept_answers_are_known_after_a_restart(wire: Wire, signed: bool) 
 # --- the store, limits, delays ------------------------------------------------------------------------------------
 
 
-async def test_a_failing_store_answers_nobody(wire: Wire) -> None:
-    """A login that cannot be written gets no answer and is forgotten: its retransmit is tried anew."""
+async def test_a_login_that_cannot_be_written(wire: Wire) -> None:
+    """A login that cannot be written gets no answer, and its retransmission is decided again."""
     datagram = pap("ann", "hello")
     await wire.areas.store.write(lambda tx: tx.execute("alter table events rename to gone"))
     wire.put(datagram)
@@ -244,8 +251,8 @@ async def test_a_failing_store_answers_nobody(wire: Wire) -> None:
     assert len(await events(wire.areas)) == 1
 
 
-async def test_a_store_that_cannot_be_read_answers_nobody(wire: Wire) -> None:
-    """A login whose user cannot be looked up is dropped, waits no more, and is tried anew."""
+async def test_a_login_whose_user_cannot_be_read(wire: Wire) -> None:
+    """A login whose user cannot be read is dropped, and its retransmission is decided again."""
     await wire.areas.store.write(lambda tx: tx.execute("alter table endpoint_users rename to gone"))
     datagram = pap("ann", "hello")
     wire.put(datagram)
@@ -259,7 +266,9 @@ async def test_a_store_that_cannot_be_read_answers_nobody(wire: Wire) -> None:
 
 
 async def test_too_many_wait(areas: Areas) -> None:
-    """Beyond a client's share requests are dropped, counted and forgotten; a retransmit is taken when there is room."""
+    """Beyond a client's share requests are dropped, counted and forgotten. A retransmission is taken when there is
+    room.
+    """
     await areas.client(name="nas")
     for number in range(4):
         await areas.add_user(areas.domain, f"user{number}", b"hello")
@@ -275,8 +284,9 @@ async def test_too_many_wait(areas: Areas) -> None:
 
 
 async def test_a_flood_of_unsigned_requests_leaves_room(areas: Areas) -> None:
-    """Unsigned requests, rejects that are held back among them, have a quarter of the places, and one client at most
-    half of these; signed ones have the rest."""
+    """Unsigned requests, delayed rejects included, have a quarter of the places, one client at most half of these.
+    Signed requests have the rest.
+    """
     await areas.client(name="nas", require_message_authenticator="no")
     await areas.add_user(areas.domain, "ann", b"hello")
     async with trio.open_nursery() as nursery:
@@ -289,7 +299,9 @@ async def test_a_flood_of_unsigned_requests_leaves_room(areas: Areas) -> None:
 
 
 async def test_a_burst_of_one_source_does_not_hold_up_another(areas: Areas) -> None:
-    """What cannot be decided at once begins in turns: who comes behind many of another does not wait for them all."""
+    """Requests that cannot be decided at once begin in turns: one request behind many of another source does not wait
+    for all of them.
+    """
     await areas.client(name="nas")
     async with trio.open_nursery() as nursery:
         wire, other = Wire(areas, nursery, limit=1000), ("192.0.2.1", 50000)
@@ -301,8 +313,9 @@ async def test_a_burst_of_one_source_does_not_hold_up_another(areas: Areas) -> N
 
 
 async def test_a_reject_waits_for_its_delay(areas: Areas, mock_clock: trio.testing.MockClock) -> None:
-    """It is written at once and sent later; an accept is not held up; a retransmit meanwhile is a duplicate in
-    flight; when the service stops, what is left is sent at once."""
+    """A reject is written at once and sent after its delay. An accept is not delayed, a retransmission meanwhile is a
+    duplicate, and a stop sends the delayed rejects at once.
+    """
     mock_clock.rate = 1
     await areas.client(name="nas")
     await areas.add_user(areas.domain, "ann", b"hello")
@@ -333,7 +346,7 @@ async def test_a_reject_waits_for_its_delay(areas: Areas, mock_clock: trio.testi
 
 
 async def test_what_is_counted(wire: Wire) -> None:
-    """Requests and responses by type, clients by outcome, decisions by domain and mode."""
+    """Requests and responses are counted by type, clients by outcome, decisions by domain and mode."""
     await wire.ask(pap("ann", "hello"))
     await wire.ask(pap("ann", "wrong", identifier=1))
     await wire.ask(status_server(identifier=2))

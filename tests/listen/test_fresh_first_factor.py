@@ -1,5 +1,6 @@
-"""While a second factor is waited for, who has checked the password changes: another directory, or a client that may
-vouch no more."""
+"""A change of the first factor while a second factor is pending: another directory, or a client that may no longer
+check passwords.
+"""
 
 from collections.abc import Awaitable, Callable
 
@@ -28,51 +29,51 @@ __all__ = ["areas", "book", "clock", "script", "wire"]
 Change = Callable[[Areas], Awaitable[object]]
 
 
-async def points_to(areas: Areas, password: str) -> None:
-    """The domain's directory is one in which everybody has this password."""
+async def set_directory(areas: Areas, password: str) -> None:
+    """Give the domain a directory in which every user has this password."""
     areas.clock.pass_by(1)
     await areas.first_settings.set(
         areas.domains.table.by_id[areas.domain], FirstFactor.LDAP, {"ldap": {"password": password}}
     )
 
 
-async def points_elsewhere(areas: Areas) -> None:
-    """To another directory."""
-    await points_to(areas, "another")
+async def change_directory(areas: Areas) -> None:
+    """Give the domain another directory."""
+    await set_directory(areas, "another")
 
 
-async def nothing(areas: Areas) -> None:
-    """No change."""
+async def no_change(areas: Areas) -> None:
+    """Change nothing."""
 
 
 CHANGES = pytest.mark.parametrize(
     ("change", "code", "reason"),
     [
-        (nothing, ACCESS_ACCEPT, ""),
-        (points_elsewhere, ACCESS_REJECT, "the first factor was changed meanwhile"),
+        (no_change, ACCESS_ACCEPT, ""),
+        (change_directory, ACCESS_REJECT, "the first factor was changed meanwhile"),
     ],
 )
 
 
 @pytest.fixture
 async def directory(wire: Wire, book: Book) -> None:
-    """The domain's passwords are checked by a directory: hello."""
-    await points_to(wire.areas, "hello")
+    """Return a domain whose passwords a directory checks: hello."""
+    await set_directory(wire.areas, "hello")
 
 
 @CHANGES
-async def test_while_a_code_is_typed(
+async def test_a_code_after_the_change(
     wire: Wire, script: Script, directory: None, change: Change, code: int, reason: str
 ) -> None:
-    """A name of another directory is somebody else's."""
+    """A code after a change of the directory is rejected: the name may be another person's there."""
     assert await change_before_code(wire, script, change) == (code, reason)
 
 
 @CHANGES
-async def test_while_the_phone_is_reached_for(
+async def test_an_approval_after_the_change(
     wire: Wire, script: Script, directory: None, change: Change, code: int, reason: str
 ) -> None:
-    """An approval for somebody of the old directory lets nobody of the new one in."""
+    """An approval after a change of the directory is rejected."""
     assert await change_before_approval(wire, script, change) == (code, reason)
 
 
@@ -84,10 +85,10 @@ async def test_while_the_phone_is_reached_for(
         ({"require_message_authenticator": "no"}, False, ACCESS_REJECT, "a vouching request is not signed"),
     ],
 )
-async def test_who_vouches(
+async def test_a_client_that_checks_passwords(
     wire: Wire, script: Script, fields: dict[str, object], signed: bool, code: int, reason: str
 ) -> None:
-    """A challenge is answered by a client that may vouch, in a signed request, as it was begun."""
+    """A challenge of a client with passwordVerified is answered only while the client has it, by a signed request."""
     areas = wire.areas
     client = areas.client_named("nas")
     await areas.clients.update(areas.tenant, client.id, {"password_verified": True})

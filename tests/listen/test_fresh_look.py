@@ -1,4 +1,4 @@
-"""While a second factor is waited for, users, groups and first factors change: what counts is what holds at the end."""
+"""Changes of users, groups and first factors while a second factor is pending: the state at the end counts."""
 
 from collections.abc import Awaitable, Callable
 
@@ -32,7 +32,7 @@ Change = Callable[[Areas], Awaitable[object]]
 
 @pytest.fixture
 async def staff(wire: Wire) -> int:
-    """A group that ann is in, whose members need a second factor; all others are blocked. Its id."""
+    """Add a group with ann, whose members need a second factor; all others are blocked. Return its id."""
     areas = wire.areas
     group = await areas.groups.add(areas.domain, NewGroup("Staff"))
     await areas.groups.assign_users(areas.domain, group, [await ann(areas)], Action.ADD)
@@ -46,36 +46,36 @@ async def staff(wire: Wire) -> int:
 
 
 async def ann(areas: Areas) -> int:
-    """The id of ann."""
+    """Return the id of ann."""
     user = await areas.users.load(areas.domain, "ann")
     assert user is not None
     return user.id
 
 
 async def group_is_disabled(areas: Areas) -> None:
-    """The group grants nothing any more."""
+    """Disable the group."""
     ((group, _),) = (await areas.groups.page(Stretch(areas.domain, 0, 1), "Staff"))[0]
     await areas.groups.edit(areas.domain, group.id, {"status": "Disabled"})
 
 
 async def leaves(areas: Areas) -> None:
-    """Ann is taken out of her only group."""
+    """Remove ann from her only group."""
     ((group, _),) = (await areas.groups.page(Stretch(areas.domain, 0, 1), "Staff"))[0]
     await areas.groups.assign_users(areas.domain, group.id, [await ann(areas)], Action.REMOVE)
 
 
 async def new_password(areas: Areas) -> None:
-    """The password that was right is right no more."""
+    """Change ann's password."""
     await areas.accounts.update(areas.domain, await ann(areas), UserChange(password=b"another"))
 
 
 async def is_deleted(areas: Areas) -> None:
-    """There is no ann any more."""
+    """Remove ann."""
     await areas.remove_user(areas.domain, "ann")
 
 
 async def vouched(areas: Areas) -> None:
-    """The domain checks passwords in another way."""
+    """Change the domain's first factor to none."""
     await areas.first_settings.set(areas.domains.table.by_id[areas.domain], FirstFactor.NONE, {})
 
 
@@ -92,22 +92,22 @@ CHANGES = pytest.mark.parametrize(
 
 
 @CHANGES
-async def test_while_a_code_is_typed(wire: Wire, script: Script, staff: int, change: Change, reason: str) -> None:
-    """The right code of a challenge that was sent before lets nobody in."""
+async def test_a_code_after_the_change(wire: Wire, script: Script, staff: int, change: Change, reason: str) -> None:
+    """The right code of an earlier challenge is rejected after the change."""
     assert await change_before_code(wire, script, change) == (ACCESS_REJECT, reason)
 
 
 @CHANGES
-async def test_while_the_phone_is_reached_for(
+async def test_an_approval_after_the_change(
     wire: Wire, script: Script, staff: int, change: Change, reason: str
 ) -> None:
-    """An approval after it lets nobody in."""
+    """An approval after the change is rejected."""
     assert await change_before_approval(wire, script, change) == (ACCESS_REJECT, reason)
 
 
 @pytest.mark.parametrize("ttl", ["600", "60"])
-async def test_how_long_the_session_may_last(wire: Wire, script: Script, staff: int, ttl: str) -> None:
-    """What holds at the end, said once."""
+async def test_the_session_timeout_after_the_change(wire: Wire, script: Script, staff: int, ttl: str) -> None:
+    """The Accept has one Session-Timeout, of the state at the end."""
     login = a_login()
     wire.put(login)
     await prompted(script)
@@ -115,5 +115,5 @@ async def test_how_long_the_session_may_last(wire: Wire, script: Script, staff: 
     script.answer(0, Outcome.APPROVED)
     reply, _ = await wire.take()
     assert reply[0] == ACCESS_ACCEPT
-    told = [value for kind, value in pull_attributes(reply, 20) if kind == SESSION_TIMEOUT]
-    assert told == [int(ttl).to_bytes(4)]
+    timeouts = [value for kind, value in pull_attributes(reply, 20) if kind == SESSION_TIMEOUT]
+    assert timeouts == [int(ttl).to_bytes(4)]

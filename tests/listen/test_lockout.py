@@ -1,4 +1,4 @@
-"""Lock-outs over the wire, with a second factor: what counts, and that nobody who is locked out is asked."""
+"""Lock-outs over the wire with a second factor: which failures count, and that locked users are not prompted."""
 
 from collections.abc import AsyncIterator
 from itertools import count
@@ -40,7 +40,7 @@ ELSEWHERE = attributes(CALLING_STATION_ID=b"02-00-00-00-00-77", NAS_PORT=(9).to_
 
 @pytest.fixture
 async def areas(tmp_path: Path, clock: SetClock) -> AsyncIterator[Areas]:
-    """The areas over a new store; ten failures lock."""
+    """Yield the areas over a new store. Ten failures lock a user."""
     async with running_areas(tmp_path, clock, lockout_failures=10) as areas:
         yield areas
 
@@ -49,12 +49,12 @@ GUESSES = count()
 
 
 async def reasons(wire: Wire) -> list[str]:
-    """Of all events, oldest first."""
+    """Return the reasons of all events, the oldest first."""
     return [each.reason for each in await events(wire.areas)]
 
 
 async def fail(wire: Wire, times: int, user: str = "ann", body: bytes = ELSEWHERE) -> None:
-    """Logins with wrong passwords."""
+    """Send logins with wrong passwords."""
     for _ in range(times):
         assert (await exchange(wire, a_login(body, user=user, password=f"wrong {next(GUESSES)}")))[0] == ACCESS_REJECT
 
@@ -81,10 +81,12 @@ async def test_wrong_codes_count(wire: Wire, script: Script, signed: bool) -> No
 
 
 async def test_wrong_codes_under_one_authenticator_count(wire: Wire, script: Script) -> None:
-    """Each is another guess, though the device, or who has its secret, takes no new authenticator."""
+    """Wrong codes under one authenticator count separately, since a sender with the secret can reuse an
+    authenticator.
+    """
     script.begins = Outcome.CODE
     for number in range(10):
-        wire.areas.clock.pass_by(7)  # ten prompts a minute are another limit
+        wire.areas.clock.pass_by(7)  # below the limit of ten prompts a minute
         password = f"hello{number:06}"
         datagram = pap("ann", password, SESSION, identifier=number, authenticator=bytes(16))
         assert (await exchange(wire, datagram))[0] == ACCESS_REJECT
@@ -94,10 +96,10 @@ async def test_wrong_codes_under_one_authenticator_count(wire: Wire, script: Scr
 
 @pytest.mark.parametrize("signed", [True, False], ids=["signed", "unsigned"])
 async def test_codes_behind_the_password_count(wire: Wire, script: Script, signed: bool) -> None:
-    """A right password with a wrong code sets nothing back."""
+    """A right password with a wrong code does not reset the count."""
     script.begins = Outcome.CODE
     for number in range(10):
-        wire.areas.clock.pass_by(7)  # ten prompts a minute are another limit
+        wire.areas.clock.pass_by(7)  # below the limit of ten prompts a minute
         assert (await exchange(wire, a_login(password=f"hello{number:06}", signed=signed)))[0] == ACCESS_REJECT
     assert set(await reasons(wire)) == {"wrong code"}
     assert (await exchange(wire, a_login(password="hello123456")))[0] == ACCESS_REJECT
@@ -105,9 +107,10 @@ async def test_codes_behind_the_password_count(wire: Wire, script: Script, signe
 
 
 @pytest.mark.parametrize("code", ["", "123456"])
-async def test_who_was_asked_for_no_code_has_shown_none(wire: Wire, script: Script, code: str) -> None:
-    """A success without a second factor forgives wrong passwords and no wrong codes: who has a user's password would
-    have nine more. A right code forgives all."""
+async def test_a_login_without_a_code_resets_no_wrong_codes(wire: Wire, script: Script, code: str) -> None:
+    """A login without a second factor resets the count of wrong passwords, not that of wrong codes. A right code resets
+    both.
+    """
     script.begins = Outcome.CODE
     rule = RuleFields.model_validate({"name": "wifi", "action": "allow", "stations": ["02-00-00-00-00-77"]})
     await wire.areas.rules.add(wire.areas.domain, rule)
@@ -122,7 +125,7 @@ async def test_who_was_asked_for_no_code_has_shown_none(wire: Wire, script: Scri
 
 
 async def test_codes_with_a_used_state_do_not_count(wire: Wire, script: Script) -> None:
-    """A captured State is used up: unsigned codes with it lock no user out, and neither do unsigned passwords."""
+    """Unsigned codes with a used State do not lock the user, nor do unsigned passwords."""
     script.begins = Outcome.CODE
     state = await challenged(wire, signed=False)
     await exchange(wire, typed("000000", state, signed=False))
@@ -133,7 +136,7 @@ async def test_codes_with_a_used_state_do_not_count(wire: Wire, script: Script) 
 
 
 async def test_a_login_that_waits_is_refused_too(wire: Wire, script: Script) -> None:
-    """Its user is locked out before the phone is answered: the approval lets nobody in."""
+    """An approval is rejected if the user was locked while the push was pending."""
     waiting = a_login()
     wire.put(waiting)
     await prompted(script)
@@ -144,7 +147,9 @@ async def test_a_login_that_waits_is_refused_too(wire: Wire, script: Script) -> 
 
 
 async def test_codes_that_are_checked_together(wire: Wire, script: Script) -> None:
-    """Five failures, then ten codes at a time: five are told to be wrong, of the others nothing is told."""
+    """Of ten codes that are checked at once after five failures, five are reported as wrong and the rest as locked
+    out.
+    """
     script.begins = Outcome.CODE
     states = [await challenged(wire, station(number)) for number in range(10)]
     await fail(wire, 5)
@@ -159,13 +164,12 @@ async def test_codes_that_are_checked_together(wire: Wire, script: Script) -> No
 
 
 def station(number: int) -> bytes:
-    """A station of its own."""
+    """Return the attributes of a station."""
     return attributes(CALLING_STATION_ID=b"02-00-00-00-01-%02x" % number)
 
 
-async def test_an_approval_sets_back(wire: Wire, script: Script) -> None:
-    """Nine failures, an approved push, nine failures: nobody is locked out; a right password alone sets nothing
-    back."""
+async def test_an_approval_resets_the_count(wire: Wire, script: Script) -> None:
+    """An approved push resets the count; a right password alone does not."""
     for number, outcome in enumerate((Outcome.APPROVED, Outcome.APPROVED, Outcome.DENIED)):
         await fail(wire, 9, body=SESSION)
         login = a_login()
@@ -179,7 +183,7 @@ async def test_an_approval_sets_back(wire: Wire, script: Script) -> None:
 
 
 async def test_retransmits_count_once(wire: Wire) -> None:
-    """The identical packet, ten times and more: one failure."""
+    """The identical packet counts as one failure, ten times and more."""
     wrong = a_login(password="wrong")
     for _ in range(20):
         wire.put(wrong)
@@ -205,8 +209,8 @@ async def test_joined_requests_count_once(wire: Wire, script: Script) -> None:
     assert (await reasons(wire))[-1] == "locked out after failures"
 
 
-async def test_a_store_that_fails_locks_nobody(wire: Wire, areas: Areas) -> None:
-    """Nobody is answered while it does; the devices ask again and again, and their users are not locked out by that."""
+async def test_a_failing_store_locks_no_user(wire: Wire, areas: Areas) -> None:
+    """While the store fails no request is answered, and retransmissions do not lock their users."""
     store = areas.journal._store
     areas.journal._store = Failing()  # type: ignore[assignment]
     for _ in range(30):
@@ -222,12 +226,12 @@ class Failing:
     """A store whose disk is full."""
 
     def submit(self, work: Work[object], done: Done[object]) -> None:
-        """Nothing is kept."""
+        """Raise for every work."""
         done(None, StoreError("no space"))
 
 
-async def test_whoever_is_locked_out_is_in_the_store_before_the_answer(wire: Wire, areas: Areas) -> None:
-    """The tenth reject is not sent before the lock-out is on disk."""
+async def test_a_lock_out_is_committed_before_the_answer(wire: Wire, areas: Areas) -> None:
+    """The tenth reject is sent after the lock-out is committed."""
     await fail(wire, 9)
     wire.put(a_login(password="wrong"))
     await wire.take()

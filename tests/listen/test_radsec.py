@@ -1,4 +1,4 @@
-"""RadSec: who is let in, whose client it is, many requests on a connection, and what ends one."""
+"""RadSec: certificates and their RADIUS clients, many requests on a connection, and the ends of connections."""
 
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -31,17 +31,19 @@ STARTED = attributes(ACCT_STATUS_TYPE=(1).to_bytes(4), ACCT_SESSION_ID=b"s1", NA
 
 @pytest.fixture
 async def secure(wire: Wire, data_dir: Path) -> AsyncIterator[Secure]:
-    """A listener with limits that no test reaches."""
+    """Yield a listener with limits that no test reaches."""
     async with running(wire, data_dir) as secure:
         yield secure
 
 
-# --- what is answered ---------------------------------------------------------------------------------------------
+# --- answers ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("newest", [True, False], ids=["TLS 1.3", "TLS 1.2"])
 async def test_all_kinds_on_one_connection(secure: Secure, newest: bool) -> None:
-    """Authentication, accounting and Status-Server, with the secret `radsec` (RFC 6614 section 2.3)."""
+    """Authentication, accounting and Status-Server work on one connection, with the secret `radsec` (RFC 6614 section
+    2.3).
+    """
     async with secure.connected(newest=newest) as client:
         assert await client.ask(pap("ann", "hello", secret=OVER_TLS)) == ACCESS_ACCEPT
         assert await client.ask(pap("ann", "wrong", identifier=1, secret=OVER_TLS)) == ACCESS_REJECT
@@ -50,7 +52,7 @@ async def test_all_kinds_on_one_connection(secure: Secure, newest: bool) -> None
 
 
 async def test_many_requests_at_once(secure: Secure) -> None:
-    """Seventy logins behind each other, cut anywhere, are seventy answers."""
+    """Seventy logins in sequence, split anywhere, get seventy answers."""
     requests = {number: pap("ann", "hello", identifier=number, secret=OVER_TLS) for number in range(70)}
     octets = b"".join(requests.values())
     async with secure.connected() as client:
@@ -63,7 +65,7 @@ async def test_many_requests_at_once(secure: Secure) -> None:
 
 
 async def test_an_unsigned_request_is_proven_by_its_connection(secure: Secure) -> None:
-    """It registers its device, and even one that is wrong counts against the user, as a signed one does."""
+    """An unsigned request counts as proven: it registers its device, and a wrong password counts against the user."""
     async with secure.connected() as client:
         request = pap("ann", "wrong", attributes(NAS_IDENTIFIER=b"switch-2"), signed=False, secret=OVER_TLS)
         assert await client.ask(request) == ACCESS_REJECT
@@ -71,7 +73,7 @@ async def test_an_unsigned_request_is_proven_by_its_connection(secure: Secure) -
 
 
 async def test_identifiers_are_counted_by_connection(secure: Secure) -> None:
-    """The same packet again gets the same octets on its connection, and is a request of its own on another."""
+    """The same packet gets the same octets on its connection, and is a new request on another."""
     request = pap("ann", "hello", secret=OVER_TLS)
     async with secure.connected() as one, secure.connected() as other:
         await one.send(request)
@@ -84,18 +86,18 @@ async def test_identifiers_are_counted_by_connection(secure: Secure) -> None:
 
 
 async def test_another_secret_is_not_answered(secure: Secure) -> None:
-    """The client's secret is that of UDP."""
+    """The client's secret of UDP is not accepted."""
     async with secure.connected() as client:
         await client.send(pap("ann", "hello", secret=SECRET))
         assert await client.ask(pap("ann", "hello", identifier=1, secret=OVER_TLS)) == ACCESS_ACCEPT
     assert secure.dropped("bad_message_authenticator") == 1
 
 
-# --- who is let in ------------------------------------------------------------------------------------------------
+# --- clients and certificates -------------------------------------------------------------------------------------
 
 
 async def test_a_client_is_known_by_its_fingerprint(secure: Secure) -> None:
-    """Whatever its names are; and the fingerprint goes before them."""
+    """A client is found by its fingerprint before its names."""
     certificate = read_certificates(secure.directory.client("ann@example.org"))[0]
     await secure.wire.areas.client("198.51.100.2/32", name="by print", tls_fingerprint=fingerprint(certificate))
     async with secure.connected("ann@example.org") as client:
@@ -104,8 +106,9 @@ async def test_a_client_is_known_by_its_fingerprint(secure: Secure) -> None:
 
 
 async def test_a_certificate_of_another_tenant_is_no_client(secure: Secure) -> None:
-    """A peer whose certificate was issued for a tenant is refused if another tenant has registered its name: that
-    tenant receives no logins."""
+    """A peer with a certificate of one tenant is refused if another tenant has registered its name, so that this tenant
+    receives no logins.
+    """
     areas = secure.wire.areas
     owner = await areas.tenancy.ensure_tenant(2, 1)
     async with secure.connected() as client:
@@ -122,24 +125,24 @@ async def test_a_certificate_of_another_tenant_is_no_client(secure: Secure) -> N
         await client.send(pap("ann", "hello", identifier=1, secret=OVER_TLS))
         assert await client.ended()
     assert await secure.refused(PROXY)
-    assert secure.dropped("unknown_client") == 3  # the packet, its connection, the second connection
+    assert secure.dropped("unknown_client") == 3  # for the packet, its connection and the second connection
 
 
-async def test_a_certificate_that_is_nobodys_client(secure: Secure) -> None:
-    """The authority has signed it, no client has it: the connection is closed, and the address is told of."""
+async def test_a_certificate_without_a_client(secure: Secure) -> None:
+    """A certificate of the authority without a RADIUS client: the connection is closed, and the sender is listed."""
     assert await secure.refused("ann@example.org")
     assert secure.dropped("unknown_client") == 1
     assert [(each.host, each.reason) for each in secure.wire.senders.all()] == [("127.0.0.1", "unknown_client")]
 
 
-async def test_nobody_without_a_certificate(secure: Secure) -> None:
-    """A client that shows none."""
+async def test_a_client_without_a_certificate(secure: Secure) -> None:
+    """A client without a certificate is refused."""
     assert await secure.refused(None)
     assert (secure.dropped("handshake"), secure.connections) == (1, 0)
 
 
-async def test_a_strangers_certificate(secure: Secure, tmp_path: Path) -> None:
-    """One of another authority, with the right name."""
+async def test_a_certificate_of_another_authority(secure: Secure, tmp_path: Path) -> None:
+    """A certificate of another authority with a registered name is refused."""
     other = Directory(tmp_path / "other")
     other.make("Tests CA", ["localhost"], present())
     other.issue(PROXY, present())
@@ -152,7 +155,7 @@ async def test_a_strangers_certificate(secure: Secure, tmp_path: Path) -> None:
 
 
 async def test_an_expired_certificate(secure: Secure) -> None:
-    """It was good a year and two months ago."""
+    """An expired certificate is refused."""
     secure.directory.issue("old.example.org", present() - timedelta(days=400))
     await secure.wire.areas.client("198.51.100.3/32", name="old", tls_name="old.example.org")
     assert await secure.refused("old.example.org")
@@ -160,17 +163,17 @@ async def test_an_expired_certificate(secure: Secure) -> None:
 
 
 @pytest.mark.parametrize("newest", [True, False], ids=["TLS 1.3", "TLS 1.2"])
-async def test_who_is_refused_hears_why(secure: Secure, newest: bool) -> None:
-    """An alert says what is wrong with the certificate, for the log of the peer (RFC 8446 section 6.2)."""
+async def test_an_alert_has_the_cause(secure: Secure, newest: bool) -> None:
+    """An alert has the cause of the refusal for the peer's log (RFC 8446 section 6.2)."""
     secure.directory.issue("old.example.org", present() - timedelta(days=400))
-    with pytest.raises(trio.BrokenResourceError) as told:
+    with pytest.raises(trio.BrokenResourceError) as raised:
         async with secure.connected("old.example.org", newest=newest) as client:
             await client.stream.receive_some()
-    assert "CERTIFICATE_EXPIRED" in str(told.value.__cause__)
+    assert "CERTIFICATE_EXPIRED" in str(raised.value.__cause__)
 
 
-async def test_the_servers_certificate_is_no_clients(secure: Secure) -> None:
-    """It has another usage: whoever steals it cannot come in by it."""
+async def test_the_servers_certificate_is_refused(secure: Secure) -> None:
+    """The server's certificate is refused as a client's, since its key usage differs."""
     await secure.wire.areas.client("198.51.100.4/32", name="self", tls_name="radius.example.org")
     context = client_context(secure.directory.ca)
     context.load_cert_chain(secure.directory.server, secure.directory.server_key)
@@ -183,8 +186,10 @@ async def test_the_servers_certificate_is_no_clients(secure: Secure) -> None:
 # --- what changes while connections are open ----------------------------------------------------------------------
 
 
-async def test_taking_back_closes_and_keeps_out(secure: Secure, mock_clock: trio.testing.MockClock) -> None:
-    """A revoked certificate's connection ends by itself, and its next handshake fails; the others come again."""
+async def test_a_revoked_certificate(secure: Secure, mock_clock: trio.testing.MockClock) -> None:
+    """The connection of a revoked certificate is closed, and its next handshake fails. The other clients connect
+    again.
+    """
     mock_clock.rate = 1
     secure.directory.issue("other.example.org", present())
     await secure.wire.areas.client("198.51.100.5/32", name="other", tls_name="other.example.org")
@@ -201,7 +206,7 @@ async def test_taking_back_closes_and_keeps_out(secure: Secure, mock_clock: trio
 
 
 async def test_a_renewal_holds_without_a_restart(secure: Secure, mock_clock: trio.testing.MockClock) -> None:
-    """The next handshake shows the new certificate; one that cannot be used changes nothing."""
+    """The next handshake shows a renewed certificate. An unusable one changes nothing."""
     mock_clock.rate = 1
     used = secure.directory.server.read_bytes()
     secure.directory.server.write_text("nothing")
@@ -219,8 +224,10 @@ async def test_a_renewal_holds_without_a_restart(secure: Secure, mock_clock: tri
         assert int(shown["serialNumber"], 16) == new.serial_number
 
 
-async def test_a_client_that_is_deleted_is_let_go(secure: Secure) -> None:
-    """Its next packet is not answered and ends the connection; a client of that certificate is let in again."""
+async def test_a_deleted_client(secure: Secure) -> None:
+    """After its removal a client's next packet is not answered and ends the connection. A new client with that
+    certificate is accepted.
+    """
     areas = secure.wire.areas
     client = areas.client_named("proxy")
     async with secure.connected() as connection:
@@ -234,8 +241,8 @@ async def test_a_client_that_is_deleted_is_let_go(secure: Secure) -> None:
 # --- bounds and the end -------------------------------------------------------------------------------------------
 
 
-async def test_silence_ends_a_connection(wire: Wire, data_dir: Path) -> None:
-    """Before the handshake, before the first packet, within one, and after one."""
+async def test_an_idle_connection_is_closed(wire: Wire, data_dir: Path) -> None:
+    """An idle connection is closed: before the handshake, before the first packet, within a packet and after one."""
     limits = Limits(handshake_s=0.3, first_packet_s=0.3, packet_s=0.3, idle_s=0.3)
     async with running(wire, data_dir, limits=limits) as secure:
         async with await trio.open_tcp_stream("127.0.0.1", secure.port) as stream:
@@ -253,8 +260,8 @@ async def test_silence_ends_a_connection(wire: Wire, data_dir: Path) -> None:
 
 
 @pytest.mark.parametrize("length", [0, 19, 4097, 65535])
-async def test_a_length_that_is_none_ends_a_connection(secure: Secure, length: int) -> None:
-    """What was before it is answered; behind it nobody knows where a packet begins (RFC 6613 section 2.6.4)."""
+async def test_a_wrong_length_ends_a_connection(secure: Secure, length: int) -> None:
+    """Packets before a wrong length are answered, and the connection ends there (RFC 6613 section 2.6.4)."""
     request = pap("ann", "hello", secret=OVER_TLS)
     async with secure.connected() as client:
         assert await client.ask(request) == ACCESS_ACCEPT
@@ -265,7 +272,9 @@ async def test_a_length_that_is_none_ends_a_connection(secure: Secure, length: i
 
 
 async def test_too_many_of_an_address(wire: Wire, data_dir: Path) -> None:
-    """The next one is closed, one of another address is not, and one that ends makes room."""
+    """Beyond the limit of an address a connection is closed. Another address is not affected, and a closed connection
+    makes room.
+    """
     async with running(wire, data_dir, limits=Limits(per_address=2)) as secure, secure.connected() as client:
         async with secure.connected():
             await secure.has(2)
@@ -279,8 +288,8 @@ async def test_too_many_of_an_address(wire: Wire, data_dir: Path) -> None:
     assert secure.dropped("overload") == 1
 
 
-async def test_strangers_make_room_for_each_other(wire: Wire, data_dir: Path) -> None:
-    """Connections that shake no hands keep nobody out: the oldest is closed."""
+async def test_connections_without_a_handshake_make_room(wire: Wire, data_dir: Path) -> None:
+    """Connections without a handshake do not keep clients out: the oldest is closed."""
     async with running(wire, data_dir, limits=Limits(strangers=3)) as secure:
         silent = [await trio.open_tcp_stream("127.0.0.1", secure.port) for _ in range(5)]
         async with secure.connected() as client:
@@ -291,8 +300,10 @@ async def test_strangers_make_room_for_each_other(wire: Wire, data_dir: Path) ->
             await trio.aclose_forcefully(stream)
 
 
-async def test_strangers_of_one_network_make_room_first(wire: Wire, data_dir: Path) -> None:
-    """Whoever opens many of them loses the oldest of these; a stranger of another network stays."""
+async def test_the_busiest_network_makes_room_first(wire: Wire, data_dir: Path) -> None:
+    """Of too many connections without a handshake the oldest of the busiest network is closed; those of other networks
+    stay.
+    """
     async with running(wire, data_dir, limits=Limits(strangers=3)) as secure:
         single = await trio.open_tcp_stream("127.0.0.1", secure.port, local_address="127.0.0.2")
         silent = [await trio.open_tcp_stream("127.0.0.1", secure.port) for _ in range(4)]
@@ -305,7 +316,7 @@ async def test_strangers_of_one_network_make_room_first(wire: Wire, data_dir: Pa
 
 
 async def test_a_tenant_leaves_connections_to_others(wire: Wire, data_dir: Path) -> None:
-    """A client with half of them gets no more; a client of another tenant does."""
+    """A client with half of the connections gets no more, and a client of another tenant does."""
     other = await wire.areas.tenancy.ensure_tenant(2, 1)
     async with running(wire, data_dir, limits=Limits(connections=4)) as secure:
         print_of = fingerprint(read_certificates(secure.directory.client("ann@example.org"))[0])
@@ -319,7 +330,7 @@ async def test_a_tenant_leaves_connections_to_others(wire: Wire, data_dir: Path)
 
 
 async def test_handshakes_take_turns(secure: Secure) -> None:
-    """A handshake continues only when its turn has come."""
+    """A handshake continues only in its turn."""
     files = Certificates(secure.directory.path.parent).server()
     assert files is not None
     ours, theirs = trio.socket.socketpair()
@@ -340,7 +351,7 @@ async def test_handshakes_take_turns(secure: Secure) -> None:
 
 
 async def test_a_peer_that_does_not_read_is_closed(wire: Wire, data_dir: Path) -> None:
-    """What waits for it is bounded, and it costs nobody else an answer."""
+    """A connection whose peer does not read is closed at a limit, and other clients are still answered."""
     async with running(wire, data_dir, limits=Limits(unread=4096)) as secure, secure.connected() as client:
         request = status_server(secret=OVER_TLS)
         with trio.fail_after(60), pytest.raises(trio.BrokenResourceError):
@@ -351,8 +362,8 @@ async def test_a_peer_that_does_not_read_is_closed(wire: Wire, data_dir: Path) -
             assert await other.ask(request) == ACCESS_ACCEPT
 
 
-async def test_what_waits_is_answered_at_the_end(secure: Secure) -> None:
-    """After `stop` nobody new comes in and nothing is read, and the answer that was on its way arrives."""
+async def test_pending_requests_are_answered_at_the_end(secure: Secure) -> None:
+    """After `stop` no connection is accepted and nothing is read, and pending answers are sent."""
     request = pap("ann", "hello", secret=OVER_TLS)
     async with secure.connected() as client:
         assert await client.ask(status_server(identifier=9, secret=OVER_TLS)) == ACCESS_ACCEPT
@@ -369,7 +380,9 @@ async def test_what_waits_is_answered_at_the_end(secure: Secure) -> None:
 
 
 def test_without_certificates_it_does_not_start(tmp_path: Path) -> None:
-    """The error names the command that makes them, or the file that is no certificate."""
+    """Without usable certificates the listener does not start. The error names the command that makes them, or the
+    file.
+    """
     assert Certificates(tmp_path).server() is None
     directory = Directory(tmp_path)
     directory.make("CA", ["localhost"], present())
@@ -380,8 +393,8 @@ def test_without_certificates_it_does_not_start(tmp_path: Path) -> None:
         server_context(files)
 
 
-async def test_it_says_how_certificates_are_made(wire: Wire, tmp_path: Path) -> None:
-    """No authority yet: the service does not start with RadSec."""
+async def test_the_error_names_the_command_for_certificates(wire: Wire, tmp_path: Path) -> None:
+    """Without an authority the service does not start with RadSec, and the error names the command."""
     with pytest.RaisesGroup(StartError, flatten_subgroups=True):
         async with running(wire, tmp_path):
             pass

@@ -1,4 +1,4 @@
-"""A push over the wire: who joins it, and who gets nothing out of another's approval."""
+"""A push over the wire: requests that join it, and requests that gain nothing from another's approval."""
 
 import time
 
@@ -20,9 +20,9 @@ from tests.listen.second import (
     events,
     exchange,
     joined,
+    outcomes,
     prompted,
     script,
-    told,
     wire,
 )
 from tests.login.second.scripted import Script
@@ -33,7 +33,7 @@ from tests.waiting import until
 
 
 async def test_a_push_is_parked_until_it_is_approved(wire: Wire, script: Script) -> None:
-    """Nothing is answered before; then one Accept, and nothing waits any more."""
+    """A push is answered after its approval with one Accept, and nothing is left pending."""
     datagram = a_login()
     wire.put(datagram)
     await prompted(script)
@@ -43,24 +43,26 @@ async def test_a_push_is_parked_until_it_is_approved(wire: Wire, script: Script)
     assert (await answer(wire, datagram))[0] == ACCESS_ACCEPT
     await wire.silence()
     assert (wire.auth.in_flight, wire.waiting.now) == (0, 0)
-    assert await told(wire.areas) == [("accept", "accept", "", "", "local+scripted")]
+    assert await outcomes(wire.areas) == [("accept", "accept", "", "", "local+scripted")]
     (question,) = script.started
     assert (question.user, question.domain, question.source) == ("ann", "corp", "192.0.2.1")
     assert question.station == "02-00-00-00-00-01"
 
 
 async def test_a_push_is_denied(wire: Wire, script: Script) -> None:
-    """A reject, with the reason; whatever the fallback is, nothing else."""
+    """A denied push is a reject with its reason, whatever the fallback is."""
     datagram = a_login()
     wire.put(datagram)
     await prompted(script)
     script.answer(0, Outcome.DENIED)
     assert (await answer(wire, datagram))[0] == ACCESS_REJECT
-    assert await told(wire.areas) == [("reject", "reject", "", "second factor denied", "local+scripted")]
+    assert await outcomes(wire.areas) == [("reject", "reject", "", "second factor denied", "local+scripted")]
 
 
 async def test_the_identical_packet_is_dropped_while_it_waits(wire: Wire, script: Script) -> None:
-    """However often and late it comes, also after the window of duplicates: no prompt; later, the same octets."""
+    """The identical packet sends no second prompt, however often and late it comes, also after the duplicate window.
+    After the answer it gets the same octets.
+    """
     datagram = a_login()
     wire.put(datagram)
     await prompted(script)
@@ -78,7 +80,9 @@ async def test_the_identical_packet_is_dropped_while_it_waits(wire: Wire, script
 
 @pytest.mark.parametrize("port", [40000, 50000])
 async def test_openvpn_joins(wire: Wire, script: Script, port: int) -> None:
-    """The same identifier with a new authenticator, from the same port or another: the newest is answered, once."""
+    """The same identifier with a new authenticator, from the same port or another, joins. The newest request is
+    answered once.
+    """
     source = (NAS[0], port)
     old, new = pap("ann", "hello", SESSION, identifier=9), pap("ann", "hello", SESSION, identifier=9)
     wire.put(old)
@@ -92,8 +96,9 @@ async def test_openvpn_joins(wire: Wire, script: Script, port: int) -> None:
 
 
 async def test_pam_radius_joins(wire: Wire, script: Script) -> None:
-    """A new identifier and authenticator, again and again: one prompt, one Accept, to the newest; older ones, and
-    their retransmits, get nothing."""
+    """Requests with a new identifier and authenticator join: one prompt, and one Accept to the newest. Older requests
+    and their retransmissions get no answer.
+    """
     datagrams = [a_login() for _ in range(5)]
     wire.put(datagrams[0])
     await prompted(script)
@@ -116,7 +121,8 @@ async def test_an_unsigned_request_takes_nothing_from_a_signed_one(
     wire: Wire, script: Script, port: int, user: str
 ) -> None:
     """An unsigned request with the identifier of a pending signed one is a login of its own, even if its password is
-    right. The approval of the signed request is answered, and so is its retransmission."""
+    right. The approval of the signed request is answered, and so is its retransmission.
+    """
     signed = pap("ann", "hello", SESSION, identifier=9)
     spoofed = pap(user, "hello", SESSION, identifier=9, signed=False)
     wire.put(signed)
@@ -136,7 +142,7 @@ async def test_an_unsigned_request_takes_nothing_from_a_signed_one(
 
 
 async def test_an_unsigned_copy_of_a_pending_request_is_dropped(wire: Wire, script: Script) -> None:
-    """A copy without the signature, under the same authenticator, would be answered by a reject that the NAS takes."""
+    """A copy without the signature under the same authenticator is dropped, since the NAS would accept its reject."""
     signed = pap("ann", "hello", SESSION, identifier=9, authenticator=bytes(16))
     copy = pap("ann", "wrong", SESSION, identifier=9, authenticator=bytes(16), signed=False)
     wire.put(signed)
@@ -149,7 +155,7 @@ async def test_an_unsigned_copy_of_a_pending_request_is_dropped(wire: Wire, scri
 
 
 async def test_an_unsigned_request_does_not_displace_another(wire: Wire, script: Script) -> None:
-    """The service cannot know which of two unsigned requests is the device's, so that both are answered."""
+    """Of two unsigned requests both are answered, since the service cannot know the device's."""
     device = pap("ann", "hello", SESSION, identifier=9, signed=False)
     spoofed = pap("ann", "wrong", SESSION, identifier=9, signed=False)
     wire.put(device)
@@ -162,7 +168,7 @@ async def test_an_unsigned_request_does_not_displace_another(wire: Wire, script:
 
 
 async def test_retransmits_of_one_wake_up_join(wire: Wire, script: Script) -> None:
-    """Two requests of one login that arrive together are one prompt, whichever asks first."""
+    """Two requests of one login that arrive together make one prompt."""
     first, second = a_login(), a_login()
     wire.put(first, second)
     await prompted(script)
@@ -174,7 +180,7 @@ async def test_retransmits_of_one_wake_up_join(wire: Wire, script: Script) -> No
 
 
 async def test_chap_joins_by_the_user(wire: Wire, script: Script) -> None:
-    """A CHAP response differs in each retransmit, and the name may be written otherwise."""
+    """CHAP requests join although each response differs, and the name may be in another form."""
 
     def request(user: str) -> bytes:
         return chap(user, "hello", body=SESSION)
@@ -191,7 +197,7 @@ async def test_chap_joins_by_the_user(wire: Wire, script: Script) -> None:
 
 
 async def test_two_sessions_stay_two(wire: Wire, script: Script) -> None:
-    """Each has its prompt and its own answer."""
+    """Two sessions have a prompt and an answer each."""
     phone, tablet = a_login(), a_login(attributes(**{**PHONE, "ACCT_SESSION_ID": b"session 2"}))
     wire.put(phone)
     await prompted(script)
@@ -204,7 +210,7 @@ async def test_two_sessions_stay_two(wire: Wire, script: Script) -> None:
 
 
 async def test_a_request_after_the_end_is_a_new_login(wire: Wire, script: Script) -> None:
-    """One approval never makes two Accepts: the same session asks again and has a prompt of its own."""
+    """After an Accept the same session is a new login with a prompt of its own."""
     first, second = a_login(), a_login()
     wire.put(first)
     await prompted(script)
@@ -218,7 +224,7 @@ async def test_a_request_after_the_end_is_a_new_login(wire: Wire, script: Script
 
 
 async def test_a_wrong_password_joins_nothing(wire: Wire, script: Script) -> None:
-    """It is rejected, and the one who waits goes on waiting."""
+    """A wrong password is rejected, and the pending login stays pending."""
     right = a_login()
     wire.put(right)
     await prompted(script)
@@ -228,7 +234,7 @@ async def test_a_wrong_password_joins_nothing(wire: Wire, script: Script) -> Non
 
 
 async def test_an_approval_answers_at_once(wire: Wire, script: Script, mock_clock: trio.testing.MockClock) -> None:
-    """No timer stands between the approval and the answer: it leaves while the clock stands still."""
+    """An approval is answered without a timer: the answer is sent while the clock stands still."""
     mock_clock.rate = 1
     datagram, answers = a_login(), list[int]()
     wire.put(datagram)
@@ -269,8 +275,12 @@ ATTACKS = {
 }
 
 
-async def nothing_gained(wire: Wire, script: Script, victim: bytes, attack: bytes, source: tuple[str, int]) -> None:
-    """The victim waits, then the attacker comes: two prompts, and the victim's approval is the victim's alone."""
+async def attack_gains_nothing(
+    wire: Wire, script: Script, victim: bytes, attack: bytes, source: tuple[str, int]
+) -> None:
+    """Start the victim's login, then the attacker's: two prompts are sent, and the victim's approval accepts the victim
+    alone.
+    """
     wire.put(victim)
     await prompted(script)
     wire.put(attack, source=source)
@@ -286,27 +296,27 @@ async def nothing_gained(wire: Wire, script: Script, victim: bytes, attack: byte
 
 @pytest.mark.parametrize("sent", ATTACKS.values(), ids=ATTACKS)
 async def test_an_attacker_behind_the_same_device(wire: Wire, script: Script, sent: dict[str, bytes]) -> None:
-    """Who knows the password and differs in one attribute has a prompt of his own, before and behind the victim."""
-    await nothing_gained(wire, script, a_login(), a_login(attributes(**sent)), OTHER)
+    """A login with the password and one other attribute has a prompt of its own, before and after the victim's."""
+    await attack_gains_nothing(wire, script, a_login(), a_login(attributes(**sent)), OTHER)
     script.started.clear()
     if sent:
-        await nothing_gained(wire, script, a_login(attributes(**sent)), a_login(), OTHER)
+        await attack_gains_nothing(wire, script, a_login(attributes(**sent)), a_login(), OTHER)
 
 
 async def test_an_attacker_with_an_attribute_more(wire: Wire, script: Script) -> None:
-    """The victim's device sends its port alone; with a station beside it, it is another login."""
+    """If the victim's device sends its port alone, a login with a station in addition is another login."""
     port = {"NAS_PORT": PHONE["NAS_PORT"]}
     more = a_login(attributes(**port, CALLING_STATION_ID=b"02-00-00-00-00-66"))
-    await nothing_gained(wire, script, a_login(attributes(**port)), more, OTHER)
+    await attack_gains_nothing(wire, script, a_login(attributes(**port)), more, OTHER)
 
 
 async def test_an_attacker_at_another_client(wire: Wire, script: Script) -> None:
     """The same attributes through another RADIUS client are another login."""
-    await nothing_gained(wire, script, a_login(), a_login(), ("198.51.100.5", 40000))
+    await attack_gains_nothing(wire, script, a_login(), a_login(), ("198.51.100.5", 40000))
 
 
 async def test_an_attacker_at_another_device_of_a_range(wire: Wire, script: Script) -> None:
-    """One RADIUS client may be a range: its devices all have a port 7, and do not share their logins."""
+    """Devices of a RADIUS client with a range do not share their logins, although all have a port 7."""
     port = attributes(NAS_PORT=PHONE["NAS_PORT"])
     victim, attack = a_login(port), a_login(port)
     wire.put(victim, source=("198.51.100.5", 40000))
@@ -320,13 +330,13 @@ async def test_an_attacker_at_another_device_of_a_range(wire: Wire, script: Scri
 
 
 async def test_another_user_on_the_same_port(wire: Wire, script: Script) -> None:
-    """Equal attributes join nothing of another user."""
-    await nothing_gained(wire, script, a_login(), a_login(user="bob"), OTHER)
+    """Equal attributes do not join a login of another user."""
+    await attack_gains_nothing(wire, script, a_login(), a_login(user="bob"), OTHER)
     assert [each.user for each in script.started] == ["ann", "bob"]
 
 
 async def test_another_code_behind_the_password(wire: Wire, script: Script) -> None:
-    """A guess joins nobody's check of the right code: each code is checked for itself."""
+    """Each code after a password is checked separately: a wrong one does not join the check of the right one."""
     script.gate = trio.Event()
     right, wrong = a_login(password="hello123456"), a_login(password="hello000000")
     wire.put(right)
@@ -337,9 +347,11 @@ async def test_another_code_behind_the_password(wire: Wire, script: Script) -> N
     assert answers == {NAS: ACCESS_ACCEPT, OTHER: ACCESS_REJECT}
 
 
-async def test_a_device_that_tells_nothing_apart(wire: Wire, script: Script) -> None:
-    """Its requests never join, not even its own retransmits under another identifier."""
-    await nothing_gained(wire, script, a_login(b""), a_login(b""), OTHER)
+async def test_a_device_without_session_attributes(wire: Wire, script: Script) -> None:
+    """If a device sends no attribute of the session, its requests never join, not even its own retransmissions under
+    another identifier.
+    """
+    await attack_gains_nothing(wire, script, a_login(b""), a_login(b""), OTHER)
 
 
 @pytest.mark.parametrize(
@@ -352,11 +364,11 @@ async def test_a_device_that_tells_nothing_apart(wire: Wire, script: Script) -> 
     ],
     ids=["port 0", "its address", "its name", "nobody"],
 )
-async def test_a_device_that_says_the_same_of_everybody(wire: Wire, script: Script, body: bytes) -> None:
-    """A port 0, or itself as the station, tells no logins apart: a stranger with the password joins nothing."""
-    await nothing_gained(wire, script, a_login(body), a_login(body), OTHER)
+async def test_a_device_with_constant_session_attributes(wire: Wire, script: Script, body: bytes) -> None:
+    """A port 0, or the device's own address as station, does not identify a session: a second login joins nothing."""
+    await attack_gains_nothing(wire, script, a_login(body), a_login(body), OTHER)
 
 
-async def test_a_station_of_its_own_is_not_enough_for_a_stranger(wire: Wire, script: Script) -> None:
-    """Who sends the victim's station without the rest is a login of its own."""
-    await nothing_gained(wire, script, a_login(), a_login(STATION), OTHER)
+async def test_the_station_alone_is_not_enough_to_join(wire: Wire, script: Script) -> None:
+    """A login with the victim's station without the other attributes is a login of its own."""
+    await attack_gains_nothing(wire, script, a_login(), a_login(STATION), OTHER)

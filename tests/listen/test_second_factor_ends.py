@@ -1,5 +1,4 @@
-"""How second factors end: limits, time, a store that fails, a device that is deleted, a service that stops; and that
-nothing of them is left."""
+"""Ends of second factors: limits, time, a failing store, a deleted device and a stop; and that nothing is left over."""
 
 from itertools import count
 
@@ -24,9 +23,9 @@ from tests.listen.second import (
     events,
     exchange,
     joined,
+    outcomes,
     prompted,
     script,
-    told,
     typed,
     wire,
 )
@@ -40,13 +39,13 @@ WITH = "local+scripted"
 sessions = count(1)
 
 
-def a_session() -> bytes:
-    """Attributes of a session that is like no other."""
+def new_session() -> bytes:
+    """Return attributes of a session that differs from all others."""
     return attributes(ACCT_SESSION_ID=b"%d" % next(sessions))
 
 
 def kept(areas: Areas) -> dict[str, object]:
-    """What the second factor still has in memory of logins."""
+    """Return the second factor's memory of logins."""
     names = ("_same", "_by_challenge", "challenges")
     return {name: value for name in names if (value := getattr(areas.second, name))}
 
@@ -55,60 +54,62 @@ def kept(areas: Areas) -> dict[str, object]:
 
 
 async def test_five_open_prompts(wire: Wire, script: Script) -> None:
-    """The sixth is rejected with its reason, and nobody is prompted; joining is no prompt; others are not affected;
-    when one is answered there is room for one."""
-    waiting = [a_login(a_session()) for _ in range(4)] + [a_login()]
+    """The sixth open prompt of a user is rejected without a prompt. A join is no prompt, other users are not affected,
+    and an answered prompt makes room for one.
+    """
+    waiting = [a_login(new_session()) for _ in range(4)] + [a_login()]
     for number, datagram in enumerate(waiting, 1):
         wire.put(datagram)
         await prompted(script, number)
     for number in range(1, 8):
         wire.put(a_login(), source=("192.0.2.1", 41000 + number))
         await joined(wire, number)
-    assert (await exchange(wire, a_login(a_session()), OTHER))[0] == ACCESS_REJECT
-    assert await told(wire.areas) == [("reject", "reject", "", "too many prompts", WITH)]
+    assert (await exchange(wire, a_login(new_session()), OTHER))[0] == ACCESS_REJECT
+    assert await outcomes(wire.areas) == [("reject", "reject", "", "too many prompts", WITH)]
     assert len(script.started) == 5
-    wire.put(a_login(a_session(), user="bob"))
+    wire.put(a_login(new_session(), user="bob"))
     await prompted(script, 6)
     script.answer(0, Outcome.DENIED)
     await answer(wire, waiting[0])
-    wire.put(a_login(a_session(), user="ANN"))
+    wire.put(a_login(new_session(), user="ANN"))
     await prompted(script, 7)
-    assert (await exchange(wire, a_login(a_session())))[0] == ACCESS_REJECT
+    assert (await exchange(wire, a_login(new_session())))[0] == ACCESS_REJECT
     assert len(script.started) == 7
 
 
 async def test_ten_prompts_a_minute(wire: Wire, script: Script, mock_clock: trio.testing.MockClock) -> None:
-    """However they ended; the eleventh is rejected, whatever the fallback is, in another case of the name too; a
-    minute after the first there is room again."""
+    """The eleventh prompt of a user within a minute is rejected, whatever the fallback is and in any form of the name.
+    A minute after the first prompt there is room again.
+    """
     mock_clock.rate = 1
     script.begins = Outcome.DENIED
     await fall_back_to(wire.areas, Fallback.ALLOW)
     for _ in range(10):
-        assert (await exchange(wire, a_login(a_session())))[0] == ACCESS_REJECT
+        assert (await exchange(wire, a_login(new_session())))[0] == ACCESS_REJECT
     for user in ("ann", "ANN", "corp\\Ann", "ann@corp"):
-        assert (await exchange(wire, a_login(a_session(), user=user)))[0] == ACCESS_REJECT
+        assert (await exchange(wire, a_login(new_session(), user=user)))[0] == ACCESS_REJECT
     assert [each.reason for each in await events(wire.areas)][10:] == ["too many prompts"] * 4
     assert len(script.started) == 10
     script.begins = Outcome.APPROVED
-    assert (await exchange(wire, a_login(a_session(), user="bob")))[0] == ACCESS_ACCEPT
+    assert (await exchange(wire, a_login(new_session(), user="bob")))[0] == ACCESS_ACCEPT
     mock_clock.jump(61)
-    assert (await exchange(wire, a_login(a_session())))[0] == ACCESS_ACCEPT
+    assert (await exchange(wire, a_login(new_session())))[0] == ACCESS_ACCEPT
 
 
 async def test_prompts_by_a_name_with_spaces(wire: Wire, script: Script) -> None:
-    """Where another server has checked the password, ` ann` is ann, and has no ten prompts of her own."""
+    """If another server has checked the password, ` ann` counts as ann for the limit of prompts."""
     areas = wire.areas
     await areas.clients.update(areas.tenant, areas.client_named("nas").id, {"password_verified": True})
     await areas.first_settings.set(areas.domains.table.by_id[areas.domain], FirstFactor.NONE, {})
     script.begins = Outcome.DENIED
     for spaces in range(11):
-        assert (await exchange(wire, a_login(a_session(), user=" " * spaces + "ann")))[0] == ACCESS_REJECT
+        assert (await exchange(wire, a_login(new_session(), user=" " * spaces + "ann")))[0] == ACCESS_REJECT
     assert (await events(areas))[-1].reason == "too many prompts"
     assert len(script.started) == 10
 
 
 async def test_codes_behind_passwords_are_limited_too(wire: Wire, script: Script) -> None:
-    """Guessing codes in one field is ten a minute: the eleventh is not even checked."""
+    """The eleventh code after a password within a minute is not checked."""
     for number in range(11):
         assert (await exchange(wire, a_login(b"", password=f"hello00000{number % 10}")))[0] == ACCESS_REJECT
     assert len(script.verified) == 10
@@ -119,10 +120,12 @@ async def test_codes_behind_passwords_are_limited_too(wire: Wire, script: Script
 
 
 @pytest.mark.parametrize("fallback", Fallback)
-async def test_a_push_that_nobody_answers(
+async def test_a_push_without_an_answer(
     wire: Wire, script: Script, mock_clock: trio.testing.MockClock, fallback: Fallback
 ) -> None:
-    """After the provider's timeoutSeconds it is a reject, never covered by the fallback, and is taken back, once."""
+    """A push without an answer is a reject after the provider's timeoutSeconds, never covered by the fallback, and is
+    cancelled once.
+    """
     mock_clock.rate = 1
     await fall_back_to(wire.areas, fallback)
     datagram = a_login()
@@ -131,29 +134,31 @@ async def test_a_push_that_nobody_answers(
     await until(lambda: bool(script.polled))
     mock_clock.jump(61)
     assert (await answer(wire, datagram))[0] == ACCESS_REJECT
-    assert await told(wire.areas) == [("reject", "reject", "", "second factor not answered in time", WITH)]
+    assert await outcomes(wire.areas) == [("reject", "reject", "", "second factor not answered in time", WITH)]
     await until(lambda: bool(script.cancelled))
     assert script.cancelled == [script.started[0].challenge_id]
 
 
 @pytest.mark.parametrize("fallback", Fallback)
-async def test_a_provider_that_says_nothing(
+async def test_a_provider_that_does_not_answer(
     wire: Wire, script: Script, mock_clock: trio.testing.MockClock, fallback: Fallback
 ) -> None:
-    """Is unreachable, which the fallback covers; five such logins open its circuit, however short the time limit."""
+    """A provider that does not answer is unreachable, which the fallback covers. Five such logins open its circuit,
+    however short the timeout is.
+    """
     mock_clock.rate = 1
     await script.attach(wire.areas, timeout_s=5)
     await fall_back_to(wire.areas, fallback)
     script.begins = None
     verdict = "accept" if fallback is Fallback.ALLOW else "reject"
-    waiting = [a_login(a_session()) for _ in range(5)]
+    waiting = [a_login(new_session()) for _ in range(5)]
     wire.put(*waiting)
     await prompted(script, 5)
     mock_clock.jump(4.6)
     for _ in waiting:
         assert (await wire.take())[0][0] == (ACCESS_ACCEPT if verdict == "accept" else ACCESS_REJECT)
-    await exchange(wire, a_login(a_session()))
-    rows = await told(wire.areas)
+    await exchange(wire, a_login(new_session()))
+    rows = await outcomes(wire.areas)
     assert {row[:3] for row in rows} == {(verdict, verdict, "")}
     assert {row[3] for row in rows[:-1]} <= {"provider unreachable", "provider unreachable, circuit open"}
     assert rows[-1] == (verdict, verdict, "", "provider unreachable, circuit open", WITH)
@@ -161,24 +166,26 @@ async def test_a_provider_that_says_nothing(
 
 
 async def test_a_provider_that_fails_while_a_push_waits(wire: Wire, script: Script) -> None:
-    """Unreachable: rejected; and the prompt is taken back, so that nobody approves what is over."""
+    """If the provider fails while a push is pending, the login is rejected as unreachable and the prompt is
+    cancelled.
+    """
     script.fails = None
     datagram = a_login()
     wire.put(datagram)
     await prompted(script)
     script.fails = ProviderError("away")
-    script.answer(0, Outcome.NOT_ENROLLED)  # which `poll` may not say
+    script.answer(0, Outcome.NOT_ENROLLED)  # not a valid answer of `poll`
     assert (await answer(wire, datagram))[0] == ACCESS_REJECT
-    assert (await told(wire.areas))[0][3] == "provider unreachable"
+    assert (await outcomes(wire.areas))[0][3] == "provider unreachable"
     await until(lambda: bool(script.cancelled))
 
 
 @pytest.mark.parametrize("again_s", [-1.0, float("nan"), float("inf")])
-async def test_a_plug_in_that_talks_nonsense(wire: Wire, script: Script, again_s: float) -> None:
-    """Is unreachable, and does not take the service down."""
+async def test_a_provider_with_invalid_values(wire: Wire, script: Script, again_s: float) -> None:
+    """A provider that returns invalid values is unreachable, and the service continues."""
     script.again_s = again_s
     assert (await exchange(wire, a_login()))[0] == ACCESS_REJECT
-    assert (await told(wire.areas))[0][3] == "provider unreachable"
+    assert (await outcomes(wire.areas))[0][3] == "provider unreachable"
     script.begins = Outcome.APPROVED
     assert (await exchange(wire, a_login()))[0] == ACCESS_ACCEPT
 
@@ -186,8 +193,8 @@ async def test_a_plug_in_that_talks_nonsense(wire: Wire, script: Script, again_s
 # --- a store that fails -------------------------------------------------------------------------------------------
 
 
-async def test_a_store_that_does_not_keep_the_session(wire: Wire, script: Script) -> None:
-    """A challenge that is not on disk is not sent."""
+async def test_a_challenge_that_cannot_be_stored(wire: Wire, script: Script) -> None:
+    """A challenge that cannot be committed is not sent."""
     script.begins = Outcome.CODE
     await wire.areas.store.write(lambda tx: tx.execute("alter table challenges rename to gone"))
     wire.put(a_login())
@@ -198,12 +205,14 @@ async def test_a_store_that_does_not_keep_the_session(wire: Wire, script: Script
 
 @pytest.mark.parametrize("fallback", Fallback)
 async def test_a_store_that_fails_the_provider(wire: Wire, script: Script, fallback: Fallback) -> None:
-    """No answer at all, whatever the fallback; the same State and code go through once the store is back."""
+    """If the provider's store fails, there is no answer, whatever the fallback is. The same State and code work once
+    the store does.
+    """
     script.begins = Outcome.CODE
     await fall_back_to(wire.areas, fallback)
     state = await challenged(wire)
     script.fails = StoreError("no space")
-    for password, body in (("123456", SESSION + attributes(STATE=state)), ("hello123456", a_session())):
+    for password, body in (("123456", SESSION + attributes(STATE=state)), ("hello123456", new_session())):
         wire.put(a_login(body, password=password))
         await wire.silence()
     assert (wire.dropped("internal_error"), wire.auth.in_flight, wire.waiting.now) == (2, 0, 0)
@@ -211,11 +220,13 @@ async def test_a_store_that_fails_the_provider(wire: Wire, script: Script, fallb
     assert (await exchange(wire, typed("123456", state)))[0] == ACCESS_ACCEPT
 
 
-# --- what happens meanwhile ---------------------------------------------------------------------------------------
+# --- changes while a prompt is open -------------------------------------------------------------------------------
 
 
 async def test_a_device_that_was_deleted_meanwhile(wire: Wire, areas: Areas, script: Script) -> None:
-    """A request that waited does not bring it back; its event is kept, and the next request registers it."""
+    """A pending request does not register its deleted device again. Its event is stored, and the next request registers
+    the device.
+    """
     script.begins = Outcome.APPROVED
     await exchange(wire, a_login(b""))
     script.begins = Outcome.WAITING
@@ -236,8 +247,12 @@ async def test_a_device_that_was_deleted_meanwhile(wire: Wire, areas: Areas, scr
 
 
 @pytest.mark.parametrize("change", ["deleted", "password", "blocked", "monitor"])
-async def test_an_approval_is_looked_at_afresh(wire: Wire, areas: Areas, script: Script, change: str) -> None:
-    """The user deleted, the password changed, a rule that blocks, another mode: it is decided by what holds now."""
+async def test_an_approval_is_decided_by_the_present_state(
+    wire: Wire, areas: Areas, script: Script, change: str
+) -> None:
+    """After an approval the present state decides: the user deleted, the password changed, a rule that blocks, another
+    mode.
+    """
     datagram = a_login()
     wire.put(datagram)
     await prompted(script)
@@ -257,7 +272,7 @@ async def test_an_approval_is_looked_at_afresh(wire: Wire, areas: Areas, script:
         "blocked": ("reject", "reject", "", "blocked by rule", WITH),
         "monitor": ("reject", "accept", "reject", "second factor denied", WITH),
     }
-    assert await told(areas) == [expected[change]]
+    assert await outcomes(areas) == [expected[change]]
     assert code == (ACCESS_ACCEPT if change == "monitor" else ACCESS_REJECT)
 
 
@@ -265,7 +280,7 @@ async def test_an_approval_is_looked_at_afresh(wire: Wire, areas: Areas, script:
 
 
 async def test_the_service_stops(wire: Wire, areas: Areas, script: Script) -> None:
-    """A parked push is taken back; one that the user may still answer by its challenge is not; nobody is answered."""
+    """At a stop a parked push is cancelled unless its user may still answer by a challenge. No request is answered."""
     later = Areas(areas.store, areas.clock)
     later.kinds.update(areas.kinds)
     await later.configuration.reload()
@@ -274,7 +289,7 @@ async def test_the_service_stops(wire: Wire, areas: Areas, script: Script) -> No
         async with trio.open_nursery() as listener:
             other = Wire(later, listener)
             later.patience = 0.02
-            other.put(a_login(a_session()))
+            other.put(a_login(new_session()))
             assert (await other.take())[0][0] == ACCESS_CHALLENGE
             later.patience = 60
             other.put(a_login())
@@ -284,14 +299,14 @@ async def test_the_service_stops(wire: Wire, areas: Areas, script: Script) -> No
             await until(lambda: bool(script.cancelled))
             listener.cancel_scope.cancel()
     assert script.cancelled == [script.started[1].challenge_id]
-    assert [row[0] for row in await told(areas)] == ["challenge"]
+    assert [row[0] for row in await outcomes(areas)] == ["challenge"]
 
 
 @pytest.mark.parametrize("limit", [1, 40])
 async def test_nothing_is_left(
     wire: Wire, areas: Areas, script: Script, mock_clock: trio.testing.MockClock, limit: int
 ) -> None:
-    """After logins of all outcomes, and their time, there is nothing in memory and no challenge in the store."""
+    """After logins with every outcome, and their time, nothing is in memory and no challenge is in the store."""
     mock_clock.rate = 1
     ends = [Outcome.APPROVED, Outcome.DENIED, Outcome.NOT_ENROLLED, Outcome.CODE, Outcome.WAITING]
     for number in range(limit):
@@ -300,7 +315,7 @@ async def test_nothing_is_left(
         for begins in ends:
             script.begins = begins
             before = len(script.started)
-            datagram = a_login(a_session(), user=user)
+            datagram = a_login(new_session(), user=user)
             wire.put(datagram)
             if begins is Outcome.WAITING:
                 await until(lambda before=before: len(script.started) > before)  # type: ignore[misc]
@@ -311,7 +326,7 @@ async def test_nothing_is_left(
                 assert (await exchange(wire, typed("123456", first[24], b"", user=user)))[0] == ACCESS_ACCEPT
         script.fails = ProviderError("away") if number % 10 == 0 else None
         script.begins = Outcome.APPROVED
-        await exchange(wire, a_login(a_session(), user=user, password="hello000000"))
+        await exchange(wire, a_login(new_session(), user=user, password="hello000000"))
         script.fails = None
     await wire.silence()
     assert (wire.auth.in_flight, wire.waiting.now) == (0, 0)

@@ -1,4 +1,4 @@
-"""What happens to a push that waits when its provider is changed, and to the posture of the device that waits."""
+"""A change of the provider or of the device's posture while a push is pending."""
 
 import pytest
 import trio
@@ -7,7 +7,7 @@ from sallyport.mfa.provider import Outcome
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
 from tests.areas import Areas
 from tests.listen.conftest import Wire
-from tests.listen.second import OTHER, a_login, answer, prompted, script, told, wire
+from tests.listen.second import OTHER, a_login, answer, outcomes, prompted, script, wire
 from tests.login.second.scripted import Script
 from tests.packets import access_request, attributes
 
@@ -15,7 +15,9 @@ __all__ = ["script", "wire"]
 
 
 async def test_a_retransmit_after_a_new_provider(wire: Wire, areas: Areas, script: Script) -> None:
-    """Asks the new one, by a prompt of its own: what the old one says is not for it."""
+    """A retransmission after a change of the provider has a prompt of the new one. An answer of the old one does not
+    count for it.
+    """
     old, new = a_login(), a_login()
     wire.put(old)
     await prompted(script)
@@ -30,7 +32,7 @@ async def test_a_retransmit_after_a_new_provider(wire: Wire, areas: Areas, scrip
 
 
 async def test_a_retransmit_after_the_provider_was_removed(wire: Wire, areas: Areas, script: Script) -> None:
-    """Has nobody to ask: the fallback decides, and nothing of the old prompt."""
+    """A retransmission after the removal of the provider is decided by the fallback, not by the old prompt."""
     old = a_login()
     wire.put(old)
     await prompted(script)
@@ -38,13 +40,13 @@ async def test_a_retransmit_after_the_provider_was_removed(wire: Wire, areas: Ar
     new = a_login()
     wire.put(new, source=OTHER)
     assert (await answer(wire, new, OTHER))[0] == ACCESS_REJECT
-    assert (await told(areas))[-1][3] == "no provider"
+    assert (await outcomes(areas))[-1][3] == "no provider"
     script.answer(0, Outcome.DENIED)
     assert (await answer(wire, old))[0] == ACCESS_REJECT
 
 
-async def test_a_user_who_was_added_anew(wire: Wire, areas: Areas, script: Script) -> None:
-    """Joins nothing of the one before: it is somebody else."""
+async def test_a_user_that_was_added_again(wire: Wire, areas: Areas, script: Script) -> None:
+    """A request for a user that was removed and added again does not join the pending login."""
     old, new = a_login(), a_login()
     wire.put(old)
     await prompted(script)
@@ -60,7 +62,9 @@ async def test_a_user_who_was_added_anew(wire: Wire, areas: Areas, script: Scrip
 
 @pytest.mark.parametrize("length", [15, 17, 129])
 async def test_a_malformed_code(wire: Wire, areas: Areas, script: Script, length: int) -> None:
-    """A User-Password of a wrong length beside a State is dropped; the challenge stands; nothing waits."""
+    """A User-Password of a wrong length with a State is dropped. The challenge stays valid, and nothing is left
+    pending.
+    """
     script.begins = Outcome.CODE
     first = a_login()
     wire.put(first)
@@ -73,7 +77,7 @@ async def test_a_malformed_code(wire: Wire, areas: Areas, script: Script, length
 
 
 async def test_two_states(wire: Wire, areas: Areas, script: Script) -> None:
-    """Only the first counts, and a State that is none of ours before ours gets nobody in."""
+    """Only the first State counts, so that a foreign State in front of a valid one is rejected."""
     script.begins = Outcome.CODE
     first = a_login()
     wire.put(first)
@@ -84,8 +88,8 @@ async def test_two_states(wire: Wire, areas: Areas, script: Script) -> None:
     assert script.verified == []
 
 
-async def test_a_crowd_of_pushes_and_password_logins_beside_it(wire: Wire, areas: Areas, script: Script) -> None:
-    """Fifty parked logins leave the others alone, and each gets its own answer."""
+async def test_many_pushes_and_other_logins(wire: Wire, areas: Areas, script: Script) -> None:
+    """Fifty parked logins do not delay other logins, and each gets its own answer."""
     waiting = {}
     for number in range(50):
         await areas.add_user(areas.domain, f"user{number}", b"hello")
@@ -106,7 +110,7 @@ async def test_a_crowd_of_pushes_and_password_logins_beside_it(wire: Wire, areas
 
 
 async def prompted_all(script: Script, number: int) -> None:
-    """Return once so many prompts were sent, in whatever order."""
+    """Wait until so many prompts were sent, in any order."""
     with trio.fail_after(10):
         while len(script.started) < number:
             await trio.sleep(0.001)

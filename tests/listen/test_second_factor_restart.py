@@ -1,4 +1,4 @@
-"""A challenge over a restart: new areas over the same store."""
+"""A challenge across a restart: new areas over the same store."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,7 +13,7 @@ from sallyport.radius.attributes import STATE
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT
 from tests.areas import Areas
 from tests.listen.conftest import Wire
-from tests.listen.second import OTHER, a_login, answer, challenged, events, exchange, prompted, told, typed, wire
+from tests.listen.second import OTHER, a_login, answer, challenged, events, exchange, outcomes, prompted, typed, wire
 from tests.login.second.scripted import Script, fall_back_to
 from tests.packets import attributes
 from tests.waiting import until
@@ -25,7 +25,7 @@ OTHERS = attributes(CALLING_STATION_ID=b"02-00-00-00-00-02")
 
 @pytest.fixture
 async def script(areas: Areas) -> Script:
-    """A provider that asks for a code: 123456 is right, once."""
+    """Return the script of a provider that takes the code 123456 once."""
     script = Script(begins=Outcome.CODE)
     await script.attach(areas)
     return script
@@ -33,7 +33,7 @@ async def script(areas: Areas) -> Script:
 
 @asynccontextmanager
 async def restarted(wire: Wire) -> AsyncIterator[Wire]:
-    """The service after a restart: its memory is empty, its store is the same."""
+    """Yield the service after a restart: its memory is empty, its store is the same."""
     old = wire.areas
     areas = Areas(old.store, old.clock)
     areas.tenant, areas.domain = old.tenant, old.domain
@@ -46,7 +46,7 @@ async def restarted(wire: Wire) -> AsyncIterator[Wire]:
 
 
 async def test_the_code_still_works(wire: Wire, script: Script) -> None:
-    """Once."""
+    """The right code of a challenge is accepted after a restart, once."""
     state = await challenged(wire)
     async with restarted(wire) as later:
         assert (await exchange(later, typed("123456", state)))[0] == ACCESS_ACCEPT
@@ -58,7 +58,7 @@ async def test_the_code_still_works(wire: Wire, script: Script) -> None:
 
 
 async def test_a_used_state_does_not(wire: Wire, script: Script) -> None:
-    """Used up by a right code, or by a wrong one: its next step holds, and how many were wrong is not forgotten."""
+    """A used State is refused after a restart. Its next step is valid, and the count of wrong codes is kept."""
     used, first = await challenged(wire), await challenged(wire)
     assert (await exchange(wire, typed("123456", used)))[0] == ACCESS_ACCEPT
     code, values = await exchange(wire, typed("000000", first))
@@ -75,7 +75,7 @@ async def test_a_used_state_does_not(wire: Wire, script: Script) -> None:
 
 
 async def test_it_is_bound_and_expires_as_before(wire: Wire, script: Script) -> None:
-    """To client, station and user; and 120 s are 120 s."""
+    """After a restart a challenge is still bound to client, station and user, and expires after 120 s."""
     state = await challenged(wire)
     async with restarted(wire) as later:
         for datagram, source in (
@@ -90,7 +90,9 @@ async def test_it_is_bound_and_expires_as_before(wire: Wire, script: Script) -> 
 
 
 async def test_a_retransmitted_code_joins(wire: Wire, script: Script) -> None:
-    """Also where both find the session in the store alone: one check, one Accept, one event."""
+    """Two requests with the same code join although both find the session in the store: one check, one Accept, one
+    event.
+    """
     state, script.gate = await challenged(wire), trio.Event()
     async with restarted(wire) as later:
         first, second = typed("123456", state), typed("123456", state)
@@ -105,7 +107,7 @@ async def test_a_retransmitted_code_joins(wire: Wire, script: Script) -> None:
 
 
 async def test_guesses_that_come_together(wire: Wire, script: Script) -> None:
-    """Twenty codes with one State in the first moment after a restart: never more than three are checked."""
+    """Of twenty codes with one State right after a restart at most three are checked."""
     state = await challenged(wire)
     guesses = [typed(f"{number:06}", state) for number in range(20)]
     async with restarted(wire) as later:
@@ -116,9 +118,10 @@ async def test_guesses_that_come_together(wire: Wire, script: Script) -> None:
     assert len(script.verified) == 1
 
 
-async def test_a_push_goes_on(wire: Wire, areas: Areas, script: Script) -> None:
-    """A device without patience has its challenge; after a restart Enter finds the approval that was given meanwhile,
-    and after a second one the handle is still known."""
+async def test_a_push_continues(wire: Wire, areas: Areas, script: Script) -> None:
+    """After a restart an answer to the challenge finds the approval that was given meanwhile. After a second restart
+    the prompt's handle is still known.
+    """
     script.begins, areas.patience = Outcome.WAITING, 0.02
     state = await challenged(wire)
     async with restarted(wire) as later:
@@ -134,8 +137,9 @@ async def test_a_push_goes_on(wire: Wire, areas: Areas, script: Script) -> None:
 
 
 async def test_a_prompt_that_had_not_begun(wire: Wire, areas: Areas, script: Script) -> None:
-    """The device has its challenge before the provider says a word, and the service ends: the challenge is over, which
-    is no outage, so that no fallback lets anybody in."""
+    """If the service stops after the challenge and before the prompt, the challenge is over. That is no outage, so that
+    no fallback applies.
+    """
     script.begins, areas.patience = None, 0.02
     await fall_back_to(areas, Fallback.ALLOW)
     state = await challenged(wire)
@@ -148,10 +152,12 @@ async def test_a_prompt_that_had_not_begun(wire: Wire, areas: Areas, script: Scr
 
 
 @pytest.mark.parametrize(("fallback", "code"), [(Fallback.DENY, ACCESS_REJECT), (Fallback.ALLOW, ACCESS_ACCEPT)])
-async def test_who_waits_is_answered_before_the_end(
+async def test_pending_logins_are_answered_before_the_end(
     wire: Wire, areas: Areas, script: Script, fallback: Fallback, code: int
 ) -> None:
-    """By the domain's fallback, which is recorded with the reason; so is whoever comes to it later, unprompted."""
+    """At a stop pending logins, and later requests of them, are decided by the domain's fallback without a prompt. The
+    events have the reason.
+    """
     script.begins = Outcome.WAITING
     await fall_back_to(areas, fallback)
     datagram = a_login()
@@ -162,12 +168,14 @@ async def test_who_waits_is_answered_before_the_end(
     assert (await exchange(wire, a_login(OTHERS)))[0] == code
     script.answer(0, Outcome.APPROVED)
     await wire.silence()
-    assert [each[3] for each in await told(areas)] == [Reason.STOPPED] * 2
+    assert [each[3] for each in await outcomes(areas)] == [Reason.STOPPED] * 2
     assert (len(script.started), wire.auth.in_flight) == (1, 0)
 
 
-async def test_a_device_that_shows_challenges_goes_on(wire: Wire, areas: Areas, script: Script) -> None:
-    """It gets one in place of a refusal, and after the restart the same prompt's approval counts."""
+async def test_a_device_that_answers_challenges(wire: Wire, areas: Areas, script: Script) -> None:
+    """At a stop a device that answers challenges gets one instead of a reject, and the prompt's approval counts after
+    the restart.
+    """
     script.begins, areas.patience = Outcome.WAITING, 0.02
     state = await challenged(wire)
     areas.patience = 60
@@ -177,7 +185,7 @@ async def test_a_device_that_shows_challenges_goes_on(wire: Wire, areas: Areas, 
     areas.second.stop_waiting()
     code, values = await answer(wire, pressed)
     assert code == ACCESS_CHALLENGE
-    waiting = a_login(OTHERS)  # now that the device is known to answer challenges
+    waiting = a_login(OTHERS)  # the device is now known to answer challenges
     async with restarted(wire) as later:
         script.answer(0, Outcome.APPROVED)
         assert (await exchange(later, typed("", values[STATE])))[0] == ACCESS_ACCEPT

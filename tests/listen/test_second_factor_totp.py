@@ -1,4 +1,4 @@
-"""Codes of an app over the wire: the built-in provider with its seeds; and what an answer carries."""
+"""Codes of an authenticator app over the wire, with the built-in provider, and attributes of the answers."""
 
 from collections.abc import AsyncIterator
 
@@ -14,7 +14,7 @@ from sallyport.radius.attributes import CLASS, STATE
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT
 from tests.areas import Areas
 from tests.listen.conftest import Wire
-from tests.listen.second import OTHER, SESSION, a_login, answer, challenged, events, exchange, told, typed
+from tests.listen.second import OTHER, SESSION, a_login, answer, challenged, events, exchange, outcomes, typed
 from tests.login.second.scripted import Script
 from tests.packets import attributes, chap
 
@@ -29,18 +29,18 @@ class App:
         self._totp = pyotp.TOTP(seed)
 
     def code(self, steps: int = 0) -> str:
-        """The code, some steps from now."""
+        """Return the code of now, or of some steps later."""
         return self._totp.at(self._areas.clock() // SECOND + 30 * steps)
 
     def wrong(self) -> str:
-        """Six digits that are none around now."""
+        """Return six digits that are no code of these minutes."""
         near = {self.code(steps) for steps in range(-3, 4)}
         return next(f"{number:06}" for number in range(10) if f"{number:06}" not in near)
 
 
 @pytest.fixture
 async def app(areas: Areas) -> App:
-    """ann and bob have the password hello; ann has an app; the domain enforces."""
+    """Return ann's app. ann and bob have the password hello, and the domain enforces."""
     for user in ("ann", "bob"):
         await areas.add_user(areas.domain, user, b"hello")
     made, _ = await areas.seeds.enrol(areas.domain, "ann")
@@ -54,7 +54,7 @@ async def app(areas: Areas) -> App:
 
 @pytest.fixture
 async def wire(areas: Areas, app: App) -> AsyncIterator[Wire]:
-    """192.0.2.1 is a RADIUS client."""
+    """Yield exchanges with the RADIUS client 192.0.2.1."""
     await areas.client(name="nas")
     async with trio.open_nursery() as nursery:
         yield Wire(areas, nursery)
@@ -63,7 +63,9 @@ async def wire(areas: Areas, app: App) -> AsyncIterator[Wire]:
 
 @pytest.mark.parametrize("steps", [-1, 0, 1])
 async def test_challenge_and_code(wire: Wire, app: App, steps: int) -> None:
-    """The code of now, or one step either side, once: neither it nor an earlier one is taken again, in any form."""
+    """The code of now, or of one step before or after, is accepted once. After that it is refused, and so are earlier
+    codes, in both forms.
+    """
     code = app.code(steps)
     assert (await exchange(wire, typed(code, await challenged(wire))))[0] == ACCESS_ACCEPT
     for again in (code, app.code(-1)):
@@ -74,12 +76,12 @@ async def test_challenge_and_code(wire: Wire, app: App, steps: int) -> None:
 
 @pytest.mark.parametrize("steps", [-2, 2])
 async def test_codes_of_other_times(wire: Wire, app: App, steps: int) -> None:
-    """Two steps away is wrong."""
+    """A code of two steps away is wrong."""
     assert (await exchange(wire, a_login(b"", password=f"hello{app.code(steps)}")))[0] == ACCESS_REJECT
 
 
 async def test_chap_compares_the_response(wire: Wire, app: App) -> None:
-    """Challenge by CHAP, code by CHAP; a wrong one, and a response to another challenge, are wrong codes."""
+    """Challenge and code may come by CHAP. A wrong code, and a response to another challenge, are wrong codes."""
     code, first = await exchange(wire, chap("ann", "hello", body=SESSION))
     assert code == ACCESS_CHALLENGE
     for value in (chap("ann", app.wrong(), body=SESSION + attributes(STATE=first[STATE])),):
@@ -93,7 +95,7 @@ async def test_chap_compares_the_response(wire: Wire, app: App) -> None:
 
 
 async def test_two_logins_with_one_code(wire: Wire, app: App) -> None:
-    """Of two sessions that give the same code in the same moment one is let in."""
+    """Of two sessions that send the same code at the same time one is accepted."""
     code = app.code()
     first, second = a_login(SESSION, password=f"hello{code}"), a_login(b"", password=f"hello{code}")
     wire.put(first)
@@ -103,17 +105,17 @@ async def test_two_logins_with_one_code(wire: Wire, app: App) -> None:
     await wire.silence()
 
 
-async def test_who_has_no_app(wire: Wire) -> None:
-    """Is not enrolled: rejected, in both forms."""
+async def test_a_user_without_an_app(wire: Wire) -> None:
+    """A user without an app is rejected as not enrolled, with and without a code after the password."""
     assert (await exchange(wire, a_login(user="bob")))[0] == ACCESS_REJECT
     assert (await exchange(wire, a_login(b"", user="bob", password="hello123456")))[0] == ACCESS_REJECT
-    rows = await told(wire.areas)
+    rows = await outcomes(wire.areas)
     assert rows[0] == ("reject", "reject", "", "not enrolled", "local+totp")
     assert rows[1][3] in {"not enrolled", "wrong password"}
 
 
 async def test_a_seed_that_was_taken_away(wire: Wire, app: App, areas: Areas) -> None:
-    """Between challenge and answer: not enrolled, whatever the code is."""
+    """If the seed is removed between challenge and code, the login is rejected as not enrolled."""
     state = await challenged(wire)
     await areas.seeds.remove(areas.domain, "ann")
     assert (await exchange(wire, typed(app.code(), state)))[0] == ACCESS_REJECT
@@ -124,8 +126,9 @@ async def test_a_seed_that_was_taken_away(wire: Wire, app: App, areas: Areas) ->
 
 
 async def test_class_and_vlan(wire: Wire, app: App, areas: Areas) -> None:
-    """Are in every Accept of whom the rule matches, with and without a second factor, in both modes; never in a
-    challenge or a reject."""
+    """Class and VLAN of a matching rule are in every Accept, with and without a second factor, in both modes; never in
+    a challenge or a reject.
+    """
     given = {"name": "r", "action": "mfa_required", "vlan": 20}
     given["replyAttributes"] = [{"name": "Class", "value": "staff"}]
     rule = await areas.rules.add(areas.domain, RuleFields.model_validate(given))
@@ -158,7 +161,7 @@ async def test_class_and_vlan(wire: Wire, app: App, areas: Areas) -> None:
 
 
 async def test_an_unsigned_answer_to_a_challenge(wire: Wire, app: App, areas: Areas) -> None:
-    """pam_radius never signs: its challenge is answered all the same, and a wrong code registers no device."""
+    """An unsigned code is accepted, as pam_radius sends it. A wrong unsigned code registers no device."""
     client = areas.client_named("nas")
     await areas.clients.update(areas.tenant, client.id, {"require_message_authenticator": "no"})
     script = Script(begins=Outcome.CODE)

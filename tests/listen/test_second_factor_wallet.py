@@ -1,4 +1,4 @@
-"""The wallet as second factor over the wire: the rules of every second factor hold for it."""
+"""The wallet as second factor over the wire: the rules of all second factors apply."""
 
 from collections.abc import AsyncIterator
 
@@ -13,34 +13,34 @@ from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJE
 from tests.areas import Areas
 from tests.did.holders import World, populated
 from tests.listen.conftest import NAS, Wire
-from tests.listen.second import OTHER, SESSION, a_login, answer, told
+from tests.listen.second import OTHER, SESSION, a_login, answer, outcomes
 from tests.packets import attributes
 from tests.waiting import until
 
 STRANGER = attributes(CALLING_STATION_ID=b"02-00-00-00-00-99", NAS_PORT_ID=b"port 99")
 
 
-class Desk:
-    """ann's wallet, and what it was asked."""
+class WalletDesk:
+    """The wallet of ann, and the requests to it."""
 
     def __init__(self, wire: Wire, world: World) -> None:
         self.wire = wire
         self.world = world
 
     async def requests(self) -> list[tuple[int, str]]:
-        """Every request with its status, oldest first."""
+        """Return every request with its status, the oldest first."""
         sql = "select id, status from presentation_requests order by id"
         rows = await self.world.areas.store.read(lambda tx: tx.rows(sql))
         return [(int(str(number)), str(status)) for number, status in rows]
 
     async def asked(self, number: int = 1) -> None:
-        """Return once so many requests were opened."""
+        """Wait until so many requests were opened."""
         with trio.fail_after(30):
             while len(await self.requests()) < number:
                 await trio.sleep(0.01)
 
     async def approve(self, request_id: int = 0) -> None:
-        """Present ann's credential to a request, else to the oldest that is open."""
+        """Present ann's credential for a request, or for the oldest open one."""
         ann, presentations = self.world.ann, self.world.did.presentations
         request, _ = await presentations.poll(ann.caller, ann.wallet_id, ann.wallet_key, ann.did, request_id)
         presentation = vc.present(
@@ -55,21 +55,22 @@ class Desk:
 
 
 @pytest.fixture
-async def desk(areas: Areas) -> AsyncIterator[Desk]:
-    """ann has the password hello and a wallet; the domain enforces with it."""
+async def desk(areas: Areas) -> AsyncIterator[WalletDesk]:
+    """Yield ann, with the password hello and a wallet, in a domain that enforces with it."""
     world = await populated(areas)
     await areas.add_user(areas.domain, "ann", b"hello")
     await areas.client("192.0.2.0/24", name="nas")
     await areas.providers.set(areas.domain, "wallet", {"issuerDid": world.issuer}, 60)
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE)
     async with trio.open_nursery() as nursery:
-        yield Desk(Wire(areas, nursery), world)
+        yield WalletDesk(Wire(areas, nursery), world)
         nursery.cancel_scope.cancel()
 
 
-async def test_one_approval_is_one_accept(desk: Desk) -> None:
-    """What the device repeats joins the request; a stranger who knows the password has a request of their own, and
-    gets nothing out of ann's approval."""
+async def test_one_approval_is_one_accept(desk: WalletDesk) -> None:
+    """Retransmissions join the request. Another login with the password has a request of its own, and gains nothing
+    from ann's approval.
+    """
     first, again, stranger = a_login(), a_login(), a_login(STRANGER)
     desk.wire.put(first)
     await desk.asked()
@@ -84,14 +85,14 @@ async def test_one_approval_is_one_accept(desk: Desk) -> None:
     await desk.world.did.presentations.decline(ann.caller, ann.wallet_id, ann.did, strangers, None)
     assert (await answer(desk.wire, stranger, OTHER))[0] == ACCESS_REJECT
     await desk.wire.silence()
-    assert sorted(await told(desk.world.areas)) == [
+    assert sorted(await outcomes(desk.world.areas)) == [
         ("accept", "accept", "", "", "local+wallet"),
         ("reject", "reject", "", "second factor denied", "local+wallet"),
     ]
 
 
-async def test_a_device_that_does_not_wait(desk: Desk) -> None:
-    """It gets a challenge; the approval counts for the request that answers it, once."""
+async def test_a_device_that_does_not_wait(desk: WalletDesk) -> None:
+    """A device with a short timeout gets a challenge, and the approval counts once, for the request that answers it."""
     desk.world.areas.patience = 0.0
     code, first = await answer(desk.wire, await sent(desk, a_login()))
     assert code == ACCESS_CHALLENGE
@@ -104,15 +105,15 @@ async def test_a_device_that_does_not_wait(desk: Desk) -> None:
     assert (await answer(desk.wire, await sent(desk, again)))[0] == ACCESS_REJECT
 
 
-async def sent(desk: Desk, datagram: bytes) -> bytes:
-    """A request that was sent."""
+async def sent(desk: WalletDesk, datagram: bytes) -> bytes:
+    """Send a request, and return it."""
     desk.wire.put(datagram)
     await trio.lowlevel.checkpoint()
     return datagram
 
 
-async def test_a_login_that_is_over_takes_its_request_back(desk: Desk) -> None:
-    """Out of time: the login is rejected, the request withdrawn, and a presentation that comes later is refused."""
+async def test_a_login_that_is_over_takes_its_request_back(desk: WalletDesk) -> None:
+    """A timeout rejects the login and withdraws the request, and a later presentation is refused."""
     areas = desk.world.areas
     areas.clock.pass_by(0.001)
     await areas.providers.set(areas.domain, "wallet", {"issuerDid": desk.world.issuer}, 1)
@@ -127,8 +128,8 @@ async def test_a_login_that_is_over_takes_its_request_back(desk: Desk) -> None:
         await desk.approve(request_id)
 
 
-async def test_who_has_no_credential_is_rejected(desk: Desk) -> None:
-    """And nobody is asked; a revocation ends the login that waits."""
+async def test_a_user_without_a_credential_is_rejected(desk: WalletDesk) -> None:
+    """A user without a credential is rejected without a request. A revocation rejects the pending login."""
     areas = desk.world.areas
     await areas.add_user(areas.domain, "bob", b"hello")
     bob = a_login(user="bob")
@@ -139,4 +140,4 @@ async def test_who_has_no_credential_is_rejected(desk: Desk) -> None:
     await until(lambda: desk.wire.auth.in_flight == 1)
     await desk.world.revoke(desk.world.ann)
     assert (await answer(desk.wire, waiting))[0] == ACCESS_REJECT
-    assert [row[3] for row in await told(areas)] == ["not enrolled", "second factor denied"]
+    assert [row[3] for row in await outcomes(areas)] == ["not enrolled", "second factor denied"]

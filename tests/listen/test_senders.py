@@ -1,4 +1,4 @@
-"""The bounded table of those who are not known or not proven."""
+"""The bounded table of unknown and unproven senders."""
 
 import pytest
 from hypothesis import given
@@ -14,7 +14,7 @@ from sallyport.radius.packet import ACCESS_REQUEST, SharedSecret, encode_request
 
 
 def client(name: str = "vpn", *, tenant_id: int = 1, signatures: str = "auto", limit: str = "auto") -> Client:
-    """A RADIUS client that has shown nothing yet."""
+    """Return a RADIUS client that has latched nothing."""
     return Client(
         id=tenant_id, tenant_id=tenant_id, name=name, network="192.0.2.1/32", secret=b"s", all_domains=1, domain_ids=(),
         product="", require_message_authenticator=signatures, limit_proxy_state=limit, password_verified=0,
@@ -23,7 +23,7 @@ def client(name: str = "vpn", *, tenant_id: int = 1, signatures: str = "auto", l
 
 
 def test_a_sender_is_counted() -> None:
-    """How often, when first and last, and why its last datagram was of no use."""
+    """A sender has its number of datagrams, the first and last time, and the reason of the last one."""
     senders = Senders()
     for at, reason in ((10, "unknown_client"), (20, "malformed"), (30, "unverified")):
         senders.note("192.0.2.1", reason, at)
@@ -34,23 +34,24 @@ def test_a_sender_is_counted() -> None:
 
 
 def test_who_sent_last_comes_first() -> None:
-    """An address that sends again moves to the front."""
+    """The latest sender comes first."""
     senders = Senders()
     for host in ("a", "b", "c", "a"):
         senders.note(host, "x", 0)
     assert [sender.host for sender in senders.all()] == ["a", "c", "b"]
 
 
-def test_what_is_new_is_told_once() -> None:
-    """The log has a line about a new address and about another reason, and none about the same again. Failed logins are
-    in the log of logins."""
+def test_a_new_sender_is_logged_once() -> None:
+    """A new address, and a new reason, are logged once. Failed logins are in the log of logins instead."""
     senders, reasons = Senders(), ("x", "x", "y", "y", "unverified", "x")
-    told = [senders.note("a", reason, at * 1_000_000) for at, reason in enumerate(reasons)]
-    assert [each is not None for each in told] == [True, False, True, False, False, True]
+    logged = [senders.note("a", reason, at * 1_000_000) for at, reason in enumerate(reasons)]
+    assert [each is not None for each in logged] == [True, False, True, False, False, True]
 
 
 def test_the_log_has_a_line_a_second_for_each_tenant() -> None:
-    """A flood from invented addresses hides no client of a tenant; what had no line gets one with a later datagram."""
+    """Each tenant has one log line per second. A flood from invented addresses does not hide a tenant's client, and a
+    sender without a line gets one for a later datagram.
+    """
     senders = Senders()
     lines = [senders.note(f"stranger {number}", "unknown_client", number) for number in range(1000)]
     assert [each is not None for each in lines].count(True) == 1
@@ -60,7 +61,7 @@ def test_the_log_has_a_line_a_second_for_each_tenant() -> None:
 
 
 def test_the_table_is_bounded() -> None:
-    """The one that was silent longest makes room; who goes on sending keeps its count."""
+    """At its limit the table drops the sender that was silent longest; an active one keeps its count."""
     senders = Senders(max_senders=10)
     for number in range(1000):
         senders.note(str(number), "x", number)
@@ -72,7 +73,7 @@ def test_the_table_is_bounded() -> None:
 
 
 def test_each_tenant_has_a_share_of_the_table() -> None:
-    """Neither strangers nor another tenant's clients push a tenant's address out."""
+    """Unknown senders and clients of another tenant do not displace a tenant's addresses."""
     senders = Senders(max_senders=10)
     senders.note("192.0.2.1", "bad_authenticator", 0, client=client())
     for number in range(100):
@@ -83,7 +84,7 @@ def test_each_tenant_has_a_share_of_the_table() -> None:
 
 
 async def test_the_command_line_sees_the_table() -> None:
-    """listen.senders gives the addresses with times in ISO 8601."""
+    """listen.senders returns the addresses with times in ISO 8601."""
     senders = Senders()
     senders.note("192.0.2.1", "unknown_client", 1_767_225_600_000_000)
     time = "2026-01-01T00:00:00.000000Z"
@@ -96,15 +97,15 @@ async def test_the_command_line_sees_the_table() -> None:
 
 
 def known(senders: Senders, *clients: str) -> list[Row]:
-    """What the command line sees. clients: the addresses that RADIUS clients have by now."""
+    """Return the rows of the command line. clients: addresses of RADIUS clients."""
     return listed(senders, lambda host: client() if host in clients else None)
 
 
 SIGNED = push_attribute(NAS_IDENTIFIER, b"lobby") + push_vendor_attribute(14988, 10, b"identity")
 
 
-async def test_what_a_stranger_sent_is_looked_into() -> None:
-    """Its kind of packet, its name for itself, and its product help an admin to recognise it."""
+async def test_the_datagram_of_an_unknown_sender_is_described() -> None:
+    """The row of an unknown sender has its kind of packet, NAS-Identifier and product."""
     senders = Senders()
     senders.note(
         "192.0.2.1", "unknown_client", 0, datagram=encode_request(ACCESS_REQUEST, 1, SharedSecret(b"x"), SIGNED)
@@ -143,7 +144,7 @@ LOGIN, EAP = b"", push_attribute(EAP_MESSAGE, b"\2\1\0\5\1")
 def test_each_cause_has_its_remedy(
     reason: str, settings: dict[str, str], body: bytes, verdict: str, remedy: str
 ) -> None:
-    """A client whose packets are refused: the verdict tells the causes apart, and the remedy is what to do."""
+    """Each cause of refused packets has its verdict and its remedy."""
     senders, vpn = Senders(), client("my vpn", **settings)
     if vpn.learns_signature:
         vpn.latch(LATCHED)
@@ -155,15 +156,15 @@ def test_each_cause_has_its_remedy(
 
 
 @pytest.mark.parametrize("own", [client(), None])
-def test_what_is_no_request_is_noise(own: Client | None) -> None:
-    """There is nothing to do about it."""
+def test_a_datagram_that_is_no_request(own: Client | None) -> None:
+    """A datagram that is no request is noise, without a remedy."""
     senders = Senders()
     senders.note("192.0.2.1", "malformed", 0, client=own, datagram=b"GET / HTTP/1.1")
     assert [cause(each, own) for each in senders.all()] == [causes.Cause(causes.NOISE)]
 
 
 def test_the_setting_of_a_product_is_named() -> None:
-    """The remedy says where the registered product switches signatures on."""
+    """The remedy names the registered product's setting for signatures."""
     senders, nps = Senders(), client()
     nps.product = "Microsoft NPS"
     nps.latch(LATCHED)
@@ -173,8 +174,8 @@ def test_the_setting_of_a_product_is_named() -> None:
     assert "Remote RADIUS Server Group" in str(row["remedy"])
 
 
-def test_a_client_over_tls_is_no_stranger() -> None:
-    """Its address is no client's; the client of its certificate is named."""
+def test_a_client_over_tls() -> None:
+    """A client over TLS is listed by its certificate, not by its address."""
     senders = Senders()
     senders.note(
         "203.0.113.9", "no_domain", 0, client=client(), datagram=encode_request(1, 1, SharedSecret(b"x"), LOGIN)
@@ -182,8 +183,8 @@ def test_a_client_over_tls_is_no_stranger() -> None:
     assert [(row["client"], row["verdict"]) for row in known(senders)] == [("vpn", causes.NO_DOMAIN)]
 
 
-async def test_who_has_become_a_client_is_no_stranger_any_more() -> None:
-    """The list is what is left to do."""
+async def test_a_sender_that_became_a_client_is_not_listed() -> None:
+    """An address that has become a RADIUS client is no longer listed."""
     senders = Senders()
     for host in ("192.0.2.1", "192.0.2.2"):
         senders.note(host, "unknown_client", 0)
@@ -192,7 +193,7 @@ async def test_who_has_become_a_client_is_no_stranger_any_more() -> None:
 
 @given(st.binary(max_size=200))
 def test_no_datagram_breaks_the_list(datagram: bytes) -> None:
-    """What strangers send is octets from the network: it is looked into without raising, and without being believed."""
+    """Any datagram can be listed without an error."""
     sender = Sender("192.0.2.1", 1, 0, 0, "unknown_client", datagram=datagram)
     verdict = cause(sender, None).verdict
     assert verdict in {causes.NOISE, causes.STRANGER}

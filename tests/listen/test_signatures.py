@@ -1,4 +1,4 @@
-"""What an unsigned request may do, and what a RADIUS client shows about itself."""
+"""Unsigned requests, and the latches of a RADIUS client."""
 
 import pytest
 
@@ -14,26 +14,26 @@ SWITCH = attributes(NAS_IDENTIFIER=b"switch-1", CALLING_STATION_ID=b"02-01")
 
 
 async def client(wire: Wire, network: str, **settings: str) -> tuple[str, int]:
-    """A RADIUS client, called after its network, with these settings; the socket address that it sends from."""
+    """Add a RADIUS client with the name of its network. Return its socket address."""
     await wire.areas.client(network, **settings)
     return network.partition("/")[0], 40000
 
 
 def known(wire: Wire, source: tuple[str, int]) -> Client:
-    """The client as it is now."""
+    """Return the client in its present state."""
     found = wire.areas.clients.table.find(source[0])
     assert found is not None
     return found
 
 
 async def devices(wire: Wire) -> list[str]:
-    """The names in the inventory, with the stations behind them."""
+    """Return the names in the inventory, with their stations."""
     await wire.areas.devices.flush()
     sql = "select device_name as n from devices union all select station from stations order by 1"
     return await wire.areas.store.read(lambda tx: tx.all(lambda n: n, sql))
 
 
-# --- what is a sighting -------------------------------------------------------------------------------------------
+# --- sightings ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -52,8 +52,9 @@ async def devices(wire: Wire) -> list[str]:
     ],
 )
 async def test_what_registers_a_device(wire: Wire, datagram: bytes, registers: bool) -> None:
-    """A signed request is proof of its sender, however the login ends; an unsigned one when its password was right.
-    Until then it is counted among the unverified."""
+    """A signed request registers its device, however the login ends; an unsigned one after a right password. Before
+    that the sender is counted as unverified.
+    """
     await wire.ask(datagram)
     assert bool(await devices(wire)) is registers
     assert [(each.host, each.reason) for each in wire.senders.all()] == (
@@ -62,7 +63,7 @@ async def test_what_registers_a_device(wire: Wire, datagram: bytes, registers: b
 
 
 async def test_an_unproven_request_leaves_no_count(wire: Wire) -> None:
-    """A device that is known is not counted, and its station is not seen, by who is not proven."""
+    """An unproven request neither counts for a known device nor updates its station."""
     await wire.ask(pap("ann", "hello", SWITCH, signed=False))
     other = attributes(NAS_IDENTIFIER=b"switch-1", CALLING_STATION_ID=b"02-02")
     await wire.ask(pap("ann", "wrong", other, identifier=1, signed=False))
@@ -71,7 +72,7 @@ async def test_an_unproven_request_leaves_no_count(wire: Wire) -> None:
 
 
 async def test_unverified_senders_are_bounded(wire: Wire) -> None:
-    """A flood of guesses from a whole range fills a table of fixed size, and no inventory."""
+    """A flood of guesses from a range fills a table of fixed size, and not the inventory."""
     await wire.areas.client("10.0.0.0/8")
     for number in range(150):
         await wire.ask(pap("ann", "wrong", signed=False), source=(f"10.0.0.{number}", 1))
@@ -80,7 +81,7 @@ async def test_unverified_senders_are_bounded(wire: Wire) -> None:
     assert await devices(wire) == []
 
 
-# --- what is let through ------------------------------------------------------------------------------------------
+# --- dropped and accepted requests --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -94,8 +95,10 @@ async def test_unverified_senders_are_bounded(wire: Wire) -> None:
         ("auto", "auto", "", ""),
     ],
 )
-async def test_what_the_settings_refuse(wire: Wire, required: str, limit: str, plain: str, proxied: str) -> None:
-    """Unsigned requests, and unsigned ones with Proxy-State, are dropped where the admin says so; signed ones pass."""
+async def test_the_settings_refuse_unsigned_requests(
+    wire: Wire, required: str, limit: str, plain: str, proxied: str
+) -> None:
+    """Unsigned requests, and unsigned ones with Proxy-State, are dropped as configured. Signed ones pass."""
     source = await client(wire, "192.0.2.0/24", require_message_authenticator=required, limit_proxy_state=limit)
     source = ("192.0.2.77", source[1])
     for number, (body, reason) in enumerate(((PROXIED, proxied), (b"", plain))):
@@ -112,19 +115,23 @@ async def test_what_the_settings_refuse(wire: Wire, required: str, limit: str, p
 
 
 async def test_accounting_needs_no_signature(wire: Wire) -> None:
-    """It proves itself by its authenticator, whatever the client's settings are."""
+    """Accounting proves itself by its authenticator, whatever the client's settings are."""
     source = await client(wire, "192.0.2.2/32", require_message_authenticator="yes", limit_proxy_state="yes")
     assert await wire.ask(accounting(PROXIED), source=source, acct=True) == 5
 
 
-# --- what is learned ----------------------------------------------------------------------------------------------
+# --- latches ------------------------------------------------------------------------------------------------------
 
 
 async def test_a_signed_request_latches_at_once(wire: Wire) -> None:
-    """The next unsigned one of the same wake-up is dropped already; both latches are kept, and are events."""
+    """After a signed request an unsigned one of the same wake-up is dropped. Both latches are stored, and are
+    events.
+    """
     source = await client(wire, "192.0.2.2/32")
     for number, user in enumerate(("ann", "nobody")):
-        await wire.ask(pap(user, "x", identifier=100 + number), source=("192.0.2.1", 1))  # both in memory
+        await wire.ask(
+            pap(user, "x", identifier=100 + number), source=("192.0.2.1", 1)
+        )  # so that both users are in memory
     signed, unsigned = pap("ann", "hello"), pap("ann", "hello", identifier=1, signed=False)
     wire.put(signed, unsigned, source=source)
     assert (await wire.take())[0][:2] == bytes((ACCESS_ACCEPT, 0))
@@ -157,10 +164,11 @@ async def test_a_signed_request_latches_at_once(wire: Wire) -> None:
         (status_server(), False, False),
     ],
 )
-async def test_what_a_single_address_shows(wire: Wire, datagram: bytes, signature: bool, limit: bool) -> None:
-    """A signed Access-Request without EAP latches signatures; a signed one, or a right one without Proxy-State, limits
-    unsigned Proxy-State. A wrong password without a signature proves nothing, nor does CHAP, which needs no shared
-    secret; Status-Server never counts."""
+async def test_latches_of_a_single_address(wire: Wire, datagram: bytes, signature: bool, limit: bool) -> None:
+    """A signed Access-Request without EAP latches signatures. A signed one, or a right one without Proxy-State, limits
+    unsigned Proxy-State. A wrong unsigned password, CHAP, which needs no shared secret, and Status-Server latch
+    nothing.
+    """
     source = await client(wire, "192.0.2.2/32")
     before = known(wire, source)
     await wire.ask(datagram, source=source)
@@ -170,9 +178,10 @@ async def test_what_a_single_address_shows(wire: Wire, datagram: bytes, signatur
 
 
 @pytest.mark.parametrize("signed", [True, False])
-async def test_a_check_shows_nothing_about_the_client(wire: Wire, signed: bool) -> None:
-    """A right login under the NAS-Identifier of `sallyport check` latches neither signatures nor Proxy-State, so that
-    the device may go on as before. The client that has latched already refuses it as any other request."""
+async def test_a_check_latches_nothing(wire: Wire, signed: bool) -> None:
+    """A right login with the NAS-Identifier of `sallyport check` latches nothing. A client that has latched refuses it
+    as any other request.
+    """
     source = await client(wire, "192.0.2.2/32")
     check = attributes(NAS_IDENTIFIER=CHECK)
     assert await wire.ask(pap("ann", "hello", check, signed=signed), source=source) == ACCESS_ACCEPT
@@ -189,7 +198,7 @@ async def test_a_check_shows_nothing_about_the_client(wire: Wire, signed: bool) 
 
 @pytest.mark.parametrize("network", ["192.0.2.4/31", "10.0.0.0/8"])
 async def test_a_range_never_latches(wire: Wire, network: str) -> None:
-    """What one of its addresses shows says nothing about the others."""
+    """A client with a range never latches, since one address says nothing about the others."""
     source = await client(wire, network)
     for number in range(3):
         await wire.ask(pap("ann", "hello", identifier=number), source=source)
@@ -198,8 +207,8 @@ async def test_a_range_never_latches(wire: Wire, network: str) -> None:
 
 
 @pytest.mark.parametrize("setting", ["yes", "no"])
-async def test_what_the_admin_says_is_not_learned(wire: Wire, setting: str) -> None:
-    """yes and no stay what they are."""
+async def test_a_fixed_setting_is_not_latched(wire: Wire, setting: str) -> None:
+    """The settings yes and no are not changed by requests."""
     source = await client(wire, "192.0.2.2/32", require_message_authenticator=setting, limit_proxy_state=setting)
     await wire.ask(pap("ann", "hello"), source=source)
     assert wire.learned == []
@@ -207,7 +216,7 @@ async def test_what_the_admin_says_is_not_learned(wire: Wire, setting: str) -> N
 
 
 async def test_a_client_latches_once(wire: Wire) -> None:
-    """Ten signed requests in one wake-up are one event for each of the two."""
+    """Ten signed requests in one wake-up are one event for each latch."""
     source = await client(wire, "192.0.2.2/32")
     wire.put(*(pap("ann", "hello", identifier=number) for number in range(10)), source=source)
     for _ in range(10):
@@ -217,7 +226,7 @@ async def test_a_client_latches_once(wire: Wire) -> None:
 
 
 async def test_an_unlatched_client_may_be_unsigned_again(wire: Wire) -> None:
-    """Until its next signed request."""
+    """After an unlatch unsigned requests are accepted until the next signed one."""
     source = await client(wire, "192.0.2.2/32")
     unsigned = [pap("ann", "hello", identifier=number, signed=False) for number in range(3)]
     await wire.ask(pap("ann", "hello", identifier=99), source=source)

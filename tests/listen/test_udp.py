@@ -1,4 +1,4 @@
-"""Sockets: an answer leaves from the address that was asked."""
+"""UDP sockets: source addresses of answers, and turns between senders."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ NAMESPACE = os.geteuid() == 0 and shutil.which("unshare") and shutil.which("ip")
 
 @pytest.mark.skipif(not NAMESPACE, reason="needs root, unshare and ip, for a network namespace")
 def test_an_answer_leaves_from_the_address_that_was_asked() -> None:
-    """A socket on all addresses answers from the one that the request came to, as a NAS expects."""
+    """A socket on all addresses answers from the address of the request, as a NAS expects."""
     done = subprocess.run(
         ["unshare", "--net", sys.executable, "-m", "tests.listen.many_addresses"],
         capture_output=True,
@@ -38,7 +38,7 @@ def test_an_answer_leaves_from_the_address_that_was_asked() -> None:
 
 
 def test_routing_chooses_the_interface() -> None:
-    """The interface that a request came by is not forced on the answer, but where the address needs one."""
+    """The answer's interface is chosen by routing, except for an address that needs one."""
     v4 = socket.inet_aton("192.0.2.7")
     assert own_address((2).to_bytes(4, "little") + v4 + v4) == bytes(4) + v4 + bytes(4)
     wide = socket.inet_pton(socket.AF_INET6, "2001:db8::7")
@@ -48,7 +48,7 @@ def test_routing_chooses_the_interface() -> None:
 
 
 class Taken:
-    """What a socket's datagrams were handed to, in order, and how many there were in each turn of the event loop."""
+    """A record of the datagrams in their order, and of their number in each turn of the event loop."""
 
     def __init__(self) -> None:
         self.datagrams: list[bytes] = []
@@ -56,19 +56,19 @@ class Taken:
         self.turns = [0]
 
     def take(self, datagrams: list[Datagram]) -> None:
-        """Those of a turn."""
+        """Record the datagrams of a turn."""
         self.datagrams += [octets for octets, *_ in datagrams]
         self.turns[-1] += len(datagrams)
 
     def turn(self) -> None:
-        """The end of a turn."""
+        """Record the end of a turn."""
         self.turns.append(0)
 
 
 async def received(
     sent: list[tuple[socket.socket, bytes]], *, ahead: int, tenants: Mapping[socket.socket, int] | None = None
 ) -> Taken:
-    """What was sent to a socket on loopback before anything was read; few enough for any system's buffer."""
+    """Send datagrams to a socket on loopback, then read them all. Their number fits any system's buffer."""
     taken = Taken()
     with bind(Address("127.0.0.1", 0), "radius_auth_bind") as sock:
         for sender, datagram in sent:
@@ -92,9 +92,10 @@ async def received(
     return taken
 
 
-async def test_a_burst_does_not_hold_up_others() -> None:
-    """What comes behind a burst of another source is taken with the first of what is left of it; within a source the
-    order stays, and a turn takes no more than it may."""
+async def test_a_burst_does_not_delay_others() -> None:
+    """Datagrams behind another source's burst are taken in the next turns. The order within a source stays, and a turn
+    has its limit.
+    """
     with (
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as burst,
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as plain,
@@ -109,7 +110,7 @@ async def test_a_burst_does_not_hold_up_others() -> None:
 
 
 async def test_tenants_take_turns() -> None:
-    """A tenant with many sources is one among others: what comes behind its burst is taken in the next turns."""
+    """A tenant with many sources has one turn: another tenant's datagrams are taken in the next turns."""
     with ExitStack() as stack:
         many = [stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in range(3 * DRAIN)]
         plain = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
@@ -121,7 +122,7 @@ async def test_tenants_take_turns() -> None:
 
 
 async def test_a_tenant_with_its_share_gets_no_more_in() -> None:
-    """Of the tenant that sends too much datagrams are dropped, and counted; another one's datagram is taken."""
+    """Beyond its share a tenant's datagrams are dropped and counted, and another tenant's datagram is taken."""
     with (
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as burst,
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as plain,

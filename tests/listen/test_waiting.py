@@ -1,4 +1,4 @@
-"""The places of waiting requests: fair between clients, whatever they do."""
+"""The places for pending requests, shared fairly between clients."""
 
 import tracemalloc
 
@@ -13,7 +13,7 @@ from sallyport.radius.packet import ACCESS_ACCEPT
 
 
 def flood(room: Room, client: int, tenant: int = 1) -> int:
-    """A client takes whatever it gets: how many places."""
+    """Take places for a client until there are none. Return their number."""
     taken = 0
     while room.take(client, tenant):
         taken += 1
@@ -21,14 +21,14 @@ def flood(room: Room, client: int, tenant: int = 1) -> int:
 
 
 def test_one_client_holds_half() -> None:
-    """Half stays free, for whoever comes next."""
+    """One client holds at most half of the places."""
     room = Room(1000)
     assert flood(room, 1) == 500
     assert [room.take(client, 1) for client in range(2, 300)] == [True] * 298
 
 
 def test_a_tenant_leaves_an_eighth_to_the_others() -> None:
-    """However many clients it has: another tenant's clients have their shares of what it leaves, and so on."""
+    """However many clients a tenant has, an eighth stays free, of which the next tenant leaves an eighth, and so on."""
     room = Room(800)
     assert sum(flood(room, client) for client in range(1000)) == 700
     assert flood(room, 1000, tenant=2) == 50
@@ -39,10 +39,10 @@ def test_a_tenant_leaves_an_eighth_to_the_others() -> None:
 
 
 def test_the_shares_even_out() -> None:
-    """Three clients that flood for as long as anything drains end with a quarter each; a quarter stays free."""
+    """Three clients that flood while places become free end with a quarter each; a quarter stays free."""
     room = Room(1000)
     held = {client: flood(room, client) for client in (1, 2, 3)}
-    for _ in range(5000):  # the one that holds most drains first; all want every place that gets free
+    for _ in range(5000):  # the client with the most requests ends one first; all want every free place
         largest = max(held, key=lambda client: held[client])
         room.leave(largest, 1)
         held[largest] -= 1
@@ -53,7 +53,7 @@ def test_the_shares_even_out() -> None:
 
 
 def test_a_client_that_holds_nothing_is_forgotten() -> None:
-    """Clients may be added and deleted without end."""
+    """A client without a pending request takes no memory, so that clients can be added and deleted without end."""
     room = Room(1000)
     for client in range(10):
         assert room.take(client, 1)
@@ -63,7 +63,7 @@ def test_a_client_that_holds_nothing_is_forgotten() -> None:
 
 
 def test_names_of_clients_take_no_memory_without_end() -> None:
-    """A client may be named anew again and again: metrics show the first thousand names, and keep no others."""
+    """Metrics show the first thousand names of clients, and store no others."""
     registry = CollectorRegistry()
     counts = Counts(Kind.AUTHENTICATION, "", RadiusMetrics(registry), LoginMetrics(registry))
     for number in range(2000):
@@ -80,8 +80,8 @@ def test_names_of_clients_take_no_memory_without_end() -> None:
     assert registry.get_sample_value("sallyport_client_requests_total", labels) == 21_000
 
 
-def test_signed_and_unsigned_have_their_own() -> None:
-    """A flood of unsigned requests, in whose name ever, leaves all of the signed ones' places."""
+def test_signed_and_unsigned_requests_have_places_of_their_own() -> None:
+    """A flood of unsigned requests, of any client, leaves all places of signed ones."""
     waiting = Waiting(1000)
     for client in range(20):
         flood(waiting.unproven, client, tenant=client)
@@ -90,7 +90,7 @@ def test_signed_and_unsigned_have_their_own() -> None:
 
 
 def test_the_smallest_room_takes_one() -> None:
-    """One request of each sort can always wait."""
+    """One request of each kind can always wait."""
     waiting = Waiting(1)
     assert waiting.proven.take(1, 1)
     assert waiting.unproven.take(1, 1)
@@ -98,9 +98,10 @@ def test_the_smallest_room_takes_one() -> None:
 
 
 @given(st.integers(1, 40), st.lists(st.tuples(st.integers(0, 6), st.booleans()), max_size=300))
-def test_what_always_holds(limit: int, steps: list[tuple[int, bool]]) -> None:
-    """No more wait than there are places; nobody is refused who holds less than is free, and whose tenant holds less
-    than seven times that; what leaves is free again."""
+def test_the_limits_always_hold(limit: int, steps: list[tuple[int, bool]]) -> None:
+    """The limit holds. A client is refused only if it holds as many places as are free, or its tenant seven times as
+    many. Freed places can be taken again.
+    """
     room, held = Room(limit), [0] * 7
     for client, comes in steps:
         tenant = client // 4

@@ -43,7 +43,7 @@ def state(upstream: Upstream, name: str) -> float:
     return upstream.counted("servers", state=name)
 
 
-# --- answers that are none --------------------------------------------------------------------------------------
+# --- invalid answers --------------------------------------------------------------------------------------------
 
 
 async def test_a_wrong_answer_is_dropped_and_the_right_one_counts(upstream: Upstream, mock_clock: MockClock) -> None:
@@ -310,7 +310,7 @@ async def test_a_name_without_an_address(upstream: Upstream) -> None:
     assert (await upstream.reasons())[-1] is Reason.FIRST_FACTOR_UNREACHABLE
 
 
-# --- many -------------------------------------------------------------------------------------------------------
+# --- many logins ------------------------------------------------------------------------------------------------
 
 
 async def test_a_thousand_wait_at_once(upstream: Upstream, mock_clock: MockClock) -> None:

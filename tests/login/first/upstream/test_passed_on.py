@@ -86,7 +86,7 @@ async def test_a_challenge_is_passed_through(upstream: Upstream) -> None:
     assert await upstream.reasons() == [PASSED]
 
 
-# --- there ------------------------------------------------------------------------------------------------------
+# --- requests ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ async def test_a_request_without_room_is_dropped(upstream: Upstream) -> None:
     assert len(upstream.first.received) == 1
 
 
-# --- and back ---------------------------------------------------------------------------------------------------
+# --- answers ----------------------------------------------------------------------------------------------------
 
 
 async def test_keys_are_hidden_for_the_nas(upstream: Upstream) -> None:
