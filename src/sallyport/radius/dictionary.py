@@ -1,15 +1,15 @@
 """Names, types and values of RADIUS attributes, for people: logs, JSON, rules and reply attributes.
 
-A packet is octets, and the codec leaves them so. This is the place where octets become text and text becomes octets:
-one dictionary, loaded once, from the files of the package and from directories of an admin's own. Strategy:
+A packet is octets, and the codec does not change them. This module converts octets to text and text to octets. It uses
+one dictionary, loaded once, from the files of the package and from directories of the admin. Strategy:
 
-- pyrad parses the files; `values` turns octets into text and back by the type that they give.
-- $INCLUDE is followed here, so that every error and every note carries the file and the line it is about, and so that
-  a file is read once however often it is named.
-- Octets from the network are never refused: those that do not fit their type are shown as `0x...`. A text of an admin
+- pyrad parses the files; `values` converts octets to text and back by the type that the files give.
+- This module follows $INCLUDE, so that every error and every note has its file and line, and so that a file is read
+  once even if several files include it.
+- Octets from the network are never refused: a value that does not fit its type is shown as `0x...`. A text of an admin
   that does not fit is refused with the attribute's name.
-- Values that are passwords, keys or made from them are shown as `***`: no secret reaches a log.
-- Where a number has several names, all are understood and the last one defined is shown, as FreeRADIUS does.
+- Passwords, keys and values made from them are shown as `***`: no secret reaches a log.
+- If a number has several names, all are understood and the last one defined is shown, as FreeRADIUS does.
 """
 
 import codecs
@@ -50,7 +50,7 @@ _KEYWORDS: Final = frozenset({"ATTRIBUTE", "VALUE", "VENDOR", "BEGIN-VENDOR", "E
 
 
 class Dictionary:
-    """The attributes and vendors that are known; made by `load`, never changed after."""
+    """The known attributes and vendors. `load` makes it; it does not change afterwards."""
 
     def __init__(
         self,
@@ -59,7 +59,8 @@ class Dictionary:
         vendors: Mapping[int, str],
         notes: tuple[str, ...] = (),
     ) -> None:
-        """attributes: by name. shown: (vendor, number) to the name to show. notes: what the files lost, for a log."""
+        """attributes: by name. shown: (vendor, number) to the name to show. notes: entries that were skipped, for a
+        log."""
         self.attributes: Final = MappingProxyType(dict(attributes))
         self.vendors: Final = MappingProxyType(dict(vendors))
         self.notes: Final = notes
@@ -67,9 +68,9 @@ class Dictionary:
         self._numbered: Final = {place: attributes[name] for place, name in shown.items()}
 
     def attribute(self, name: str) -> Attribute:
-        """The attribute of a name, in any case, without a tag; `Attr-N` and `Attr-26.VENDOR.N` are octets.
+        """Return the attribute of a name, in any case, without a tag; `Attr-N` and `Attr-26.VENDOR.N` are octets.
 
-        Raises DictionaryError, with the nearest name that exists.
+        DictionaryError: no such name; the message has the nearest one.
         """
         attribute = self._named.get(name.casefold()) or _unnamed(name)
         if attribute is None:
@@ -78,11 +79,12 @@ class Dictionary:
         return attribute
 
     def find(self, vendor: int, number: int) -> Attribute | None:
-        """The attribute of a vendor (0: the RFCs) and a type number; None when no file names it."""
+        """Return the attribute of a vendor (0: the RFCs) and a type number; None if no file names it."""
         return self._numbered.get((vendor, number))
 
     def name(self, vendor: int, number: int) -> str:
-        """The name to show, or `Attr-N`, or `Attr-26.VENDOR.N` as FreeRADIUS writes it; `attribute` takes all three."""
+        """Return the name to show, or `Attr-N`, or `Attr-26.VENDOR.N` as FreeRADIUS writes it; `attribute` accepts all
+        three."""
         attribute = self.find(vendor, number)
         if attribute is not None:
             return attribute.name
@@ -96,7 +98,8 @@ class Dictionary:
         return self.show(vendor, number, octets)[1]
 
     def show(self, vendor: int, number: int, octets: bytes) -> tuple[str, str]:
-        """Name and text of a value, the tag with the name: ("Tunnel-Type:1", "VLAN"). Never raises, see `decode`."""
+        """Return name and text of a value; the name includes the tag: ("Tunnel-Type:1", "VLAN"). Never raises, see
+        `decode`."""
         attribute = self.find(vendor, number)
         if attribute is None:
             return self.name(vendor, number), as_hex(octets)
@@ -109,11 +112,12 @@ class Dictionary:
             return attribute.name, as_hex(octets)
 
     def encode(self, name: str, text: str) -> bytes:
-        """The octets of an attribute's value, for a reply; the counterpart of `decode`.
+        """Return the octets of an attribute's value, for a reply; the counterpart of `decode`.
 
-        name: of the attribute, with `:TAG` (0..31) where it takes one. text: a value's name or number, an address, an
-        ISO 8601 time, plain text; `0x...` for octets. Returns 1..253 octets (247 for a vendor), a tag in front of
-        them; a value to be encrypted is returned in clear, with its tag. Raises DictionaryError with the name.
+        name: of the attribute, with `:TAG` (0..31) if the attribute has tags. text: a value's name or number, an
+        address, an ISO 8601 time, plain text; `0x...` for octets. Returns 1..253 octets (247 for a vendor), after the
+        tag if there is one. A value that a reply encrypts is returned in clear, with its tag. DictionaryError names the
+        attribute.
         """
         base, tag = _named_tag(name)
         attribute = self.attribute(base)
@@ -128,9 +132,9 @@ class Dictionary:
 
 
 def packaged() -> Path:
-    """The directory of the dictionaries that come with Sallyport: inside of the package, or of the checkout.
+    """Return the directory of the dictionaries that come with Sallyport, in the package or in the checkout.
 
-    Raises DictionaryError when there is neither.
+    DictionaryError: neither exists.
     """
     inside = Path(str(files("sallyport"))) / "dictionaries"
     beside = Path(__file__).resolve().parents[3] / "dictionaries"
@@ -141,10 +145,11 @@ def packaged() -> Path:
 
 
 def load(*directories: Path) -> Dictionary:
-    """The dictionaries of the package, then each file `dictionary*` of the directories, in the order of their names.
+    """Load the dictionaries of the package, then each file `dictionary*` of the directories, in the order of their
+    names.
 
     A file may name vendors, add values to attributes and redefine attributes. Entries that pyrad cannot represent are
-    skipped and listed in `notes`. Raises DictionaryError with file and line: a file that cannot be read or parsed.
+    skipped and listed in `notes`. DictionaryError: a file cannot be read or parsed; the message has file and line.
     """
     loader = _Loader()
     loader.read(packaged() / "dictionary")
@@ -157,7 +162,7 @@ def load(*directories: Path) -> Dictionary:
 
 
 def _dictionary_files(directory: Path) -> list[Path]:
-    """What a directory offers; what editors and package managers leave behind is passed over."""
+    """Return the dictionary files of a directory, without the backup files of editors and package managers."""
     try:
         names = [path for path in directory.iterdir() if path.name.startswith("dictionary")]
     except OSError as error:
@@ -178,7 +183,7 @@ class _Line:
 
 
 class _Loader:
-    """Reads files into one pyrad dictionary and keeps what each of them said."""
+    """Reads files into one pyrad dictionary, and keeps the notes on each."""
 
     def __init__(self) -> None:
         self.notes: list[str] = []
@@ -187,7 +192,7 @@ class _Loader:
         self._tlvs = 0
 
     def read(self, path: Path) -> None:
-        """One file with all that it includes; a file that was read before is not read again."""
+        """Read one file with all files that it includes. A file that was read before is not read again."""
         try:
             lines = list(self._lines(path))
         except OSError as error:
@@ -205,7 +210,7 @@ class _Loader:
                 self._redefined(path, name, old)
 
     def finish(self) -> Dictionary:
-        """The dictionary of all that was read; a number is shown by the name that pyrad defined last."""
+        """Return the dictionary of all files. A number is shown by the name that pyrad defined last."""
         attributes = {name: self._attribute(name, parsed) for name, parsed in self._parsed.attributes.items()}
         names = [*attributes, *self._parsed.attrindex.backward.values()]
         whole = (attributes[name] for name in names if not attributes[name].parent)
@@ -227,7 +232,7 @@ class _Loader:
         )
 
     def _redefined(self, path: Path, name: str, old: ParsedAttribute) -> None:
-        """pyrad forgets the values of an attribute that is defined again; they are kept when it is the same still."""
+        """pyrad drops the values of an attribute that is defined again; keep them if the type is the same."""
         new = self._parsed.attributes[name]
         if self._attribute(name, new) == self._attribute(name, old):
             new.values.forward = {**old.values.forward, **new.values.forward}
@@ -235,7 +240,7 @@ class _Loader:
             self.notes.append(f"{path}: {name} is defined anew, as something else")
 
     def _lines(self, path: Path) -> Iterator[_Line]:
-        """The lines of a file that hold something, with those of the files that it includes in their place."""
+        """Yield the lines of a file that are not empty, with the lines of an included file in place of its $INCLUDE."""
         if path.resolve() in self._seen:
             return
         self._seen.add(path.resolve())
@@ -272,7 +277,7 @@ class _Loader:
         return ""
 
     def _attribute_line(self, line: _Line) -> str:
-        """FreeRADIUS takes types in any case, and numbers that are for itself and never on the wire."""
+        """Return the line with its type in small letters; empty for a number that FreeRADIUS uses internally."""
         keyword, name, number, kind, *flags = (*line.words, "", "", "")
         if _beyond_an_octet(number):
             self.notes.append(line.says(f"skipping attribute {name}: number {number} is never on the wire"))
@@ -281,8 +286,10 @@ class _Loader:
 
 
 class _Notes(logging.Filter):
-    """pyrad logs what it skips, as `(LINE): WHAT` for a file without a name; here it becomes a note with its place, and
-    goes no further. What another thread has read meanwhile is not ours."""
+    """A filter that turns pyrad's log messages about skipped lines into notes with file and line.
+
+    pyrad logs `(LINE): WHAT` without a file. Messages of other threads are not collected.
+    """
 
     def __init__(self, lines: list[_Line], notes: list[str]) -> None:
         super().__init__()
@@ -303,7 +310,7 @@ class _Notes(logging.Filter):
 
 @contextmanager
 def _listening(lines: list[_Line], notes: list[str]) -> Iterator[None]:
-    """Collect what pyrad logs, all levels, and keep it out of the service's own log."""
+    """Collect pyrad's log messages of all levels, and keep them out of the service's own log."""
     logger, taken = logging.getLogger("pyrad"), _Notes(lines, notes)
     level = logger.level
     logger.setLevel(logging.DEBUG)
@@ -316,7 +323,7 @@ def _listening(lines: list[_Line], notes: list[str]) -> Iterator[None]:
 
 
 def _line(path: Path, number: int, octets: bytes) -> _Line:
-    """The words of a line; a comment may be in any encoding, the rest is UTF-8."""
+    """Return the words of a line. A comment may be in any encoding, the rest is UTF-8."""
     try:
         return _Line(path, number, tuple(octets.partition(b"#")[0].decode().split()))
     except UnicodeDecodeError as error:
@@ -324,21 +331,22 @@ def _line(path: Path, number: int, octets: bytes) -> _Line:
 
 
 def _beyond_an_octet(number: str) -> bool:
-    """Whether a number, or a part of `TLV.PART`, is none of 0..255; FreeRADIUS keeps its internal attributes there."""
+    """Return whether a number, or a part of `TLV.PART`, is outside 0..255; FreeRADIUS keeps its internal attributes
+    there."""
     with suppress(ValueError):  # pyrad reports a malformed number
         return not all(0 <= int(part, 0) <= 255 for part in number.split("."))
     return False
 
 
 def _values(named: Mapping[str, bytes], kind: DataType) -> Mapping[str, int]:
-    """The named values of an attribute as numbers; pyrad keeps them as octets."""
+    """Return the named values of an attribute as numbers; pyrad keeps them as octets."""
     if kind not in NUMBERS:
         return MappingProxyType({})
     return MappingProxyType({n: int.from_bytes(v, signed=kind is DataType.SIGNED) for n, v in named.items()})
 
 
 def _unnamed(name: str) -> Attribute | None:
-    """The attribute behind `Attr-N` or `Attr-26.VENDOR.N`: octets, whatever it may be."""
+    """Return the attribute `Attr-N` or `Attr-26.VENDOR.N`: octets, without a name."""
     match = _UNNAMED.fullmatch(name)
     if match is None:
         return None
@@ -348,7 +356,7 @@ def _unnamed(name: str) -> Attribute | None:
 
 
 def _named_tag(name: str) -> tuple[str, int | None]:
-    """Split `Tunnel-Type:1`; no tag is None."""
+    """Split `Tunnel-Type:1` into name and tag; the tag is None if there is none."""
     match = _TAGGED.fullmatch(name)
     if match is None:
         return name, None

@@ -45,20 +45,20 @@ class Entry:
         self.on_again: Callable[[], None] | None = None
 
     def again(self, now: float) -> None:
-        """It came once more."""
+        """Record another arrival."""
         self.gap = now - self.last
         self.last = now
         if self.on_again is not None:
             self.on_again()
 
     def follows(self, before: "Entry") -> None:
-        """It is the same login as another request, which came before it."""
+        """Mark that another, earlier request is the same login."""
         self.first = before.first
         self.gap = self.last - before.last
 
 
 class _Window:
-    """The requests of one owner: of this window, and of the one before."""
+    """The requests of one owner, of this window and of the one before."""
 
     __slots__ = ("fresh", "stale")
 
@@ -67,14 +67,14 @@ class _Window:
         self.stale: dict[Key, Entry] = {}
 
     def turn(self) -> None:
-        """Begin a new window."""
+        """Start a new window."""
         self.stale, self.fresh = self.fresh, {}
 
 
 class Duplicates:
-    """The requests of the last `window_s`..2 x `window_s` seconds at one socket, and those that are parked.
+    """The requests of the last `window_s` to 2 x `window_s` seconds at one socket, and the parked ones.
 
-    max_entries: the requests of one window, of all owners together. At most three times as many are kept.
+    max_entries: the most requests of one window, of all owners together. The table keeps at most three times as many.
     """
 
     def __init__(self, window_s: float, *, max_entries: int = 131_072) -> None:
@@ -82,7 +82,7 @@ class Duplicates:
         self._max_entries = max_entries
         self._turn_at = 0.0
         self._windows: dict[int, _Window] = {}
-        self._noted = 0  # in this window, those included that were forgotten
+        self._noted = 0  # requests of this window, with those that were forgotten
         self._parked: dict[Key, Entry] = {}
 
     def note(
@@ -115,7 +115,7 @@ class Duplicates:
         return entry, True
 
     def _turn(self, now: float) -> None:
-        """Begin a new window for all owners: where the last one ended, or now, after a silence."""
+        """Start a new window for all owners: at the end of the last one, or now after a pause."""
         silent = now >= self._turn_at + self._window_s
         if silent:
             self._windows.clear()
@@ -133,22 +133,22 @@ class Duplicates:
         self._noted = sum(len(window.fresh) for window in windows)
 
     def __len__(self) -> int:
-        """How many requests are known."""
+        """Return the number of known requests."""
         return sum(len(each.fresh) + len(each.stale) for each in self._windows.values()) + len(self._parked)
 
     def forget(self, entry: Entry) -> None:
-        """A request that gets no answer: its retransmit is new."""
+        """Forget a request that gets no answer, so that its retransmission is new."""
         window = self._windows.get(entry.owner)
         for entries in (self._parked,) if window is None else (window.fresh, window.stale, self._parked):
             if entries.get(entry.key) is entry:
                 del entries[entry.key]
 
     def park(self, entry: Entry) -> None:
-        """Know a request for as long as it waits, however long that is."""
+        """Park a request: it stays known until `unpark`."""
         self._parked[entry.key] = entry
 
     def unpark(self, entry: Entry, *, now: float) -> None:
-        """It waits no more: from here on its answer is known for as long as any other's."""
+        """End the parking of a request: from now on its answer is kept as long as every other answer."""
         if self._parked.get(entry.key) is entry:
             del self._parked[entry.key]
             if now >= self._turn_at:

@@ -28,14 +28,14 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a NAS answers. error_cause: RFC 5176 section 3.5; an ACK may have one too. None: it gave none."""
+    """The answer of a NAS. error_cause: RFC 5176 section 3.5; an ACK may have one too. None: it has none."""
 
     acknowledged: bool
     error_cause: int | None
 
 
 def encode(kind: Kind, identifier: int, secret: SharedSecret, attributes: bytes, *, at: int) -> bytes:
-    """A Disconnect-Request or CoA-Request, signed, with its Event-Timestamp against replay (RFC 5176 section 6.3).
+    """Return a Disconnect-Request or CoA-Request, signed, with Event-Timestamp against replay (RFC 5176 section 6.3).
 
     attributes: up to ROOM octets. at: seconds since 1970.
     """
@@ -47,10 +47,10 @@ def encode(kind: Kind, identifier: int, secret: SharedSecret, attributes: bytes,
 
 
 def decode(datagram: bytes, request: bytes, secret: SharedSecret) -> Reply:
-    """The answer to a request of `encode`.
+    """Return the answer to a request of `encode`.
 
-    Raises PacketError where it does not prove to be one: its lengths, its identifier, its Response Authenticator, a
-    Message-Authenticator, or a code that answers something else.
+    PacketError: wrong lengths, identifier, Response Authenticator or Message-Authenticator, or the code answers another
+    kind of request.
     """
     code, first = decode_reply(datagram, request, secret)
     if code - request[0] not in (1, 2):

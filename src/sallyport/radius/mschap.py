@@ -1,12 +1,12 @@
-"""MS-CHAP and MS-CHAPv2: what a request offers, and whether a password made it (RFC 2433, 2759, 2548 section 2).
+"""MS-CHAP and MS-CHAPv2: the attempt in a request, and its check against a password (RFC 2433, 2759, 2548 section 2).
 
-A response is made from the NT hash of the password, so a check needs the password, its NT hash, or a domain
-controller. `recognise` reads an attempt out of a request; `NtKey` checks it; `mschap_reply` makes the answer, for which
-the hash of the NT hash is enough: the NT_KEY that winbind's ntlm_auth gives. The LAN Manager response, made from two
-halves of the password in capitals, is not supported: an attempt that offers nothing else is Unusable.
+A response is made from the NT hash of the password, so a check needs the password, its NT hash, or a domain controller.
+`recognise` reads an attempt from a request, `NtKey` checks it, and `mschap_reply` makes the answer. The answer needs
+only the hash of the NT hash, the NT_KEY of winbind's ntlm_auth. The LAN Manager response, which is made from two halves
+of the password in capitals, is not supported: an attempt without any other response is Unusable.
 
-NT hashes are made by MD4 (RFC 1320), which OpenSSL 3 no longer offers. It is written for one block at a time: an NT
-hash of a password of up to 27 characters is one block, some 15 us. The four registers turn in place instead of being
+NT hashes are made with MD4 (RFC 1320), which OpenSSL 3 no longer offers. `_block` processes one block at a time: the NT
+hash of a password of up to 27 characters is one block, some 15 us. The four registers rotate in place instead of being
 moved, so that a round is four times its four steps.
 """
 
@@ -30,7 +30,7 @@ _START: Final = (0x67452301, 0xEFCDAB89, 0x98BADCFE, 0x10325476)  # section 3.3
 
 
 def md4(message: bytes) -> bytes:
-    """The digest of a message of any length: 16 octets (RFC 1320 section 3). Not safe for anything new."""
+    """Return the digest of a message of any length: 16 octets (RFC 1320 section 3). Not safe for any new purpose."""
     size = len(message)
     padded = message + b"\x80" + bytes(-(size + 9) % 64) + (size * 8 & 0xFFFFFFFFFFFFFFFF).to_bytes(8, "little")
     state = _START
@@ -40,7 +40,7 @@ def md4(message: bytes) -> bytes:
 
 
 def _mix(state: tuple[int, int, int, int], x: tuple[int, ...]) -> tuple[int, int, int, int]:
-    """The state after one block of sixteen words: the three rounds of RFC 1320 section 3.4."""
+    """Return the state after one block of sixteen words: the three rounds of RFC 1320 section 3.4."""
     a, b, c, d = state
     for k in (0, 4, 8, 12):
         a = (a + (d ^ b & (c ^ d)) + x[k]) & _WORD
@@ -88,7 +88,8 @@ MS_CHAP2_RESPONSE: Final = 25
 MS_CHAP2_SUCCESS: Final = 26
 MS_CHAP2_CPW: Final = 27
 
-# What offers an attempt: its name, octets, and the octets of the challenge beside it (RFC 2548 sections 2.1 and 2.3).
+# The attributes of an attempt: its name, octets, and the octets of the challenge beside it (RFC 2548 sections 2.1 and
+# 2.3).
 _OFFERS: Final = {
     MS_CHAP_RESPONSE: ("MS-CHAP-Response", 50, 8),
     MS_CHAP_CPW_1: ("MS-CHAP-CPW-1", 70, 8),
@@ -113,7 +114,7 @@ class MsChap1:
     response: bytes
 
     def nt_challenge(self, name: bytes) -> bytes:
-        """The 8 octets that the NT hash answers; the name is no part of them."""
+        """Return the 8 octets that the NT hash answers; they do not depend on the name."""
         return self.challenge
 
 
@@ -128,13 +129,13 @@ class MsChap2:
     flags: int = 0
 
     def nt_challenge(self, name: bytes) -> bytes:
-        """The 8 octets that the NT hash answers: ChallengeHash of RFC 2759 section 8.2, with the user's name."""
+        """Return the 8 octets that the NT hash answers: ChallengeHash of RFC 2759 section 8.2, with the user's name."""
         return sha1(self.peer_challenge + self.challenge + name).digest()[:8]
 
 
 @dataclass(frozen=True, slots=True)
 class PasswordChange:
-    """A change of an expired password (RFC 2548 sections 2.1.6, 2.1.7 and 2.3.4); what it holds is not opened.
+    """A change of an expired password (RFC 2548 sections 2.1.6, 2.1.7 and 2.3.4). Its content is not decrypted.
 
     version: of the change: 1 MS-CHAP-CPW-1, 2 MS-CHAP-CPW-2, 3 MS-CHAP2-CPW.
     """
@@ -145,7 +146,7 @@ class PasswordChange:
 
 @dataclass(frozen=True, slots=True)
 class Unusable:
-    """MS-CHAP that cannot be checked. reason: for an event or a log, without a part of the response."""
+    """An MS-CHAP attempt that cannot be checked. reason: for an event or a log, without a part of the response."""
 
     reason: str
 
@@ -154,7 +155,7 @@ Offer = MsChap1 | MsChap2 | PasswordChange | Unusable
 
 
 def recognise(values: Mapping[tuple[int, int], Sequence[bytes]]) -> Offer | None:
-    """What a request offers; None where it is no MS-CHAP.
+    """Return the MS-CHAP attempt of a request; None if it has none.
 
     values: `Request.vendor_values()`.
     """
@@ -185,7 +186,7 @@ def _offer(kind: int, value: bytes, challenge: bytes) -> Offer:
 
 
 def push_attempt(attempt: MsChap2) -> bytes:
-    """The attributes of an attempt, as `recognise` reads them (RFC 2548 sections 2.1.1 and 2.3.2)."""
+    """Return the attributes of an attempt, as `recognise` reads them (RFC 2548 sections 2.1.1 and 2.3.2)."""
     value = bytes((attempt.identifier, attempt.flags)) + attempt.peer_challenge + bytes(8) + attempt.response
     return push_vendor_attribute(MICROSOFT, MS_CHAP_CHALLENGE, attempt.challenge) + push_vendor_attribute(
         MICROSOFT, MS_CHAP2_RESPONSE, value
@@ -193,9 +194,9 @@ def push_attempt(attempt: MsChap2) -> bytes:
 
 
 def nt_hash(password: bytes) -> bytes:
-    """NtPasswordHash of RFC 2759 section 8.3: MD4 of the password in UTF-16LE, 16 octets.
+    """Return NtPasswordHash of RFC 2759 section 8.3: MD4 of the password in UTF-16LE, 16 octets.
 
-    password: in UTF-8; octets that are none are taken as Latin-1.
+    password: in UTF-8; other octets are read as Latin-1.
     """
     try:
         text = password.decode()
@@ -205,12 +206,12 @@ def nt_hash(password: bytes) -> bytes:
 
 
 def nt_hash_hash(hashed: bytes) -> bytes:
-    """HashNtPasswordHash of RFC 2759 section 8.4, which winbind's ntlm_auth calls NT_KEY: 16 octets."""
+    """Return HashNtPasswordHash of RFC 2759 section 8.4, which winbind's ntlm_auth calls NT_KEY: 16 octets."""
     return md4(hashed)
 
 
 class NtKey:
-    """A password's NT hash, ready to check as many responses as come: its DES keys are scheduled once.
+    """A password's NT hash, prepared to check many responses: its DES keys are scheduled once.
 
     hashed: `nt_hash` of the password, 16 octets.
     """
@@ -229,48 +230,49 @@ class NtKey:
 
     @property
     def hash_hash(self) -> bytes:
-        """`nt_hash_hash`, computed once."""
+        """Return `nt_hash_hash`, computed once."""
         if self._hash_hash is None:
             self._hash_hash = nt_hash_hash(self.hashed)
         return self._hash_hash
 
     def response(self, challenge: bytes) -> bytes:
-        """The 24 octets that the NT hash makes of a challenge of 8 (RFC 2759 section 8.5)."""
+        """Return the 24 octets that the NT hash makes of a challenge of 8 (RFC 2759 section 8.5)."""
         return b"".join([cipher.update(challenge) for cipher in self._ciphers])
 
     def made(self, attempt: MsChap1 | MsChap2, name: bytes) -> bool:
-        """Whether it made the attempt's response, in constant time.
+        """Return whether the NT hash made the attempt's response, in constant time.
 
-        name: the octets that the client hashed as its name, one of `peer_names`; they matter to MS-CHAPv2 alone.
+        name: the octets that the client hashed as its name, one of `peer_names`; only MS-CHAPv2 uses them.
         """
         return compare_digest(self.response(attempt.nt_challenge(name)), attempt.response)
 
 
 def challenge_response(challenge: bytes, hashed: bytes) -> bytes:
-    """The 24 octets that an NT hash of 16 octets makes of a challenge of 8 (RFC 2759 section 8.5)."""
+    """Return the 24 octets that an NT hash of 16 octets makes of a challenge of 8 (RFC 2759 section 8.5)."""
     return NtKey(hashed).response(challenge)
 
 
 def peer_names(user_name: bytes) -> tuple[bytes, ...]:
-    """What a client may have hashed as its name, the likeliest first, each once.
+    r"""Return the names that a client may have hashed, the likeliest first, each once.
 
-    RFC 2759 section 4 says the name without `DOMAIN\\`; some clients hash it as sent, some without its `@realm`.
+    RFC 2759 section 4 says the name without `DOMAIN\`; some clients hash it as sent, some without its `@realm`.
     """
     plain = user_name.partition(b"\\")[2] or user_name
     return tuple(dict.fromkeys((plain, user_name, plain.rpartition(b"@")[0] or plain)))
 
 
 def authenticator_response(attempt: MsChap2, hash_hash: bytes, name: bytes) -> bytes:
-    """`S=` and 40 hex digits, which prove to the client that we know its password (RFC 2759 section 8.7).
+    """Return `S=` and 40 hex digits, which prove to the client that the server knows its password (RFC 2759 section
+    8.7).
 
-    hash_hash: `nt_hash_hash`. name: the one that made the response.
+    hash_hash: `nt_hash_hash`. name: the name that made the response.
     """
     inner = sha1(hash_hash + attempt.response + _SIGNING).digest()
     return b"S=" + sha1(inner + attempt.nt_challenge(name) + _ITERATION).hexdigest().upper().encode()
 
 
 def des_key(septets: bytes) -> bytes:
-    """The DES key of 8 octets, with odd parity, in 7 octets (RFC 2759 section 8.6)."""
+    """Return the DES key of 8 octets, with odd parity, from 7 octets (RFC 2759 section 8.6)."""
     bits = int.from_bytes(septets)
     octets = ((bits >> shift & 0x7F) << 1 for shift in range(49, -1, -7))
     return bytes(octet | ~octet.bit_count() & 1 for octet in octets)

@@ -1,7 +1,8 @@
-"""What an MS-CHAP attempt is answered with: the proof, the keys of MPPE, or why not (RFC 2548 section 2, RFC 3079).
+"""The attributes that answer an MS-CHAP attempt: the proof, the keys of MPPE, or the error (RFC 2548 section 2, RFC
+3079).
 
-Everything here needs the hash of the NT hash and nothing more: it comes from `mschap.nt_hash_hash`, or as a session
-key from a domain controller. All functions return attributes in octets, each in a Vendor-Specific of its own.
+Every function needs only the hash of the NT hash: it comes from `mschap.nt_hash_hash`, or as a session key from a
+domain controller. All functions return attributes in octets, each in a Vendor-Specific of its own.
 """
 
 from enum import IntEnum
@@ -46,7 +47,7 @@ _SERVER_SENDS: Final = (
 
 
 class ErrorCode(IntEnum):
-    """Why a login failed (RFC 2433 section 5, RFC 2759 section 6)."""
+    """The cause of a failed login (RFC 2433 section 5, RFC 2759 section 6)."""
 
     RESTRICTED_LOGON_HOURS = 646
     ACCOUNT_DISABLED = 647
@@ -59,10 +60,10 @@ class ErrorCode(IntEnum):
 def push_success(
     attempt: MsChap1 | MsChap2, hash_hash: bytes, name: bytes, hiding: Hiding, *, policy: int = ENCRYPTION_ALLOWED
 ) -> bytes:
-    """All that an Access-Accept says to an attempt that holds: MS-CHAP2-Success, and the keys and policy of MPPE.
+    """Return the attributes of an Access-Accept for a valid attempt: MS-CHAP2-Success, and the keys and policy of MPPE.
 
-    hash_hash: 16 octets. name: the one that the attempt holds with. hiding: of the reply. policy: ENCRYPTION_ALLOWED
-    or ENCRYPTION_REQUIRED. MS-CHAP has no proof of the server, so it gets keys and policy alone.
+    hash_hash: 16 octets. name: the name that made the response. hiding: of the reply. policy: ENCRYPTION_ALLOWED or
+    ENCRYPTION_REQUIRED. MS-CHAP has no proof of the server, so its answer has keys and policy alone.
     """
     if isinstance(attempt, MsChap1):
         return push_chap_keys(hash_hash, hiding) + push_encryption(policy)
@@ -83,11 +84,11 @@ def push_error(
     retry: bool = False,
     message: str = "",
 ) -> bytes:
-    """MS-CHAP-Error for an Access-Reject (RFC 2548 section 2.1.5, RFC 2433 section 5, RFC 2759 section 6).
+    """Return MS-CHAP-Error for an Access-Reject (RFC 2548 section 2.1.5, RFC 2433 section 5, RFC 2759 section 6).
 
-    challenge: new random octets, which a client that may retry answers next: 16, of which MS-CHAP takes the first 8.
-    retry: whether it may, with another password. message: for the user, sent to MS-CHAPv2 alone; up to 100 octets of
-    UTF-8 are sure to fit. ValueError when it is too long, or the challenge is not 16 octets.
+    challenge: new random octets for the client's next try: 16, of which MS-CHAP uses the first 8. retry: whether the
+    client may try another password. message: for the user, sent to MS-CHAPv2 alone; up to 100 octets of UTF-8 always
+    fit. ValueError: the message is too long, or the challenge has not 16 octets.
     """
     if len(challenge) != 16:
         raise ValueError(f"a challenge of {len(challenge)} octets")
@@ -99,13 +100,14 @@ def push_error(
 
 
 def push_chap_keys(hash_hash: bytes, hiding: Hiding) -> bytes:
-    """MS-CHAP-MPPE-Keys: no LAN Manager key, the NT key, padding, hidden as a password is (RFC 2548 section 2.4.1)."""
+    """Return MS-CHAP-MPPE-Keys: no LAN Manager key, the NT key, padding, hidden as a password is (RFC 2548 section
+    2.4.1)."""
     keys = hide_password(bytes(8) + hash_hash + bytes(8), hiding.secret, hiding.authenticator)
     return push_vendor_attribute(MICROSOFT, MS_CHAP_MPPE_KEYS, keys)
 
 
 def push_mppe_keys(receive: bytes, send: bytes, hiding: Hiding) -> bytes:
-    """MS-MPPE-Recv-Key and MS-MPPE-Send-Key, as the NAS uses them (RFC 2548 sections 2.4.2 and 2.4.3).
+    """Return MS-MPPE-Recv-Key and MS-MPPE-Send-Key, as the NAS uses them (RFC 2548 sections 2.4.2 and 2.4.3).
 
     receive, send: 16 octets after MS-CHAPv2; after EAP the first and second 32 octets of the MSK (RFC 5216 section
     2.3).
@@ -117,20 +119,20 @@ def push_mppe_keys(receive: bytes, send: bytes, hiding: Hiding) -> bytes:
 
 @cache
 def push_encryption(policy: int = ENCRYPTION_ALLOWED, types: int = RC4_40_BIT | RC4_128_BIT) -> bytes:
-    """MS-MPPE-Encryption-Policy and MS-MPPE-Encryption-Types (RFC 2548 sections 2.4.4 and 2.4.5)."""
+    """Return MS-MPPE-Encryption-Policy and MS-MPPE-Encryption-Types (RFC 2548 sections 2.4.4 and 2.4.5)."""
     return push_vendor_attribute(MICROSOFT, MS_MPPE_ENCRYPTION_POLICY, policy.to_bytes(4)) + push_vendor_attribute(
         MICROSOFT, MS_MPPE_ENCRYPTION_TYPES, types.to_bytes(4)
     )
 
 
 def master_key(hash_hash: bytes, response: bytes) -> bytes:
-    """GetMasterKey of RFC 3079 section 3.4: 16 octets. response: the attempt's 24 octets."""
+    """Return GetMasterKey of RFC 3079 section 3.4: 16 octets. response: the attempt's 24 octets."""
     return sha1(hash_hash + response + _MASTER_KEY).digest()[:16]
 
 
 def start_key(master: bytes, *, sent: bool) -> bytes:
-    """GetAsymmetricStartKey of RFC 3079 section 3.4 on the server's side, for 128 bits: 16 octets.
+    """Return GetAsymmetricStartKey of RFC 3079 section 3.4 on the server's side, for 128 bits: 16 octets.
 
-    sent: the key of what the NAS sends, else of what it receives.
+    sent: whether the key is for the octets that the NAS sends; if not, for those that it receives.
     """
     return sha1(master + (_SERVER_SENDS if sent else _CLIENT_SENDS)).digest()[:16]

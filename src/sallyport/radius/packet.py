@@ -1,11 +1,11 @@
-"""Packets: requests are checked and opened, replies are signed (RFC 2865, 2866, 2869, 5080, 5997).
+"""Packets: requests are checked and parsed, replies are signed (RFC 2865, 2866, 2869, 5080, 5997).
 
-`decode` takes the first value of each type, and checks the packet's proof. Repeated and vendor attributes are looked up
-in the octets on demand: only new devices and proxied requests need them. This is the hottest code of
-the service, hence `attributes.Layout`, and the class without dataclass machinery.
+`decode` reads the first value of each type, and checks the packet's proof. Repeated and vendor attributes are parsed on
+demand: only new devices and proxied requests need them. This is the hottest code of the service, so it uses
+`attributes.Layout`, and a class without dataclass machinery.
 
-The interpreter's own MD5 is taken before OpenSSL's: it works where a policy of the system forbids MD5 to OpenSSL,
-and on packets of a few hundred octets it needs half the time (HMAC-MD5 of 200 octets: 0.7 against 1.9 µs).
+It uses the interpreter's own MD5 before OpenSSL's: it works even if a policy of the system forbids MD5 in OpenSSL, and
+takes half the time for packets of a few hundred octets (HMAC-MD5 of 200 octets: 0.7 against 1.9 µs).
 """
 
 import hashlib
@@ -64,7 +64,7 @@ MAX_LENGTH: Final = 4096
 
 
 class SharedSecret:
-    """The secret between a RADIUS client and us, with its HMAC-MD5 state computed once (RFC 2104)."""
+    """The secret between a RADIUS client and the service, with its HMAC-MD5 state computed once (RFC 2104)."""
 
     __slots__ = ("_inner", "_outer", "octets")
 
@@ -75,7 +75,7 @@ class SharedSecret:
         self._outer = md5(bytes(octet ^ 0x5C for octet in key))
 
     def hmac_md5(self, message: bytes) -> bytes:
-        """HMAC-MD5 under this secret: 16 octets."""
+        """Return HMAC-MD5 with this secret: 16 octets."""
         inner = self._inner.copy()
         inner.update(message)
         outer = self._outer.copy()
@@ -87,10 +87,10 @@ class SharedSecret:
 
 
 class Request:
-    """A packet from a RADIUS client whose lengths and proof were checked.
+    """A packet from a RADIUS client with verified lengths and proof.
 
-    code, identifier: header fields. authenticator: 16 octets. data: the packet without padding.
-    first: the first value of each attribute type. signed: it carried a valid Message-Authenticator.
+    code, identifier: header fields. authenticator: 16 octets. data: the packet without padding. first: the first value
+    of each attribute type. signed: whether it has a valid Message-Authenticator.
     """
 
     __slots__ = ("_layout", "_vendors", "authenticator", "code", "data", "first", "identifier", "signed")
@@ -106,20 +106,20 @@ class Request:
         self._vendors: dict[tuple[int, int], list[bytes]] | None = None
 
     def integers(self, kinds: tuple[int, ...]) -> tuple[int | None, ...]:
-        """The first value of each of some attribute types as a number; None where it is absent, or has not four octets.
-        kinds: a constant, two or more."""
+        """Return the first value of each given type as a number; None if it is missing or has not four octets. kinds: a
+        constant of two or more types."""
         return self._layout.integers(self.data, kinds)
 
     def values(self, kind: int) -> list[bytes]:
-        """All values of an attribute type, in order."""
+        """Return all values of an attribute type, in order."""
         return self._layout.values(self.data, kind) if kind in self.first else []
 
     def without(self, kinds: frozenset[int]) -> bytes:
-        """The attributes in octets and in order, but for those of some types. kinds: a constant."""
+        """Return the attributes in octets and in order, without those of the given types. kinds: a constant."""
         return self._layout.without(self.data, kinds)
 
     def vendor_values(self) -> Mapping[tuple[int, int], Sequence[bytes]]:
-        """The values of each (vendor, type) in Vendor-Specific attributes, in order; looked up once."""
+        """Return the values of each (vendor, type) in Vendor-Specific attributes, in order; parsed once."""
         if self._vendors is None:
             found: dict[tuple[int, int], list[bytes]] = {}
             for value in self.values(VENDOR_SPECIFIC):
@@ -130,14 +130,14 @@ class Request:
         return self._vendors
 
     def text(self, kind: int) -> str:
-        """The first value as text for people: UTF-8, other octets as Latin-1; empty where there is none."""
+        """Return the first value as text for people: UTF-8, other octets as Latin-1; empty if there is none."""
         return as_text(self.first.get(kind, b""))
 
 
 def as_text(value: bytes) -> str:
-    """Octets as text: UTF-8 where they are, otherwise Latin-1, in which every octet is a character.
+    """Return octets as text: UTF-8 if valid, otherwise Latin-1, in which every octet is a character.
 
-    NUL, which some databases take in no text, becomes U+FFFD.
+    NUL, which some databases refuse in text, becomes U+FFFD.
     """
     try:
         text = value.decode()
@@ -147,16 +147,16 @@ def as_text(value: bytes) -> str:
 
 
 def as_name(value: bytes) -> str:
-    """A user's name as text, however its letters are written (RFC 8265 section 3.3)."""
+    """Return a user's name as text in one form, whatever the case and width of its letters (RFC 8265 section 3.3)."""
     return composed(as_text(value))
 
 
 def decode(datagram: bytes, secret: SharedSecret) -> Request:
-    """Open a request of the given client's secret.
+    """Parse and verify a request with the client's secret.
 
-    datagram: as received; octets past the packet's Length are padding (RFC 2865 section 3).
-    Raises PacketError with the reason to count it under: malformed, unknown_type, bad_authenticator,
-    bad_message_authenticator, unsigned (where a signature is a must).
+    datagram: as received; octets past the packet's Length are padding (RFC 2865 section 3). PacketError has the reason,
+    a label of a metric: malformed, unknown_type, bad_authenticator, bad_message_authenticator, unsigned (if a signature
+    is required).
     """
     data = _open(datagram)
     layout = layout_of(data)
@@ -173,8 +173,8 @@ def decode(datagram: bytes, secret: SharedSecret) -> Request:
 
 
 def peek(datagram: bytes) -> Request:
-    """A request of a sender whose secret is not known: nothing in it is proven, and `signed` says only that a
-    signature is there. PacketError: it is no RADIUS request."""
+    """Parse a request of a sender without a known secret. It proves nothing; `signed` only says that a signature
+    exists. PacketError: it is no RADIUS request."""
     data = _open(datagram)
     if data[0] not in (ACCESS_REQUEST, ACCOUNTING_REQUEST, STATUS_SERVER):
         raise PacketError(f"code {data[0]}", "unknown_type")
@@ -183,7 +183,7 @@ def peek(datagram: bytes) -> Request:
 
 
 def _open(datagram: bytes) -> bytes:
-    """The packet without padding."""
+    """Return the packet without padding."""
     size = len(datagram)
     if size < MIN_LENGTH:
         raise PacketError(f"{size} octets")
@@ -226,21 +226,21 @@ def _with_authenticator(data: bytes, authenticator: bytes) -> bytes:
 
 
 def message_authenticator_holds(data: bytes, at: int, secret: SharedSecret) -> bool:
-    """Whether the 16 octets at `at` are the packet's Message-Authenticator (RFC 3579 section 3.2).
+    """Return whether the 16 octets at `at` are the packet's Message-Authenticator (RFC 3579 section 3.2).
 
-    data: a packet whose header holds what the signature was made with: its own authenticator for requests, the
-    request's for answers, zeros for accounting.
+    data: a packet whose header has the authenticator that was signed: its own for requests, the request's for answers,
+    zeros for accounting.
     """
     return compare_digest(secret.hmac_md5(data[:at] + ZERO + data[at + 16 :]), data[at : at + 16])
 
 
 def accounting_authenticator_holds(data: bytes, secret: SharedSecret) -> bool:
-    """Whether the Request Authenticator of an Accounting-Request proves its sender (RFC 2866 section 3)."""
+    """Return whether the Request Authenticator of an Accounting-Request proves its sender (RFC 2866 section 3)."""
     return compare_digest(md5(data[:4] + ZERO + data[20:] + secret.octets).digest(), data[4:20])
 
 
 def response_authenticator(head: bytes, request_authenticator: bytes, body: bytes, secret: SharedSecret) -> bytes:
-    """MD5(code + identifier + length + request authenticator + attributes + secret) (RFC 2865 section 3)."""
+    """Return MD5(code + identifier + length + request authenticator + attributes + secret) (RFC 2865 section 3)."""
     return md5(head + request_authenticator + body + secret.octets).digest()
 
 
@@ -250,10 +250,10 @@ _BLANK_SIGNATURE: Final = _MESSAGE_AUTHENTICATOR_HEAD + ZERO
 
 
 def encode_reply(code: int, request: Request, secret: SharedSecret, attributes: bytes = b"") -> bytes:
-    """The answer to a request, signed, with the request's Proxy-State attributes unchanged and in order.
+    """Return the answer to a request, signed, with the request's Proxy-State attributes unchanged and in order.
 
-    attributes: further attributes in octets. Answers to Access-Request begin with Message-Authenticator
-    (BlastRADIUS, CVE-2024-3596). Raises PacketError when the request leaves no room: it would exceed 4096 octets.
+    attributes: further attributes in octets. Answers to Access-Request begin with Message-Authenticator (BlastRADIUS,
+    CVE-2024-3596). PacketError: the answer would exceed 4096 octets.
     """
     if PROXY_STATE in request.first:
         attributes += b"".join(bytes((PROXY_STATE, len(value) + 2)) + value for value in request.values(PROXY_STATE))
@@ -272,9 +272,9 @@ def encode_reply(code: int, request: Request, secret: SharedSecret, attributes: 
 def encode_request(
     code: int, identifier: int, secret: SharedSecret, attributes: bytes, *, authenticator: bytes | None = None
 ) -> bytes:
-    """A request of our own, with Message-Authenticator first unless it is accounting (RFC 2866 section 3).
+    """Return a request of our own, with Message-Authenticator first unless it is accounting (RFC 2866 section 3).
 
-    attributes: in octets. authenticator: 16 octets that hidden passwords were made with; random without it.
+    attributes: in octets. authenticator: the 16 octets that hide its passwords; random by default.
     """
     if code == ACCOUNTING_REQUEST:
         head = _HEAD.pack(code, identifier, MIN_LENGTH + len(attributes))
@@ -285,7 +285,7 @@ def encode_request(
 
 
 class Reply:
-    """The answer to a request of our own, whose lengths and proof were checked.
+    """The answer to a request of our own, with verified lengths and proof.
 
     code: header field. data: the packet without padding. first: the first value of each attribute type.
     """
@@ -299,21 +299,21 @@ class Reply:
         self._layout = layout
 
     def without(self, kinds: frozenset[int]) -> bytes:
-        """The attributes in octets and in order, but for those of some types. kinds: a constant."""
+        """Return the attributes in octets and in order, without those of the given types. kinds: a constant."""
         return self._layout.without(self.data, kinds)
 
 
 def decode_reply(datagram: bytes, request: bytes, secret: SharedSecret) -> tuple[int, dict[int, bytes]]:
-    """The code and first values of the answer to a request of our own. PacketError: see `open_reply`."""
+    """Return the code and first values of the answer to a request of our own. PacketError: see `open_reply`."""
     reply = open_reply(datagram, request, secret)
     return reply.code, reply.first
 
 
 def open_reply(datagram: bytes, request: bytes, secret: SharedSecret) -> Reply:
-    """The answer to a request of our own (RFC 2865 section 3).
+    """Return the answer to a request of our own (RFC 2865 section 3).
 
-    Raises PacketError where the lengths, the identifier, the Response Authenticator or a Message-Authenticator
-    does not hold: a wrong secret, or not our answer.
+    PacketError: wrong lengths, identifier, Response Authenticator or Message-Authenticator: a wrong secret, or the
+    answer to another request.
     """
     length = int.from_bytes(datagram[2:4]) if len(datagram) >= MIN_LENGTH else 0
     if not MIN_LENGTH <= length <= len(datagram) or length > MAX_LENGTH:
@@ -321,7 +321,7 @@ def open_reply(datagram: bytes, request: bytes, secret: SharedSecret) -> Reply:
     data = datagram[:length]
     if data[1] != request[1]:
         raise PacketError("answer to another request")
-    proved = _with_authenticator(data, request[4:20])  # what both proofs are made of
+    proved = _with_authenticator(data, request[4:20])  # the octets that both proofs are made of
     if md5(proved + secret.octets).digest() != data[4:20]:
         raise PacketError("Response Authenticator does not match", "bad_authenticator")
     layout = layout_of(data)

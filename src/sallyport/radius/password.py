@@ -1,4 +1,4 @@
-"""How the credentials of an Access-Request came, and the fields of PAP and CHAP (RFC 2865 sections 5.2 and 5.3).
+"""The method of an Access-Request, and the fields of PAP and CHAP (RFC 2865 sections 5.2 and 5.3).
 
 Octets in, octets out: no encoding is assumed.
 """
@@ -30,7 +30,7 @@ _BLOCK: Final = Struct("16s")
 
 
 class Method:
-    """The authentication method of a login, as plain text, since every event is written with it."""
+    """The authentication method of a login, as plain text, since every event contains it."""
 
     PAP: Final = "pap"
     CHAP: Final = "chap"
@@ -80,10 +80,10 @@ def sent_chap(request: Request) -> tuple[bytes, bytes]:
 
 
 def reveal_password(hidden: bytes, secret: SharedSecret, authenticator: bytes) -> bytes:
-    """The password of a User-Password value of 16..128 octets (RFC 2865 section 5.2).
+    """Return the password of a User-Password value of 16..128 octets (RFC 2865 section 5.2).
 
-    Octets of padding are taken off the end; a wrong secret gives other octets, not an error.
-    Raises PacketError when the length is no multiple of 16 up to 128.
+    Octets of padding are removed from the end. A wrong secret gives other octets, not an error. PacketError: the length
+    is no multiple of 16 up to 128.
     """
     size = len(hidden)
     if size == 16:
@@ -95,8 +95,8 @@ def reveal_password(hidden: bytes, secret: SharedSecret, authenticator: bytes) -
 
 
 def is_garbled(password: bytes) -> bool:
-    """Whether a revealed password is hardly one that anybody typed: control characters, or no UTF-8. Nearly every
-    password that was hidden under another secret looks so."""
+    """Return whether a decrypted password is unlikely to be one: it has control characters, or is not UTF-8. Nearly
+    every password that was hidden with another secret looks so."""
     if any(octet < 0x20 or octet == 0x7F for octet in password):
         return True
     try:
@@ -107,7 +107,7 @@ def is_garbled(password: bytes) -> bool:
 
 
 def hide_password(password: bytes, secret: SharedSecret, authenticator: bytes) -> bytes:
-    """The User-Password value for a password of up to 128 octets (RFC 2865 section 5.2). ValueError if longer."""
+    """Return the User-Password value of up to 128 octets of password (RFC 2865 section 5.2). ValueError: longer."""
     if len(password) > MAX_PASSWORD:
         raise ValueError(f"a password of {len(password)} octets; RADIUS carries {MAX_PASSWORD}")
     clear = password.ljust(max(16, (len(password) + 15) // 16 * 16), b"\0")
@@ -115,10 +115,10 @@ def hide_password(password: bytes, secret: SharedSecret, authenticator: bytes) -
 
 
 def reveal_blocks(hidden: bytes, secret: SharedSecret, seed: bytes) -> bytes:
-    """Blocks of 16 octets in clear: each was XORed with MD5(secret + the hidden block before it).
+    """Return blocks of 16 octets in clear: each was XORed with MD5(secret + the hidden block before it).
 
-    seed: the input before the first block: the authenticator (RFC 2865 section 5.2), or the authenticator
-    and a salt (RFC 2868 section 3.5).
+    seed: the input before the first block: the authenticator (RFC 2865 section 5.2), or the authenticator and a salt
+    (RFC 2868 section 3.5).
     """
     clear, last = b"", seed
     for at in range(0, len(hidden), 16):
@@ -130,7 +130,7 @@ def reveal_blocks(hidden: bytes, secret: SharedSecret, seed: bytes) -> bytes:
 
 
 def hide_blocks(clear: bytes, secret: SharedSecret, seed: bytes) -> bytes:
-    """The counterpart of `reveal_blocks`; clear: a multiple of 16 octets."""
+    """Hide blocks, the counterpart of `reveal_blocks`. clear: a multiple of 16 octets."""
     octets, hidden, last = secret.octets, b"", seed
     for (block,) in _BLOCK.iter_unpack(clear):
         pad = md5(octets + last).digest()
@@ -140,10 +140,10 @@ def hide_blocks(clear: bytes, secret: SharedSecret, seed: bytes) -> bytes:
 
 
 def chap_response(identifier: int, password: bytes, challenge: bytes) -> bytes:
-    """The CHAP-Password value: identifier and MD5(identifier + password + challenge) (RFC 2865 section 5.3)."""
+    """Return the CHAP-Password value: identifier and MD5(identifier + password + challenge) (RFC 2865 section 5.3)."""
     return bytes((identifier,)) + md5(bytes((identifier,)) + password + challenge).digest()
 
 
 def chap_holds(value: bytes, password: bytes, challenge: bytes) -> bool:
-    """Whether a CHAP-Password value of 17 octets was made from the password."""
+    """Return whether a CHAP-Password value of 17 octets was made from the password."""
     return compare_digest(chap_response(value[0], password, challenge), value)

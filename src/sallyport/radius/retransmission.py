@@ -1,4 +1,4 @@
-"""When a request of our own is sent again, and when it is given up: RFC 5080 section 2.2.1. Time is passed in.
+"""The times at which a request of our own is sent again or given up: RFC 5080 section 2.2.1. The caller passes in time.
 
     trying = Retransmission(now)
     while not trying.is_over(now):
@@ -7,7 +7,8 @@
             trying.note_sent(now)
         wait for an answer, no longer than until trying.next_at
 
-The same octets are sent each time. A new Event-Timestamp would make it another request, which the NAS might obey twice.
+Each retransmission has the same octets. A new Event-Timestamp would make it another request, which the NAS might
+execute twice.
 """
 
 from collections.abc import Callable
@@ -20,8 +21,8 @@ _random: Final = SystemRandom()
 
 @dataclass(frozen=True, slots=True)
 class Timers:
-    """Seconds, with the RFC's defaults. initial: IRT, until the first repetition. most: MRT, between two of them.
-    duration: MRD, for all of it. count: MRC, how often it is sent."""
+    """Times in seconds, with the RFC's defaults. initial: IRT, until the first retransmission. most: MRT, the most
+    between two. duration: MRD, for all of them. count: MRC, the number of transmissions."""
 
     initial: float = 2.0
     most: float = 16.0
@@ -33,12 +34,12 @@ RFC_5080: Final = Timers()
 
 
 def _jitter() -> float:
-    """RAND: keeps clients from retransmitting at the same time."""
+    """RAND: prevents that clients retransmit at the same time."""
     return _random.uniform(-0.1, 0.1)
 
 
 class Retransmission:
-    """One request. next_at: when it is sent again, or given up. sent: how often it was sent."""
+    """One request. next_at: the time when it is sent again, or given up. sent: the number of transmissions."""
 
     __slots__ = ("_ends_at", "_jitter", "_pause", "_timers", "next_at", "sent")
 
@@ -51,7 +52,7 @@ class Retransmission:
         self.sent = 0
 
     def is_over(self, now: float) -> bool:
-        """Whether no answer will come any more."""
+        """Return whether the request is given up."""
         return now >= self._ends_at or (now >= self.next_at and self.sent >= self._timers.count)
 
     def is_due(self, now: float) -> bool:
@@ -59,7 +60,7 @@ class Retransmission:
         return now >= self.next_at and not self.is_over(now)
 
     def note_sent(self, now: float) -> None:
-        """It was sent: the next pause is twice the last one, up to the longest, each with its jitter."""
+        """Record a transmission. The next pause is twice the last one, up to the longest, each with its jitter."""
         jitter, timers = self._jitter(), self._timers
         self._pause = self._pause * (2 + jitter) if self.sent else timers.initial * (1 + jitter)
         if self._pause > timers.most:

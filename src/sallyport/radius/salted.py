@@ -1,7 +1,7 @@
 """Values of a reply that only its NAS may read: keys and tunnel passwords (RFC 2548 section 2.4, RFC 2868 section 3.5).
 
-They are hidden with the secret of one hop and the authenticator of the request on that hop. So a proxy cannot pass them
-on: `rehide` opens what the upstream server hid and hides it for the NAS.
+They are hidden with the secret of one hop and the authenticator of the request on that hop. So a proxy cannot forward
+them as they are: `rehide` opens the value of the upstream server and hides it for the NAS.
 """
 
 from collections.abc import Iterable, Mapping
@@ -32,7 +32,7 @@ HIDDEN: Final[Mapping[tuple[int, int], int]] = MappingProxyType(
 
 
 class Hiding:
-    """What the values of one reply are hidden with. Salts are drawn in turn, so it belongs to one packet alone.
+    """The inputs that hide the values of one reply. It draws the salts in turn, so it belongs to one packet alone.
 
     secret: of the hop. authenticator: the 16 octets of the request that the reply answers.
     """
@@ -45,10 +45,10 @@ class Hiding:
         self._salt = int.from_bytes(token_bytes(2))
 
     def hide(self, clear: bytes) -> bytes:
-        """Salt and hidden octets of a key or password of up to 239 octets (RFC 2548 section 2.4.2).
+        """Return salt and hidden octets of a key or password of up to 239 octets (RFC 2548 section 2.4.2).
 
-        Returns 2 + 16n octets, n at least 1; a tag is the caller's to put in front. The salt has its high bit set and
-        is another one in each call. ValueError when the value is longer.
+        Returns 2 + 16n octets, n at least 1; the caller puts a tag before them if there is one. The salt has its high
+        bit set, and differs in each call. ValueError: the value is longer.
         """
         if len(clear) > MAX_CLEAR:
             raise ValueError(f"a value of {len(clear)} octets; hidden, RADIUS carries {MAX_CLEAR}")
@@ -58,10 +58,10 @@ class Hiding:
         return salt + hide_blocks(padded, self.secret, self.authenticator + salt)
 
     def reveal(self, value: bytes) -> bytes:
-        """The counterpart of `hide`: the key or password in a value without tag.
+        """Return the key or password in a value without tag, the counterpart of `hide`.
 
-        A salt without its high bit is read as well. Raises PacketError where the value is not a
-        salt and blocks of 16 octets, or the length inside runs past them, as it mostly does under a wrong secret.
+        A salt without its high bit is accepted too. PacketError: the value is not a salt and blocks of 16 octets, or
+        the length inside runs past them, which is the usual result of a wrong secret.
         """
         if len(value) < 18 or len(value) % 16 != 2:
             raise PacketError(f"a salted value of {len(value)} octets")
@@ -72,9 +72,9 @@ class Hiding:
 
 
 def hidden_places(attributes: Iterable[Attribute]) -> Mapping[tuple[int, int], int]:
-    """`HIDDEN` and what a dictionary's attributes say of themselves by `encrypt=`.
+    """Return `HIDDEN` and the attributes that a dictionary marks with `encrypt=`.
 
-    attributes: `Dictionary.attributes.values()`. Parts of TLVs are left out: nothing encrypts them one by one.
+    attributes: `Dictionary.attributes.values()`. Parts of TLVs are left out: no sender encrypts them one by one.
     """
     told = {
         (attribute.vendor, attribute.number): attribute.encrypt
@@ -90,7 +90,7 @@ def rehide(attributes: bytes, received: Hiding, sent: Hiding, places: Mapping[tu
     attributes: the octets after the header of the upstream's reply, which was proved to be authentic. received: the
     upstream's secret and the authenticator of our request to it. sent: the NAS's secret and its request's
     authenticator. places: (vendor, type) of hidden attributes, see `hidden_places`. The result is never longer.
-    Raises PacketError where an attribute is malformed or a hidden value does not open.
+    PacketError: an attribute is malformed, or a hidden value does not open.
     """
     return b"".join(
         push_attribute(kind, _rehide_attribute(kind, value, received, sent, places))
@@ -129,7 +129,7 @@ def without_hidden(attributes: bytes, places: Mapping[tuple[int, int], int] = HI
     """Return attributes in octets without the hidden ones, which belong to one answer only.
 
     places: (vendor, type) of hidden attributes, see `hidden_places`. A Vendor-Specific with a hidden pair is left out
-    as a whole. Raises PacketError where an attribute is malformed.
+    as a whole. PacketError: an attribute is malformed.
     """
     return b"".join(
         push_attribute(kind, value)

@@ -1,7 +1,7 @@
 """Values of RADIUS attributes: octets to text and text to octets, by the type that the dictionary gives.
 
-pyrad codes numbers and addresses; octets and text are coded here, because pyrad takes text that looks like `0x41` or
-`65` for other octets, and a password or a Class must come through as it is.
+pyrad converts numbers and addresses. This module converts octets and text, because pyrad reads a text such as `0x41` or
+`65` as other octets, and a password or a Class must not change.
 """
 
 import re
@@ -52,11 +52,11 @@ MISFITS: Final = (ValueError, TypeError, OverflowError, struct.error)
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """What a dictionary says of an attribute.
+    """The dictionary's entry for an attribute.
 
     vendor: the enterprise number, 0 for the attributes of the RFCs. number: the type octet, 0..255. has_tag: RFC 2868
-    section 3.1. encrypt: 0 none, 1 User-Password (RFC 2865 section 5.2), 2 Tunnel-Password (RFC 2868 section 3.5),
-    3 Ascend. parent: the TLV that it is a part of, else "". values: the named values, for numbers only.
+    section 3.1. encrypt: 0 none, 1 User-Password (RFC 2865 section 5.2), 2 Tunnel-Password (RFC 2868 section 3.5), 3
+    Ascend. parent: the TLV that it is a part of, else "". values: the named values, for numbers only.
     """
 
     name: str
@@ -70,7 +70,7 @@ class Attribute:
 
     @property
     def secret(self) -> bool:
-        """Whether its value is a password or a key, or is made from one; it is never shown."""
+        """Return whether the value is a password or a key, or is made from one. Such a value is never shown."""
         return self.encrypt != 0 or _SECRET.search(self.name) is not None
 
     @property
@@ -83,18 +83,18 @@ class Attribute:
         return 247 if self.vendor else 253
 
     def value_name(self, number: int) -> str | None:
-        """The name of a number: 15 of NAS-Port-Type is "Ethernet". Of several names, the last one defined."""
+        """Return the name of a number: 15 of NAS-Port-Type is "Ethernet". The last definition counts."""
         return next((name for name in reversed(tuple(self.values)) if self.values[name] == number), None)
 
     def value_number(self, name: str) -> int | None:
-        """The number of a value's name, in any case: "ethernet" of NAS-Port-Type is 15."""
+        """Return the number of a value's name, in any case: "ethernet" of NAS-Port-Type is 15."""
         if name in self.values:
             return self.values[name]
         return next((number for known, number in self.values.items() if known.casefold() == name.casefold()), None)
 
 
 def split_tag(attribute: Attribute, octets: bytes) -> tuple[int, bytes]:
-    """The tag (0: none) and the value. In a number it is the first of four octets, elsewhere an octet in front."""
+    """Return the tag (0: none) and the value. A number has the tag in its first octet, other values before them."""
     if not attribute.has_tag or not octets:
         return 0, octets
     if attribute.type is DataType.INTEGER:
@@ -105,7 +105,7 @@ def split_tag(attribute: Attribute, octets: bytes) -> tuple[int, bytes]:
 
 
 def join_tag(attribute: Attribute, tag: int, value: bytes) -> bytes:
-    """Add a tag. Text has no tag 0 unless its first octet could be read as one (RFC 2868 section 3.3)."""
+    """Add a tag. A text has no tag 0 unless its first octet could be read as one (RFC 2868 section 3.3)."""
     if not attribute.has_tag:
         return value
     if attribute.type is DataType.INTEGER:
@@ -137,7 +137,8 @@ def as_text(attribute: Attribute, octets: bytes) -> str:
 
 
 def _number_text(attribute: Attribute, number: int) -> str:
-    """A number by its name, a date in ISO 8601, otherwise in decimals. A name of digits would be read back wrongly."""
+    """Return a number by its name, a date in ISO 8601, otherwise in decimals. A name of digits is not used, since it
+    would be read back as another number."""
     name = attribute.value_name(number)
     if name is not None and not _NUMERAL.fullmatch(name):
         return name
@@ -147,7 +148,7 @@ def _number_text(attribute: Attribute, number: int) -> str:
 
 
 def as_octets(attribute: Attribute, text: str) -> bytes:
-    """The octets of a text without a tag, at least one. Raises DictionaryError, which does not repeat a secret."""
+    """Return the octets of a text without a tag, at least one. DictionaryError does not repeat a secret."""
     try:
         octets = _octets(attribute, text)
     except MISFITS as error:
@@ -160,7 +161,7 @@ def as_octets(attribute: Attribute, text: str) -> bytes:
 
 
 def _octets(attribute: Attribute, text: str) -> bytes:
-    """The octets of a text. Raises one of MISFITS when the text is none of the attribute's type."""
+    """Return the octets of a text. Raises one of MISFITS if the text does not fit the attribute's type."""
     kind = attribute.type
     if kind in _OPAQUE and text.startswith("0x"):
         if not _HEX.fullmatch(text):

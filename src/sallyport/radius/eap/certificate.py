@@ -1,4 +1,4 @@
-"""Which user a client certificate is of."""
+"""The user that a client certificate names."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _UTF8_STRING: Final = 0x0C
 
 
 class NamedBy(StrEnum):
-    """Where a certificate names its user."""
+    """The field of a certificate that names its user."""
 
     UPN = "upn"
     EMAIL = "email"
@@ -24,7 +24,7 @@ class NamedBy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A name that a certificate has, and where."""
+    """A name in a certificate, and its field."""
 
     name: str
     by: NamedBy
@@ -32,12 +32,12 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class UserNames:
-    """Where a user's name is looked for, in this order; the first that is there counts."""
+    """The fields in which a user's name is searched, in this order; the first that exists counts."""
 
     order: tuple[NamedBy, ...] = (NamedBy.UPN, NamedBy.EMAIL, NamedBy.DNS, NamedBy.COMMON_NAME)
 
     def of(self, certificate: x509.Certificate) -> Named:
-        """The user's name, and where it stands; empty where the certificate has none."""
+        """Return the user's name and its field; empty if the certificate has none."""
         try:
             alternatives = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         except (x509.ExtensionNotFound, ValueError):
@@ -54,7 +54,7 @@ def _upn(_certificate: x509.Certificate, alternatives: x509.SubjectAlternativeNa
 
 
 def _utf8_string(value: bytes) -> str:
-    """A UTF8String in DER of up to 255 octets; empty where it is none."""
+    """Return the text of a UTF8String in DER of up to 255 octets; empty if it is none."""
     head = 3 if value[1:2] == b"\x81" else 2
     if len(value) <= head or value[0] != _UTF8_STRING or value[head - 1] != len(value) - head:
         return ""

@@ -1,6 +1,7 @@
-"""One EAP conversation (RFC 3748): who, by which method, until it is over. TTLS and PEAP have another one inside.
+"""One EAP conversation (RFC 3748): the client's identity, the choice of a method, the method, the end. TTLS and PEAP
+run another one inside.
 
-`Conversations` holds the pending ones by their State; bounded, and fair among tenants and their RADIUS clients.
+`Conversations` holds the pending ones by their State. It is bounded, and fair among tenants and their RADIUS clients.
 """
 
 from collections.abc import Callable
@@ -44,13 +45,13 @@ MAX_NAME: Final = 253
 
 
 class Conversation:
-    """The conversation with one client. offers: the methods. now: its begin, in seconds of a monotonic clock."""
+    """The conversation with one client. offers: the methods. now: its start, in seconds of a monotonic clock."""
 
     def __init__(self, offers: Offers, *, now: float) -> None:
         self._offers = offers
         self._now = now
         self._left: list[Offer] = list(offers.methods)
-        self._method: Method | None = None  # until the end: TLS takes much memory
+        self._method: Method | None = None  # kept until the end, and no longer: TLS takes much memory
         self._name = ""
         self.kind = 0
         """The Type of the method that was begun last."""
@@ -66,12 +67,12 @@ class Conversation:
 
     @property
     def method(self) -> str:
-        """The method, such as `peap-mschapv2`, as far as it is known."""
+        """Return the method, such as `peap-mschapv2`, as far as it is known."""
         return self._name if self._method is None else self._method.name
 
     @property
     def waits_for_client(self) -> bool:
-        """Whether it is for the client to go on."""
+        """Return whether the conversation waits for the client."""
         return isinstance(self._outcome, Send)
 
     @property
@@ -80,15 +81,17 @@ class Conversation:
         return self._identifier or 0
 
     def begin(self) -> Outcome:
-        """Ask for the identity. A RADIUS client mostly has done so itself. PacketError: it has begun; what one user has
-        shown in it must not hold for another."""
+        """Ask for the identity. A RADIUS client has mostly done so itself. PacketError: the conversation has begun, and
+        the identity must not change."""
         if self._outcome is not None:
             raise PacketError("a start inside a conversation")
         return self._request(IDENTITY, b"")
 
     def receive(self, octets: bytes) -> Outcome:
-        """Go on with an EAP packet; the same once more has the same outcome. PacketError: it is no answer to the last
-        request; the conversation is as it was."""
+        """Process an EAP packet. A repeated packet has the same outcome.
+
+        PacketError: it does not answer the last request; the conversation has not changed.
+        """
         if octets == self._response and self._outcome is not None:
             return Waiting() if isinstance(self._outcome, Check) else self._outcome
         packet = decode(octets)
@@ -97,14 +100,14 @@ class Conversation:
         return self._respond(packet, octets)
 
     def answer(self, verdict: Verdict) -> Outcome:
-        """Go on with the answer to the question."""
+        """Continue with the answer to the question."""
         assert self._method is not None  # noqa: S101  it put the question
         self._outcome = self._become(self._method.answer(verdict))
         return self._outcome
 
     def _respond(self, packet: Packet, octets: bytes) -> Outcome:
         if isinstance(self._outcome, Check | Done):
-            raise PacketError("a response that nothing waits for")
+            raise PacketError("a response without a request")
         if packet.identifier != self._identifier and self._identifier is not None:
             raise PacketError(f"a response to request {packet.identifier} instead of {self._identifier}")
         expected = IDENTITY if self._method is None else self._method.kind
@@ -138,7 +141,8 @@ class Conversation:
         return self._start(self._left[0])
 
     def _choose(self, wanted: bytes) -> Outcome:
-        """The client wants another method (RFC 3748 section 5.3.1): its first that is offered and was not tried."""
+        """Switch to another method that the client wants (RFC 3748 section 5.3.1): the first offered one that was not
+        tried."""
         for kind in wanted:
             for offer in self._left:
                 if offer.kind == kind:
@@ -185,7 +189,7 @@ def failed(inner: Outcome) -> Failed:
     """Return the outcome of a tunnel whose inner conversation has not succeeded."""
     if isinstance(inner, Done) and inner.failure is not None:
         return Failed(inner.reason, inner.failure)
-    return Failed("a response inside the tunnel that nothing waits for")
+    return Failed("a response without a request inside the tunnel")
 
 
 MOST: Final = 4096
@@ -196,11 +200,12 @@ _Talk = TypeVar("_Talk")
 
 
 class Conversations(Generic[_Talk]):
-    """Conversations, or what a caller keeps of each, by State. In a full table, the oldest of the busiest client of the
-    busiest tenant makes room: a client that begins thousands and leaves them displaces its own.
+    """Pending conversations, or the values that a caller keeps of each, by State. If the table is full, the oldest one
+    of the busiest client of the busiest tenant is removed: a client that starts thousands of conversations displaces
+    its own.
 
-    most: how many are pending. age_s: how long one waits for its client. left: called with each that has waited so
-    long. now: seconds of a monotonic clock.
+    most: the number of pending ones. age_s: seconds that one waits for its client. left: called with each that has
+    waited longer. now: seconds of a monotonic clock.
     """
 
     def __init__(
@@ -220,7 +225,7 @@ class Conversations(Generic[_Talk]):
         return state
 
     def find(self, client_id: int, state: bytes, *, now: float) -> _Talk | None:
-        """The conversation that a State names; None: it is unknown, over, too old or another client's."""
+        """Return the conversation of a State; None: the State is unknown, finished, too old or another client's."""
         self.purge(now=now)
         known = self._talks.get(state, now=now)
         if known is None or known[1] != client_id:
@@ -233,6 +238,6 @@ class Conversations(Generic[_Talk]):
         self._talks.pop(state)
 
     def purge(self, *, now: float) -> None:
-        """Forget those that are too old."""
+        """Remove the conversations that are too old."""
         for _, _, talk in self._talks.expire(now=now):
             self._left(talk)

@@ -1,4 +1,4 @@
-"""The methods that a conversation offers, and why it does not offer the others.
+"""The methods that a conversation offers, and the reasons why it does not offer the others.
 
 A method is offered if the domain's first factor answers its kind of question: a first factor with passwords in memory
 answers all kinds, a directory only `Password`.
@@ -41,10 +41,12 @@ _MAKERS: Final[Mapping[int, Callable[[bytes], Method]]] = {MD5: Md5, MSCHAPV2: M
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The conditions of an offer, usable as a key. server: None if there is no certificate. checkable: the kinds of
-    questions that the first factor answers. order: of the methods, see `ORDER`. fragment_size: the most octets of an
-    EAP packet; 0: as configured. scope: of the users: a session is resumed in its own scope only. owner: the tenant
-    whose share of the session table is used."""
+    """The conditions of an offer, usable as a key.
+
+    server: None if there is no certificate. checkable: the kinds of questions that the first factor answers. order: of
+    the methods, see `ORDER`. fragment_size: the most octets of an EAP packet; 0: as configured. scope: the scope of the
+    users; a session is resumed in its own scope only. owner: the tenant whose share of the session table is used.
+    """
 
     server: TlsServer | None
     checkable: frozenset[type[Question]]
@@ -55,7 +57,7 @@ class Terms:
 
 
 def offers(terms: Terms) -> Offers:
-    """The methods that can be had, and why each other one cannot."""
+    """Return the methods that can be offered, and the reason for each other one."""
     found: list[Offer] = []
     left_out: dict[int, str] = {}
     for kind in terms.order:

@@ -13,13 +13,16 @@ from sallyport.radius.eap.packet import TYPE_NAMES, Packet
 from sallyport.radius.mschap import MsChap2
 from sallyport.radius.mschap_reply import ErrorCode
 
-# --- what the caller is asked ---------------------------------------------------------------------------------
+# --- questions to the caller ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Password:
-    """The question whether this is the user's password. step: the number of earlier prompts; from 1 on, the text
-    answers the prompt of the verdict before. prompts: whether a verdict can ask for more."""
+    """The question whether a password is the user's.
+
+    step: the number of earlier prompts. After a prompt, the text answers the prompt of the verdict before. prompts:
+    whether a verdict can ask for more.
+    """
 
     user: bytes
     password: bytes
@@ -32,7 +35,7 @@ class Password:
 
 @dataclass(frozen=True, slots=True)
 class Chap:
-    """Whether the user's password made a CHAP response: `radius.password.chap_holds`. value: 17 octets."""
+    """The question whether the user's password made a CHAP response: `radius.password.chap_holds`. value: 17 octets."""
 
     user: bytes
     value: bytes
@@ -41,8 +44,8 @@ class Chap:
 
 @dataclass(frozen=True, slots=True)
 class MsChap:
-    """Whether the user's password made an MS-CHAPv2 response: `radius.mschap.NtKey.made`. hashed: the name that the
-    client sent with it; what it hashed is one of `peer_names` of that."""
+    """The question whether the user's password made an MS-CHAPv2 response: `radius.mschap.NtKey.made`. hashed: the name
+    that the client sent; the name in the hash is one of its `peer_names`."""
 
     user: bytes
     attempt: MsChap2
@@ -62,9 +65,9 @@ class Certificate:
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """The question whether a user who logged in within the last hours may resume the session; otherwise a full login
-    follows. The client has sent its hello and has not yet proved that the session is its own. stamp: of the verdict
-    of that login."""
+    """The question whether a user that logged in within the last hours may resume the session; if not, a full login
+    follows. The client has sent its ClientHello, and has not yet proved that the session is its own. stamp: of the
+    verdict of that login."""
 
     user: bytes
     stamp: str = ""
@@ -77,10 +80,10 @@ Question: TypeAlias = Password | Chap | MsChap | Certificate | Resumed
 class Verdict:
     """The answer to a question.
 
-    right: whether it is so. prompt: asks the user for more, where the question can; right is not looked at then.
-    hash_hash, hashed: for MS-CHAPv2 that is right: the hash of the password's NT hash, 16 octets, and the name that the
-    response holds with. error: for MS-CHAPv2 that is wrong: why. reason: for people, where it is wrong. stamp: kept
-    with the session, for the question that resumes it.
+    right: whether the answer is yes. prompt: asks the user for more, if the question allows it; right is ignored then.
+    hash_hash, hashed: for a right MS-CHAPv2 response: the hash of the password's NT hash, 16 octets, and the name in
+    the response. error: for a wrong MS-CHAPv2 response: the cause. reason: the cause for people, if the answer is no.
+    stamp: kept with the session, for the question that resumes it.
     """
 
     right: bool
@@ -97,7 +100,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Next:
-    """Another request. data: its Type-Data; inside TLS the clear octets, which may be empty."""
+    """Another request. data: its Type-Data; inside TLS the octets in clear, which may be empty."""
 
     data: bytes
 
@@ -111,8 +114,8 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """The login is the user's. msk: the keys (RFC 3748 section 7.10), half of it for each direction; empty where
-    the method makes none."""
+    """The user has logged in. msk: the keys (RFC 3748 section 7.10), half of them for each direction; empty if the
+    method makes none."""
 
     user: bytes
     msk: bytes = b""
@@ -125,15 +128,15 @@ class Failure(Enum):
     """The kinds of failure of a conversation."""
 
     REFUSED = "refused"  # the verdict was so
-    NOT_OFFERED = "not offered"  # the client wants a method that cannot be had
-    CERTIFICATE = "certificate"  # the client's certificate is not good
-    TLS = "tls"  # TLS has failed otherwise
-    BROKEN = "broken"  # the client does not keep to the protocol
+    NOT_OFFERED = "not offered"  # the client wants a method that is not offered
+    CERTIFICATE = "certificate"  # the client's certificate is not valid
+    TLS = "tls"  # TLS has failed for another reason
+    BROKEN = "broken"  # the client violates the protocol
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The method failed. reason: for people."""
+    """The method has failed. reason: for people."""
 
     reason: str
     failure: Failure = Failure.BROKEN
@@ -143,7 +146,7 @@ Step: TypeAlias = Next | Check | Passed | Failed
 
 
 class Method(Protocol):
-    """One method of one conversation. Each call may raise PacketError: what came makes no sense, and the method has
+    """One method of one conversation. Each call may raise PacketError: the message is malformed, and the method has
     failed."""
 
     @property
@@ -152,16 +155,16 @@ class Method(Protocol):
 
     @property
     def name(self) -> str:
-        """Such as `peap-mschapv2`, as far as it went."""
+        """Return the method's name, such as `peap-mschapv2`, as far as it is known."""
 
     def begin(self) -> Step:
         """Its first request."""
 
     def respond(self, packet: Packet) -> Step:
-        """Go on with a response of its Type."""
+        """Process a response of the method's Type."""
 
     def answer(self, verdict: Verdict) -> Step:
-        """Go on with the answer to its question."""
+        """Continue with the answer to the question."""
 
 
 # --- results of a conversation --------------------------------------------------------------------------------
@@ -176,14 +179,17 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The question that was put before is not answered yet: the client has sent its response again."""
+    """The earlier question is not answered yet: the client has sent its response again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """It is over. octets: EAP-Success or EAP-Failure, for the Access-Accept or Access-Reject. user: the name that the
-    login was for, from inside the tunnel where there is one. method: such as `eap-ttls-pap`; of a failed
-    one, as far as it went. msk: see `Passed`. reason, failure: why it failed, for people and for programs."""
+    """The end of the conversation.
+
+    octets: EAP-Success or EAP-Failure, for the Access-Accept or Access-Reject. user: the name that has logged in, from
+    inside the tunnel if there is one. method: such as `eap-ttls-pap`; of a failed one, as far as it is known. msk: see
+    `Passed`. reason, failure: the cause of a failure, for people and for programs.
+    """
 
     success: bool
     octets: bytes
@@ -208,7 +214,7 @@ OTHER: Final = "not among the methods here"
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A method that can be had. make: begins it for an identity, at a time."""
+    """A method that can be offered. make: starts it for an identity, at a time."""
 
     kind: int
     make: Callable[[bytes, float], Method]
@@ -222,5 +228,5 @@ class Offers:
     left_out: Mapping[int, str] = field(default_factory=dict)
 
     def why(self, kinds: Iterable[int]) -> str:
-        """Why these methods cannot be had; for people."""
+        """The reason why these methods are not offered; for people."""
         return ", ".join(f"{TYPE_NAMES.get(kind, f'type {kind}')} ({self.left_out.get(kind, OTHER)})" for kind in kinds)

@@ -1,5 +1,5 @@
-"""EAP packets, how RADIUS carries them (RFC 3748 section 4, RFC 3579 section 3.1), and TLS messages in fragments inside
-EAP-TLS, TTLS and PEAP (RFC 5216 sections 2.1.5 and 3.1)."""
+"""EAP packets, their EAP-Message attributes (RFC 3748 section 4, RFC 3579 section 3.1), and TLS messages in fragments
+inside EAP-TLS, TTLS and PEAP (RFC 5216 sections 2.1.5 and 3.1)."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -41,7 +41,7 @@ class Packet:
 
 
 def decode(octets: bytes) -> Packet:
-    """Open a request or a response (RFC 3748 section 4.1). Octets past its Length are padding. PacketError."""
+    """Parse a request or a response (RFC 3748 section 4.1). Octets past its Length are padding. PacketError."""
     length = int.from_bytes(octets[2:4])
     if len(octets) < HEADER or not HEADER <= length <= len(octets):
         raise PacketError(f"an EAP packet of {len(octets)} octets with length {length}")
@@ -51,23 +51,23 @@ def decode(octets: bytes) -> Packet:
 
 
 def encode(packet: Packet) -> bytes:
-    """A request or a response in octets."""
+    """Return a request or a response in octets."""
     length = HEADER + len(packet.data)
     return bytes((packet.code, packet.identifier)) + length.to_bytes(2) + bytes((packet.kind,)) + packet.data
 
 
 def end(code: int, identifier: int) -> bytes:
-    """EAP-Success or EAP-Failure in octets (RFC 3748 section 4.2). identifier: of the response that it answers."""
+    """Return EAP-Success or EAP-Failure in octets (RFC 3748 section 4.2). identifier: of the response."""
     return bytes((code, identifier, 0, 4))
 
 
 def pull_eap_message(request: Request) -> bytes:
-    """The EAP packet that a request carries: all its EAP-Message attributes, in order."""
+    """Return the EAP packet of a RADIUS request: all its EAP-Message attributes, in order."""
     return b"".join(request.values(EAP_MESSAGE))
 
 
 def push_eap_message(octets: bytes) -> bytes:
-    """An EAP packet in as many EAP-Message attributes as it needs."""
+    """Return an EAP packet in as many EAP-Message attributes as it needs."""
     if len(octets) <= _CARRIED:
         return push_attribute(EAP_MESSAGE, octets)
     return b"".join([push_attribute(EAP_MESSAGE, octets[at : at + _CARRIED]) for at in range(0, len(octets), _CARRIED)])
@@ -100,20 +100,20 @@ class Framing:
         self._announced = 0
 
     def start(self) -> bytes:
-        """The message that begins it."""
+        """Return the message that starts the method."""
         return bytes((START | self._version,))
 
     def acknowledgement(self) -> bytes:
-        """The message that asks for the next fragment."""
+        """Return the message that asks for the next fragment."""
         return bytes((self._version,))
 
     @property
     def is_sending(self) -> bool:
-        """Whether fragments are left, each to be sent when the one before is acknowledged."""
+        """Return whether fragments are left. Each is sent when the one before is acknowledged."""
         return bool(self._out)
 
     def send(self, message: bytes) -> bytes:
-        """The first fragment of a message, or the whole."""
+        """Return the first fragment of a message, or the whole message."""
         if len(message) <= self._room:
             return bytes((self._version,)) + message
         self._out = message[self._room :]
@@ -125,9 +125,10 @@ class Framing:
         return bytes((self._version | (MORE if self._out else 0),)) + piece
 
     def receive(self, data: bytes) -> bytes | None:
-        """The whole message that this fragment ends, empty for an acknowledgement; None: more is to come.
+        """Return the whole message if this fragment is its last, empty for an acknowledgement; None: more fragments
+        follow.
 
-        PacketError: it is of another version, longer than announced or than `MAX_MESSAGE`, or brings nothing.
+        PacketError: another version, more octets than announced or than `MAX_MESSAGE`, or an empty fragment.
         """
         if not data:
             raise PacketError("a message without flags")

@@ -2,13 +2,13 @@
 
 EAP-MSCHAPv2 (draft-kamath-pppext-eap-mschapv2): MS-CHAPv2 of RFC 2759 in four kinds of messages.
 
--> Challenge   <- Response   -> Success or Failure   <- the same, acknowledged; after a Failure that allows another
-                                                        try, a Response to the new challenge that it carries
+-> Challenge   <- Response   -> Success or Failure   <- the same as acknowledgement; after a Failure that allows
+                                                        another try, a Response to the challenge of the Failure
 
-EAP-MD5 (RFC 3748 section 5.4): a CHAP challenge. It makes no keys and proves nothing of the server.
+EAP-MD5 (RFC 3748 section 5.4): a CHAP challenge. It makes no keys, and does not prove the server's identity.
 
-EAP-GTC (RFC 3748 section 5.6): a prompt, and what the user types. It is sent in clear, so it is offered inside a tunnel
-alone. A verdict can ask for more: so a second factor's code is asked for.
+EAP-GTC (RFC 3748 section 5.6): a prompt, and the text that the user types. The text is sent in clear, so the method is
+offered only inside a tunnel. A verdict can ask for more, such as the code of a second factor.
 """
 
 from secrets import token_bytes
@@ -31,7 +31,7 @@ _HEADER: Final = 5  # code, identifier, length, size of the value
 
 
 class MsChapV2:
-    """EAP-MSCHAPv2 of one user. retries: how many further tries a wrong password leaves. challenge: 16 octets."""
+    """EAP-MSCHAPv2 of one user. retries: the number of further tries after a wrong password. challenge: 16 octets."""
 
     kind = MSCHAPV2
     name = "mschapv2"
@@ -49,7 +49,7 @@ class MsChapV2:
         return Next(self._message(CHALLENGE, b"\x10" + self._challenge + SERVER_NAME))
 
     def respond(self, packet: Packet) -> Step:
-        """A response, or the acknowledgement of how it was."""
+        """Process a Response, or the acknowledgement of a Success or Failure."""
         data = packet.data
         if data[:1] == bytes((RESPONSE,)) and self._attempt is None:
             return self._take(data)
@@ -68,7 +68,7 @@ class MsChapV2:
         return Check(MsChap(self._user, self._attempt, hashed or self._user))
 
     def answer(self, verdict: Verdict) -> Step:
-        """Success with its proof, or Failure with its error code."""
+        """Return Success with its proof, or Failure with its error code."""
         attempt = self._attempt
         assert attempt is not None  # noqa: S101  the question was about it
         if not verdict.right:
@@ -111,7 +111,7 @@ class Md5:
         return Next(bytes((_SIZE,)) + self._challenge)
 
     def respond(self, packet: Packet) -> Step:
-        """The response: the EAP identifier takes the place of CHAP's."""
+        """Check the response: the EAP identifier is CHAP's identifier."""
         if packet.data[:1] != bytes((_SIZE,)) or len(packet.data) <= _SIZE:
             raise PacketError(f"an EAP-MD5 response of {len(packet.data)} octets")
         value = bytes((packet.identifier,)) + packet.data[1 : _SIZE + 1]
@@ -138,7 +138,7 @@ class Gtc:
         self._step = 0
 
     def begin(self) -> Step:
-        """The prompt for the password."""
+        """Return the prompt for the password."""
         return Next(PROMPT.encode())
 
     def respond(self, packet: Packet) -> Step:
@@ -148,7 +148,7 @@ class Gtc:
         return Check(Password(self._user, packet.data, self._step, prompts=self._step < MAX_STEPS))
 
     def answer(self, verdict: Verdict) -> Step:
-        """The end, or another prompt."""
+        """Return the end, or another prompt."""
         if verdict.prompt and self._step < MAX_STEPS:
             self._step += 1
             return Next(verdict.prompt[:MAX_TYPED].encode())

@@ -1,7 +1,7 @@
 """The protocol inside PEAP version 0 (MS-PEAP): EAP without its headers, then Result TLVs of both sides.
 
-Windows and wpa_supplicant leave code, identifier and length off inside; only the Extensions packets, which carry the
-TLVs, have them. Cryptobinding is neither sent nor asked for.
+Inside the tunnel, Windows and wpa_supplicant leave out code, identifier and length. Only the Extensions packets, which
+carry the TLVs, have them. This module neither sends cryptobinding nor asks for it.
 """
 
 from typing import Final
@@ -12,7 +12,7 @@ from sallyport.radius.eap.model import Check, Done, Failed, Next, Offers, Outcom
 from sallyport.radius.eap.packet import EXTENSIONS, REQUEST, RESPONSE, Packet, encode
 from sallyport.radius.eap.resumption import Holder
 
-_HEADERLESS: Final = 4  # octets that are left off
+_HEADERLESS: Final = 4  # the octets that are left out
 _MANDATORY_RESULT: Final = b"\x80\x03\x00\x02"  # MS-PEAP section 2.2.8.1.2: mandatory, type 3, 2 octets
 _TYPE_MASK: Final = 0x3FFF
 _RESULT: Final = 3
@@ -21,13 +21,13 @@ _FAILURE: Final = 2
 
 
 class PeapPhase:
-    """The inside of PEAP. offers: the inner methods. now: seconds, when the conversation began."""
+    """The inside of PEAP. offers: the inner methods. now: seconds, when the conversation started."""
 
     def __init__(self, offers: Offers, *, now: float) -> None:
         self._eap = Conversation(offers, now=now)
         self._begun = False
         self._resumed = False
-        self._end: Passed | Failed | None = None  # when the client has told its own result
+        self._end: Passed | Failed | None = None  # when the client has sent its own result
 
     @property
     def inner(self) -> str:
@@ -35,14 +35,14 @@ class PeapPhase:
         return "resumed" if self._resumed else self._eap.method
 
     def established(self, holder: Holder | None) -> Step:
-        """Go on with a login of before, or with the acknowledgement of the handshake."""
+        """Continue with an earlier login of a resumed session, or with the acknowledgement of the handshake."""
         if holder is None:
             return Next(b"")
         self._resumed = True
         return self._tell(Passed(holder.user))
 
     def respond(self, clear: bytes) -> Step:
-        """An EAP response, with or without its header; in the end the client's result."""
+        """Process an EAP response, with or without its header; at the end, the client's result."""
         if self._end is not None:
             return self._conclude(clear)
         if not self._begun:
@@ -57,7 +57,7 @@ class PeapPhase:
         return self._told(self._eap.receive(encode(packet)))
 
     def answer(self, verdict: Verdict) -> Step:
-        """Go on with the answer to the question."""
+        """Continue with the answer to the question."""
         return self._told(self._eap.answer(verdict))
 
     def _told(self, outcome: Outcome) -> Step:
@@ -70,7 +70,7 @@ class PeapPhase:
         return self._tell(failed(outcome))
 
     def _tell(self, end: Passed | Failed) -> Step:
-        """Our result, which the client answers with its own."""
+        """Return our result, which the client answers with its own."""
         self._end = end
         result = _SUCCESS if isinstance(end, Passed) else _FAILURE
         identifier = self._eap.identifier + 1 & 0xFF
@@ -89,7 +89,7 @@ def _has_header(clear: bytes) -> bool:
 
 
 def _result(clear: bytes) -> int:
-    """The client's result; 0 where it tells none. PacketError: a TLV runs past the end."""
+    """Return the client's result; 0 if it sends none. PacketError: a TLV runs past the end."""
     if clear and _has_header(clear):
         clear = clear[_HEADERLESS:]
     if clear[:1] != bytes((EXTENSIONS,)):

@@ -18,7 +18,7 @@ MOST: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """The user of a session, and its expiry in seconds of a monotonic clock. stamp: of the verdict."""
+    """The user of a session, and the session's expiry in seconds of a monotonic clock. stamp: of the verdict."""
 
     user: bytes
     until: float
@@ -26,14 +26,14 @@ class Holder:
 
 
 def digest(secret: bytes, scope: str) -> bytes:
-    """Return the key of a session. secret: its master secret, or its pre-shared key in TLS 1.3. scope: in which the
-    name of its user is valid; in another scope the session is unknown."""
+    """Return the key of a session. secret: its master secret, or its pre-shared key in TLS 1.3. scope: the scope of the
+    user's name; in another scope the session is unknown."""
     return sha256(scope.encode() + b"\0" + secret).digest()
 
 
 class Resumptions:
-    """The users of sessions. lifetime_s: how long a login can be resumed. most: how many sessions are kept; each
-    owner has a share."""
+    """The users of sessions. lifetime_s: seconds in which a login can be resumed. most: the number of sessions that are
+    kept; each owner has a share."""
 
     def __init__(self, lifetime_s: float, most: int = MOST) -> None:
         self._lifetime_s = lifetime_s
@@ -47,7 +47,8 @@ class Resumptions:
         return Holder(user, now + min(self._lifetime_s, most_s), stamp)
 
     def keep(self, sessions: Iterable[bytes], holder: Holder, owner: int) -> None:
-        """Remember the holder of these sessions, by their digests. owner: the tenant in whose share they count."""
+        """Store the user of these sessions, by the digests of the sessions. owner: the tenant whose share they count
+        in."""
         if self._lifetime_s <= 0:
             return
         for each in sessions:
@@ -59,6 +60,6 @@ class Resumptions:
         return holder if holder is not None and holder.until > now else None
 
     def forget(self, sessions: Iterable[bytes]) -> None:
-        """These must not be resumed."""
+        """Forget sessions, so that no client can resume them."""
         for each in sessions:
             self._holders.pop(each)

@@ -1,4 +1,4 @@
-"""The server's side of TLS: its certificate, its authorities, and the sessions that can be resumed."""
+"""TLS of the server: its certificate, its authorities, and the sessions that can be resumed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from sallyport.radius.eap.tunnel import Contexts, Tunnel, watch_certificate, wat
 FRAGMENT_SIZE: Final = 1020
 """Of a NAS that does not say what it carries."""
 RESUME_S: Final = 3600
-# RFC 9325 section 4.2: of TLS 1.2 only forward secrecy with authenticated encryption; CBC for old supplicants, last
+# RFC 9325 section 4.2: for TLS 1.2 only forward secrecy with authenticated encryption; last CBC, for old supplicants
 _CIPHERS: Final = b"ECDHE+AESGCM:ECDHE+CHACHA20:DHE+AESGCM:ECDHE+AES:!aNULL:!MD5:!DSS"
 _CRL: Final = b"-----BEGIN X509 CRL-----"
 _CLIENT_CERTIFICATE: Final = SSL.VERIFY_PEER | SSL.VERIFY_FAIL_IF_NO_PEER_CERT
@@ -24,11 +24,14 @@ _CLIENT_CERTIFICATE: Final = SSL.VERIFY_PEER | SSL.VERIFY_FAIL_IF_NO_PEER_CERT
 
 @dataclass(frozen=True, slots=True)
 class TlsConfiguration:
-    """Files in PEM. certificate_file: the server's, with those between it and the root. ca_file: the authorities whose
-    certificates clients may show, and their revocation lists, if any; None: no EAP-TLS. crl_file: revocation lists
-    apart. Where there is any list, each authority needs one. minimum, maximum: versions of TLS, as pyOpenSSL has them.
-    fragment_size: octets of an EAP packet. resume_s: how long a login can be resumed; 0: never. user_names: where a
-    certificate names its user."""
+    """The settings of TLS; files are in PEM.
+
+    certificate_file: the server's certificate, and those between it and the root. ca_file: the authorities of client
+    certificates, and their revocation lists, if any; None: no EAP-TLS. crl_file: a separate file of revocation lists.
+    If there is any list, each authority needs one. minimum, maximum: versions of TLS, as pyOpenSSL names them.
+    fragment_size: octets of an EAP packet. resume_s: seconds in which a login can be resumed; 0: never. user_names: the
+    fields of a certificate that name its user.
+    """
 
     certificate_file: Path
     key_file: Path
@@ -42,10 +45,10 @@ class TlsConfiguration:
 
 
 class TlsServer:
-    """Makes tunnels. The files are read once: after a change of one, make another. ConfigError names the one that
-    cannot be used.
+    """Makes TLS connections. It reads the files once; after a change of a file, make another `Server`. ConfigError
+    names the file that cannot be used.
 
-    Each method has its own contexts, so that a session is resumed only by the method that it was begun with.
+    Each method has its own contexts, so that only the method of the first login can resume a session.
     """
 
     def __init__(self, configuration: TlsConfiguration) -> None:
@@ -56,11 +59,11 @@ class TlsServer:
 
     @property
     def takes_certificates(self) -> bool:
-        """Whether clients can log in by a certificate."""
+        """Return whether clients can log in with a certificate."""
         return TLS in self._contexts
 
     def tunnel(self, kind: int, scope: str) -> Tunnel:
-        """A new connection for a method: TLS, TTLS or PEAP. scope: within which sessions are resumed."""
+        """Return a new connection for a method: TLS, TTLS or PEAP. scope: the scope in which sessions are resumed."""
         return Tunnel(self._contexts[kind], scope)
 
 

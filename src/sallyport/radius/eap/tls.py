@@ -14,12 +14,13 @@ PROTECTED_SUCCESS: Final = b"\0"
 """What ends TLS 1.3 inside the tunnel (RFC 9190 section 2.1.1): no Success can be forged before it."""
 
 
-# What an authority signed and OpenSSL verifies may still be no X.509: a subject in no UTF-8, an extension twice.
+# A certificate that an authority signed and OpenSSL accepts may still be invalid X.509: a subject not in UTF-8, an
+# extension that occurs twice.
 _UNREADABLE: Final = (ValueError, x509.DuplicateExtension, x509.UnsupportedGeneralNameType)
 
 
 class TlsPhase:
-    """EAP-TLS once the handshake is over. names: where a certificate has its user's."""
+    """EAP-TLS after the handshake. names: the fields of a certificate that name its user."""
 
     inner = ""
 
@@ -29,7 +30,8 @@ class TlsPhase:
         self._name = b""
 
     def established(self, holder: Holder | None) -> Step:
-        """Ask about the certificate's user. In a resumed session that is the certificate of its first handshake."""
+        """Ask whether the certificate's user may log in. In a resumed session, it is the certificate of the first
+        handshake."""
         try:
             certificate = self._tunnel.certificate
             if certificate is None:
@@ -45,13 +47,13 @@ class TlsPhase:
         return Check(Certificate(self._name, subject, certificate.fingerprint(hashes.SHA256()).hex(), named.by))
 
     def respond(self, clear: bytes) -> Step:
-        """The client has acknowledged the end."""
+        """Process the client's last acknowledgement."""
         if clear or not self._name:
             return Failed("data inside EAP-TLS")
         return Passed(self._name)
 
     def answer(self, verdict: Verdict) -> Step:
-        """Let the client know that it is over."""
+        """Return the last message inside the tunnel, or the failure."""
         if not verdict.right:
             return Failed(verdict.reason, Failure.REFUSED)
         return Next(PROTECTED_SUCCESS if self._tunnel.is_tls13 else b"")

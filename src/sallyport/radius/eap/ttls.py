@@ -1,5 +1,5 @@
-"""The protocol inside TTLS (RFC 5281 section 11): PAP, CHAP, MS-CHAPv2 or EAP, in attributes
-of Diameter (section 10); the client begins."""
+"""The protocol inside TTLS (RFC 5281 section 11): PAP, CHAP, MS-CHAPv2 or EAP, in Diameter attributes (section 10). The
+client starts."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -46,7 +46,8 @@ MOST: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Avp:
-    """One attribute. vendor: 0 for those of RADIUS. mandatory: a receiver that does not know it must refuse."""
+    """One attribute. vendor: 0 for attributes of RADIUS. mandatory: a receiver that does not know it must refuse the
+    message."""
 
     vendor: int
     code: int
@@ -55,7 +56,7 @@ class Avp:
 
 
 def pull_avps(octets: bytes) -> Iterator[Avp]:
-    """The attributes in a message. PacketError: one ends before its length, or there are too many."""
+    """Return the attributes of a message. PacketError: one ends before its length, or there are too many."""
     at, count = 0, 0
     while at < len(octets):
         head = octets[at : at + 8]
@@ -71,7 +72,7 @@ def pull_avps(octets: bytes) -> Iterator[Avp]:
 
 
 def push_avp(code: int, value: bytes, vendor: int = 0) -> bytes:
-    """One mandatory attribute in octets, padded."""
+    """Return one mandatory attribute in octets, padded."""
     length = (12 if vendor else 8) + len(value)
     flags = _MANDATORY | (_VENDOR if vendor else 0)
     head = code.to_bytes(4) + bytes((flags,)) + length.to_bytes(3) + (vendor.to_bytes(4) if vendor else b"")
@@ -91,8 +92,8 @@ _Values = dict[tuple[int, int], bytes]
 
 
 class TtlsPhase:
-    """The inside of TTLS. offers: the methods of an inner EAP. checkable: the kinds of questions that are answered.
-    now: seconds, when the conversation began."""
+    """The inside of TTLS. offers: the methods of an inner EAP. checkable: the kinds of questions that the first factor
+    answers. now: seconds, when the conversation started."""
 
     def __init__(self, tunnel: Tunnel, offers: Offers, checkable: Collection[type[Question]], *, now: float) -> None:
         self._tunnel = tunnel
@@ -106,11 +107,11 @@ class TtlsPhase:
 
     @property
     def inner(self) -> str:
-        """The method inside."""
+        """Return the inner method."""
         return self._inner if self._eap is None else f"eap-{self._eap.method}".rstrip("-")
 
     def established(self, holder: Holder | None) -> Step:
-        """Go on with a login of before, or wait for the client."""
+        """Continue with an earlier login of a resumed session, or wait for the client."""
         if holder is None:
             return Next(b"")
         self._inner = "resumed"
@@ -121,7 +122,7 @@ class TtlsPhase:
         return passed
 
     def respond(self, clear: bytes) -> Step:
-        """What the client sends by way of a login."""
+        """Start the login that the client's message has."""
         if self._end is not None:
             return Failed("data after the end inside TTLS") if clear else self._end
         if not clear:
@@ -203,7 +204,7 @@ class TtlsPhase:
 
 
 def _values(clear: bytes) -> _Values:
-    """The attributes of a message by vendor and code; those of an EAP-Message in one. PacketError."""
+    """Return the attributes of a message by vendor and code, with the EAP-Message attributes joined. PacketError."""
     values: _Values = {}
     for avp in pull_avps(clear):
         key = avp.vendor, avp.code

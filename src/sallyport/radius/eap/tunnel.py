@@ -1,4 +1,4 @@
-"""TLS on the server's side, in memory: octets of the client in, octets for it out (pyOpenSSL)."""
+"""TLS on the server's side, in memory: octets of the client in, octets for the client out (pyOpenSSL)."""
 
 import math
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _SUPPORTED_VERSIONS: Final = b"\x00\x2b"  # RFC 8446 section 4.2.1
 _SESSION_ID: Final = 43
 """Where it stands in a hello: behind the record's header, the message's, version and random."""
 
-# X509_verify_cert_error_string has no public call; these are the ones that an admin meets.
+# X509_verify_cert_error_string has no public call; these are the errors that an admin meets.
 _WHY_UNVERIFIED: Final = {
     2: "its issuer is unknown",
     3: "there is no revocation list of its issuer",
@@ -47,11 +47,11 @@ _WHY_UNVERIFIED: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Contexts:
-    """The TLS contexts of one method; all but `plain` speak all versions of TLS.
+    """The TLS contexts of one method. All except `plain` speak all versions of TLS.
 
-    plain: without TLS 1.3 and without callbacks, which take a quarter of a handshake that resumes. watched: calls
-    `watch_state`. forgetful: knows no session. If clients are verified, each calls `watch_certificate`. Callbacks are
-    set once for a context: setting them for each connection costs more.
+    plain: without TLS 1.3 and without callbacks, which take a quarter of the time of a resumed handshake. watched:
+    calls `watch_state`. forgetful: knows no session. If clients are verified, each context calls `watch_certificate`.
+    The callbacks are set once for each context, since it costs more to set them for each connection.
     """
 
     plain: SSL.Context
@@ -60,9 +60,12 @@ class Contexts:
 
 
 class _Watch:
-    """What happens in a handshake. sessions: digests of the secrets of its sessions, in order. resumed: the one that
-    was there when the client had only said hello. scope: of the digests. verified: a certificate of the client was
-    looked at. refused: why it was not good."""
+    """The events of a handshake.
+
+    sessions: digests of the secrets of its sessions, in order. resumed: the session that the ClientHello named. scope:
+    of the digests. verified: OpenSSL has verified a certificate of the client. refused: the reason why the certificate
+    is not valid.
+    """
 
     __slots__ = ("refused", "resumed", "scope", "sessions", "verified")
 
@@ -74,7 +77,7 @@ class _Watch:
         self.refused = ""
 
     def note(self, connection: SSL.Connection) -> bytes | None:
-        """A session's digest, where there is a session by now."""
+        """Return the session's digest, if there is a session yet."""
         try:
             secret = connection.master_key()
         except SSL.Error:
@@ -101,7 +104,7 @@ def watch_state(connection: SSL.Connection, where: int, _value: int) -> None:
 
 
 def watch_certificate(connection: SSL.Connection, _of: crypto.X509, error: int, _depth: int, good: int) -> bool:
-    """OpenSSL has looked at a certificate of the client's chain."""
+    """Record OpenSSL's verdict on a certificate of the client's chain."""
     watch = _watch_of(connection)
     watch.verified = True
     if not good and not watch.refused:
@@ -116,7 +119,7 @@ def _watch_of(connection: SSL.Connection) -> _Watch:
 
 
 class Tunnel:
-    """One TLS connection, from the client's hello on. scope: within which sessions are resumed: see
+    """One TLS connection, from the ClientHello on. scope: the scope in which sessions are resumed: see
     `resumption.digest`."""
 
     def __init__(self, contexts: Contexts, scope: str) -> None:
@@ -131,7 +134,7 @@ class Tunnel:
         """Why it cannot go on; empty while it can."""
 
     def receive(self, octets: bytes) -> None:
-        """Take a message of the client. Never raises: see `trouble`; an alert may be there to `take`."""
+        """Process a message of the client. Never raises: see `trouble`. `take` may have an alert for the client."""
         if self._hello:
             self._hear(octets)
         else:
@@ -139,8 +142,8 @@ class Tunnel:
             self._begin(self._contexts.watched if _may_speak_tls13(octets) else self._contexts.plain)
 
     def begin_anew(self) -> None:
-        """Hear the hello once more, as if its session were not known: the handshake becomes a full one. Nothing of the
-        first try must have been sent."""
+        """Process the ClientHello again, as if its session were unknown: the handshake becomes a full one. The caller
+        must not have sent any octets of the first try."""
         self._begin(self._contexts.forgetful)
 
     def _begin(self, context: SSL.Context) -> None:
@@ -189,12 +192,12 @@ class Tunnel:
         return octets
 
     def read(self) -> bytes:
-        """What the client sent inside."""
+        """Return the octets that the client sent inside."""
         clear, self._clear = self._clear, b""
         return clear
 
     def write(self, clear: bytes) -> None:
-        """Send something inside: `take` has it then. PacketError: the client has closed the connection."""
+        """Send octets inside; `take` then returns them encrypted. PacketError: the client has closed the connection."""
         try:
             if clear:
                 self._connection.send(clear)
@@ -202,12 +205,12 @@ class Tunnel:
             raise PacketError(self._told(error)) from None
 
     def export(self, label: bytes, size: int, context: bytes | None = None) -> bytes:
-        """Keying material (RFC 5705, RFC 8446 section 7.5)."""
+        """Return keying material (RFC 5705, RFC 8446 section 7.5)."""
         return self._connection.export_keying_material(label, size, context)
 
     @property
     def is_tls13(self) -> bool:
-        """Whether TLS 1.3 was agreed on, which makes its keys otherwise and ends EAP-TLS otherwise."""
+        """Return whether TLS 1.3 was negotiated, which changes the keys and the end of EAP-TLS."""
         return self._connection.get_protocol_version() >= SSL.TLS1_3_VERSION
 
     @property
@@ -217,17 +220,17 @@ class Tunnel:
 
     @property
     def sessions(self) -> tuple[bytes, ...]:
-        """All sessions that the client may go on with later, by their digests."""
+        """Return the digests of all sessions that the client can resume later."""
         return tuple(self._watch.sessions)
 
     @property
     def certificate(self) -> x509.Certificate | None:
-        """The client's certificate, of this handshake or of the session's first."""
+        """Return the client's certificate, of this handshake or of the session's first."""
         return self._connection.get_peer_certificate(as_cryptography=True)
 
     @property
     def certificate_left_s(self) -> float:
-        """For how long the client's certificate is still good; endless where it has shown none."""
+        """Return the seconds until the client's certificate expires; infinite if the client has sent none."""
         certificate = self.certificate
         return (
             math.inf if certificate is None else (certificate.not_valid_after_utc - datetime.now(UTC)).total_seconds()
@@ -235,22 +238,22 @@ class Tunnel:
 
     @property
     def has_verified(self) -> bool:
-        """Whether the client's certificate was verified in this handshake."""
+        """Return whether the client's certificate was verified in this handshake."""
         return self._watch.verified
 
     @property
     def has_refused(self) -> bool:
-        """Whether the client's certificate is not good."""
+        """Return whether the client's certificate is not valid."""
         return bool(self._watch.refused)
 
     def keep(self) -> None:
-        """The session may be resumed: OpenSSL takes it from its cache when a connection ends without a good-bye."""
+        """Keep the session: OpenSSL removes it from its cache when a connection ends without a close_notify."""
         self._connection.set_shutdown(SSL.SENT_SHUTDOWN | SSL.RECEIVED_SHUTDOWN)
 
 
 def _may_speak_tls13(hello: bytes) -> bool:
-    """Whether a client lists the versions that it speaks: only by that it can offer TLS 1.3 (RFC 8446 sections 4.1.2,
-    4.2.1). Octets that are no whole hello list none."""
+    """Return whether a ClientHello lists versions. Only then it can offer TLS 1.3 (RFC 8446 sections 4.1.2, 4.2.1). An
+    incomplete ClientHello lists none."""
     if _SUPPORTED_VERSIONS not in hello:
         return False
     at = _SESSION_ID

@@ -1,8 +1,8 @@
 """The common part of TLS, TTLS and PEAP: the handshake in fragments, then the inner phase, then keys and the end.
 
-If a client resumes a session, the caller is asked about its user before the handshake answers the hello. If the user is
-refused, or the session is unknown, the handshake becomes a full one, and the client logs in again. Most clients take a
-resumed handshake as the end of the login: a refusal after it could not lead to a full login.
+If a client resumes a session, the caller is asked about its user before the handshake answers the ClientHello. If the
+user is refused, or the session is unknown, the handshake becomes a full one, and the client logs in again. Most clients
+take a resumed handshake as the end of the login: a refusal after it could not lead to a full login.
 """
 
 from typing import Final, Protocol
@@ -20,26 +20,26 @@ _MSK_OCTETS: Final = 64
 
 
 class Phase(Protocol):
-    """The protocol inside the tunnel. Its `Next` has the inner octets, none if it only waits; its `Passed` needs no
+    """The protocol inside the tunnel. Its `Next` has the inner octets, empty if it only waits. Its `Passed` needs no
     keys. Each call may raise PacketError."""
 
     @property
     def inner(self) -> str:
-        """The method inside, such as `mschapv2`; empty where there is none, or none yet."""
+        """Return the inner method, such as `mschapv2`; empty if there is none yet."""
 
     def established(self, holder: Holder | None) -> Step:
-        """The tunnel stands; nothing was said in it. holder: who logged in before, in the session that is resumed."""
+        """Start, when the handshake is complete. holder: the user of the resumed session."""
 
     def respond(self, clear: bytes) -> Step:
-        """Take the client's inner octets; empty: an acknowledgement."""
+        """Process the client's inner octets; empty: an acknowledgement."""
 
     def answer(self, verdict: Verdict) -> Step:
-        """Go on with the answer to its question."""
+        """Continue with the answer to the question."""
 
 
 class Tunnelled:
     """One method in TLS. kind: TLS, TTLS or PEAP. resumptions: of the method. now: seconds, when the conversation
-    began. owner: of the sessions that are kept."""
+    started. owner: of the sessions that are kept."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Tunnelled:
         self._session: bytes | None = None  # that is resumed
         self._holder: Holder | None = None
         self._stamp = ""
-        self._end: Step | None = None  # when the last words have been acknowledged
+        self._end: Step | None = None  # when the client has acknowledged the last message
 
     @property
     def name(self) -> str:
@@ -71,11 +71,11 @@ class Tunnelled:
         return f"{TYPE_NAMES[self.kind]}-{inner}" if inner else TYPE_NAMES[self.kind]
 
     def begin(self) -> Step:
-        """The start: version 0 of PEAP and TTLS."""
+        """Return the start message: version 0 of PEAP and TTLS."""
         return Next(self._framing.start())
 
     def respond(self, packet: Packet) -> Step:
-        """A fragment, an acknowledgement, or a whole message."""
+        """Process a fragment, an acknowledgement, or a whole message."""
         message = self._framing.receive(packet.data)
         if message is None:
             return Next(self._framing.acknowledgement())
@@ -86,7 +86,7 @@ class Tunnelled:
         return self._receive(message)
 
     def answer(self, verdict: Verdict) -> Step:
-        """Go on with the answer to a question from inside, or about the session that is resumed."""
+        """Continue with the answer to a question of the inner protocol, or about the resumed session."""
         if not verdict.right:
             self._resumptions.forget(self._tunnel.sessions)
         if self._tunnel.established:
@@ -104,7 +104,7 @@ class Tunnelled:
             return self._recognize(tunnel.resumed)
         if tunnel.trouble or not tunnel.established:
             return self._shake()
-        if tunnel.resumed != self._session:  # a client that repeats another one's hello cannot finish the handshake
+        if tunnel.resumed != self._session:  # a client that repeats another client's hello cannot finish the handshake
             return Failed("the client's second hello goes on with another session than its first", Failure.TLS)
         clear = tunnel.read()
         if stood:
@@ -115,7 +115,7 @@ class Tunnelled:
         return self._say(step)
 
     def _shake(self) -> Step:
-        """What TLS itself has to say: a flight of the handshake, or an alert."""
+        """Return TLS's own message: a part of the handshake, or an alert."""
         tunnel = self._tunnel
         octets = tunnel.take()
         if tunnel.trouble:
@@ -129,12 +129,12 @@ class Tunnelled:
         self._session = None if holder is None else session
         if holder is None:
             self._tunnel.begin_anew()
-        elif self.kind != TLS:  # which asks about the user of the certificate each time
+        elif self.kind != TLS:  # EAP-TLS asks about the user of the certificate each time
             return Check(Resumed(holder.user, holder.stamp))
         return self._shake()
 
     def _say(self, step: Step) -> Step:
-        """Send what the phase says, and what TLS itself has to say before."""
+        """Send the phase's message, after TLS's own message."""
         if isinstance(step, Check):
             return step
         if isinstance(step, Next):
@@ -149,7 +149,7 @@ class Tunnelled:
         return self._after_silence()
 
     def _after_silence(self) -> Step:
-        """Neither side has anything on the way: after a resumption of TLS 1.2 it is for us to begin."""
+        """Start the inner protocol if both sides wait: after a resumption of TLS 1.2 the server starts."""
         step = self._phase.respond(b"")
         if step == Next(b""):
             return Next(self._framing.acknowledgement())
