@@ -21,6 +21,7 @@ WALKS = [
     Walk("docs/guides/enforcement.md", before=[HERE, ALICE, "sallyport provider set default totp"]),
     Walk("docs/guides/radsec.md"),
     Walk("docs/guides/rules.md"),
+    Walk("docs/guides/wallets.md"),
     Walk(
         "docs/guides/second-factors.md",
         before=[HERE, ALICE],
@@ -41,6 +42,7 @@ WALKS = [
         typed={"sallyport domain check": "correct horse battery"},
     ),
     Walk("docs/api/index.md"),
+    Walk("docs/api/credentials.md"),
     *(Walk(f"docs/connect/{name}.md") for name in CONNECT),
 ]
 TESTED_BY: dict[str, str] = {}
