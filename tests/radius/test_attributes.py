@@ -1,4 +1,4 @@
-"""Layouts of packets: the cache changes no value, only the time of the walk."""
+"""Layouts of packets: the cache saves the walk over attributes and changes no value."""
 
 import pytest
 from hypothesis import given
@@ -22,13 +22,13 @@ FIELD = st.tuples(st.integers(1, 255).filter(lambda kind: kind != MESSAGE_AUTHEN
 
 
 def packet(*fields: tuple[int, bytes]) -> bytes:
-    """A header, and attributes behind it."""
+    """Return a header with attributes."""
     return HEAD + b"".join(push_attribute(*field) for field in fields)
 
 
 @given(st.lists(FIELD, max_size=12), st.data())
 def test_what_fits_has_its_own_values(fields: list[tuple[int, bytes]], data: st.DataObject) -> None:
-    """A packet with the types and lengths of another has its layout, and the values that are in it."""
+    """A packet with the types and lengths of another one has its layout, and its own values."""
     again = packet(*((kind, data.draw(st.binary(min_size=len(value), max_size=len(value)))) for kind, value in fields))
     layouts = Layouts()
     layout = layouts.of(packet(*fields))
@@ -37,7 +37,7 @@ def test_what_fits_has_its_own_values(fields: list[tuple[int, bytes]], data: st.
     first = dict(reversed(pairs))
     assert layout.first(again) == first
     numbers = {kind: int.from_bytes(octets) for kind, octets in first.items() if len(octets) == 4}
-    kinds = (*first, 1, 2)  # of the packet, in its order, and some that it may not have
+    kinds = (*first, 1, 2)  # of the packet, in its order, and some that it may lack
     assert layout.integers(again, kinds) == tuple(map(numbers.get, kinds))
     for kind, _ in pairs:
         assert layout.values(again, kind) == [value for found, value in pairs if found == kind]
@@ -46,8 +46,8 @@ def test_what_fits_has_its_own_values(fields: list[tuple[int, bytes]], data: st.
 
 
 @given(st.lists(st.lists(FIELD, max_size=4), max_size=30))
-def test_packets_of_one_length_are_told_apart(packets: list[list[tuple[int, bytes]]]) -> None:
-    """Whatever came before, each packet is read as if it were the first."""
+def test_packets_of_one_length_are_distinguished(packets: list[list[tuple[int, bytes]]]) -> None:
+    """Each packet is read as if it were the first, whatever came before."""
     layouts = Layouts()
     for fields in packets:
         octets = packet(*fields).ljust(70, b"\1")
@@ -61,7 +61,7 @@ def test_packets_of_one_length_are_told_apart(packets: list[list[tuple[int, byte
 
 
 @pytest.mark.parametrize(
-    ("octets", "said"),
+    ("octets", "message"),
     [
         (HEAD + b"\1", "attribute at octet 20: length 0"),
         (HEAD + b"\1\1", "attribute at octet 20: length 1"),
@@ -71,16 +71,16 @@ def test_packets_of_one_length_are_told_apart(packets: list[list[tuple[int, byte
         (packet(*[(PROXY_STATE, b"")] * 201), "more than 200 attributes"),
     ],
 )
-def test_what_is_malformed_is_refused_each_time(octets: bytes, said: str) -> None:
-    """It is never remembered."""
+def test_what_is_malformed_is_refused_each_time(octets: bytes, message: str) -> None:
+    """A malformed packet is refused each time, and its layout is not stored."""
     layouts = Layouts()
     for _ in range(2):
-        with pytest.raises(PacketError, match=said):
+        with pytest.raises(PacketError, match=message):
             layouts.of(octets)
 
 
 def test_layouts_of_one_length_are_few() -> None:
-    """The oldest goes first."""
+    """Layouts of one length are limited, and the oldest is removed first."""
     layouts = Layouts()
     packets = [packet((kind, b"")) for kind in range(1, SAME_LENGTH + 2)]
     found = [layouts.of(each) for each in packets[:-1]]
@@ -91,7 +91,7 @@ def test_layouts_of_one_length_are_few() -> None:
 
 
 def test_layouts_are_few_in_all() -> None:
-    """Whoever invents new ones makes the service walk, and remember them, and no more."""
+    """The number of all layouts is limited, so that invented layouts only cost their walk."""
     layouts = Layouts()
     first = packet((1, b""))
     layout = layouts.of(first)

@@ -17,7 +17,7 @@ KNOWN = load()
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Callable[..., Path]:
-    """Makes a directory of an admin's own: file names (a dot is written _) and their text."""
+    """Return a function that writes a directory of dictionaries: file names (_ for a dot) and their text."""
 
     def write(**texts: str) -> Path:
         for name, text in texts.items():
@@ -27,31 +27,31 @@ def directory(tmp_path: Path) -> Callable[..., Path]:
     return write
 
 
-# What the package holds
+# The dictionaries of the package
 
 
-def test_the_package_loses_nothing() -> None:
+def test_pyrad_reads_all_of_the_package() -> None:
     """pyrad reads every file of the package without skipping a line."""
     assert KNOWN.notes == ()
     assert len(KNOWN.attributes) > 1000
 
 
 def test_the_index_names_every_file() -> None:
-    """A dictionary that lies in the folder is loaded."""
+    """Each dictionary in the folder is loaded."""
     index = (packaged() / "dictionary").read_text().splitlines()
     included = {line.split()[1] for line in index if line.startswith("$INCLUDE")}
     assert included == {path.name for path in packaged().iterdir()} - {"dictionary"}
 
 
 def test_an_attribute_has_what_the_codec_needs() -> None:
-    """Vendor, number, type, tag and encryption come with the name, in any case."""
+    """A name, in any case, gives vendor, number, type, tag and encryption."""
     assert KNOWN.attribute("tunnel-password") == Attribute("Tunnel-Password", 0, 69, DataType.STRING, True, 2)
     assert KNOWN.attribute("MS-MPPE-Send-Key") == Attribute("MS-MPPE-Send-Key", 311, 16, DataType.OCTETS, False, 2)
     assert KNOWN.attribute("IPv6-6rd-Prefix").parent == "IPv6-6rd-Configuration"
 
 
 def test_a_number_has_its_last_name() -> None:
-    """Of several names for a number, the last one defined is shown; a part of a TLV has no number of its own."""
+    """Of several names for a number the last one is shown. A part of a TLV has no number of its own."""
     assert KNOWN.name(311, 8) == "MS-MPPE-Encryption-Types"
     assert KNOWN.name(3076, 146) == "ASA-TunnelGroupName"
     assert KNOWN.name(3076, 1) == "CVPN3000-Access-Hours"
@@ -59,7 +59,7 @@ def test_a_number_has_its_last_name() -> None:
 
 
 def test_values_have_names() -> None:
-    """NAS-Port-Type 15 is Ethernet and back; of several names the last one is shown and all are understood."""
+    """NAS-Port-Type 15 is Ethernet, and back. Of several names the last one is shown, and all are accepted."""
     ports, status = KNOWN.attribute("NAS-Port-Type"), KNOWN.attribute("Acct-Status-Type")
     assert (ports.value_name(15), ports.value_number("ethernet")) == ("Ethernet", 15)
     assert (ports.value_name(4711), ports.value_number("Carrier-Pigeon")) == (None, None)
@@ -68,7 +68,7 @@ def test_values_have_names() -> None:
 
 
 def test_vendors_have_names() -> None:
-    """A vendor is known by its enterprise number even where it publishes no attributes."""
+    """A vendor without published attributes is known by its enterprise number."""
     assert [KNOWN.vendors[number] for number in (9, 3097, 3076)] == ["Cisco", "WatchGuard", "Cisco-ASA"]
 
 
@@ -93,14 +93,14 @@ def test_vendors_have_names() -> None:
         (29671, [1, 2, 3, 4]),
     ],
 )
-def test_what_tells_products_apart_has_a_name(vendor: int, numbers: list[int]) -> None:
-    """The vendor attributes by which a sender's product is recognized are known, in all."""
+def test_attributes_that_identify_products_have_names(vendor: int, numbers: list[int]) -> None:
+    """The vendor attributes that identify a product are known."""
     assert vendor in KNOWN.vendors
     assert [number for number in numbers if KNOWN.find(vendor, number) is None] == []
 
 
-def test_what_has_no_name_gets_one_that_is_understood() -> None:
-    """Attr-N and Attr-26.VENDOR.N are shown for unknown attributes and taken as octets."""
+def test_unknown_attributes_have_names() -> None:
+    """Unknown attributes are shown as Attr-N and Attr-26.VENDOR.N, and these names are accepted with octets."""
     assert KNOWN.show(0, 250, b"\1") == ("Attr-250", "0x01")
     assert KNOWN.show(9, 222, b"ab") == ("Attr-26.9.222", "0x6162")
     assert KNOWN.find(9, 222) is None
@@ -109,14 +109,14 @@ def test_what_has_no_name_gets_one_that_is_understood() -> None:
 
 
 @pytest.mark.parametrize("name", ["Attr-256", "Attr-26.0.1", "Attr-26.4294967296.1", "Attr-", "", ":1"])
-def test_what_cannot_be_is_no_attribute(name: str) -> None:
-    """Numbers that no packet can carry, and no name at all, are refused."""
+def test_impossible_attributes_are_refused(name: str) -> None:
+    """A number that no packet can carry is refused, and so is an empty name."""
     with pytest.raises(DictionaryError, match="no RADIUS attribute"):
         KNOWN.attribute(name)
 
 
 def test_a_mistyped_name_gets_a_suggestion() -> None:
-    """The error names the nearest attribute."""
+    """The error for an unknown name suggests the nearest one."""
     with pytest.raises(DictionaryError, match=r"no RADIUS attribute 'NAS-Port-Typ'; NAS-Port-Type[?]"):
         KNOWN.attribute("NAS-Port-Typ")
 
@@ -125,7 +125,7 @@ def test_a_mistyped_name_gets_a_suggestion() -> None:
 
 
 def test_an_admin_adds_a_vendor_and_values(directory: Callable[..., Path]) -> None:
-    """A directory adds a vendor, names for values of what is known, and attributes to a vendor that is known."""
+    """A directory can add a vendor, names of values of a known attribute, and attributes of a known vendor."""
     own = directory(
         dictionary_acme="VENDOR Acme 64999\nBEGIN-VENDOR Acme\nATTRIBUTE Acme-Room 1 string\nEND-VENDOR Acme\n",
         dictionary_more="VALUE NAS-Port-Type Carrier-Pigeon 1149\nATTRIBUTE Cisco-New-Thing 222 integer Cisco\n",
@@ -139,7 +139,9 @@ def test_an_admin_adds_a_vendor_and_values(directory: Callable[..., Path]) -> No
 
 
 def test_files_are_read_in_the_order_of_their_names(directory: Callable[..., Path]) -> None:
-    """A later file may build on an earlier one; other names, and what editors leave, are passed over."""
+    """Files are read in the order of their names, so that a later one may use an earlier one. Other names and backups
+    of editors are skipped.
+    """
     own = directory(
         dictionary_2="BEGIN-VENDOR Acme\nATTRIBUTE Acme-Room 1 string\nEND-VENDOR Acme\n",
         dictionary_1="VENDOR Acme 64999\n",
@@ -151,7 +153,7 @@ def test_files_are_read_in_the_order_of_their_names(directory: Callable[..., Pat
 
 
 def test_an_index_and_its_files_are_read_once(directory: Callable[..., Path]) -> None:
-    """A directory may have an index; a file that it includes, even itself, is read once, in its place."""
+    """A directory may have an index. Each included file, even the index itself, is read once, in its place."""
     own = directory(
         dictionary="VENDOR Acme 64999\nBEGIN-VENDOR Acme\n$INCLUDE dictionary.a\n$INCLUDE- no.such\nEND-VENDOR Acme\n",
         dictionary_a="$INCLUDE dictionary\nATTRIBUTE Acme-Room 1 string # a room\n",
@@ -160,7 +162,7 @@ def test_an_index_and_its_files_are_read_once(directory: Callable[..., Path]) ->
 
 
 def test_the_same_attribute_again_keeps_its_values(directory: Callable[..., Path]) -> None:
-    """An admin who copies a definition does not lose the names of its values."""
+    """A copied definition of an attribute keeps the names of its values."""
     known = load(directory(dictionary="ATTRIBUTE NAS-Port-Type 61 integer\nVALUE NAS-Port-Type Wire 15\n"))
     assert known.notes == ()
     assert known.decode(0, 61, b"\0\0\0\x13") == "Wireless-802.11"
@@ -168,27 +170,27 @@ def test_the_same_attribute_again_keeps_its_values(directory: Callable[..., Path
 
 
 def test_a_value_named_by_digits_is_shown_as_its_number(directory: Callable[..., Path]) -> None:
-    """Digits are always the number itself, so that what is shown is read back as the same octets."""
+    """A value whose name has only digits is shown as its number, so that the text is read back as the same octets."""
     known = load(directory(dictionary="VALUE Prompt 7 1\n"))
     assert known.decode(0, 76, b"\0\0\0\1") == "1"
     assert known.encode("Prompt", "7") == b"\0\0\0\7"
 
 
-def test_a_changed_attribute_is_told(directory: Callable[..., Path]) -> None:
-    """An admin's definition wins over ours, and a note says so."""
+def test_a_changed_attribute_has_a_note(directory: Callable[..., Path]) -> None:
+    """An admin's definition replaces the package's, with a note."""
     known = load(directory(dictionary="ATTRIBUTE Filter-Id 11 octets\n"))
     assert known.decode(0, 11, b"a") == "0x61"
     assert [note.partition(": ")[2] for note in known.notes] == ["Filter-Id is defined anew, as something else"]
 
 
 def test_an_older_name_defined_again_is_the_one_shown(directory: Callable[..., Path]) -> None:
-    """The last definition of a number is the one shown, also when the name was known."""
+    """The last definition of a number is shown, also if its name was known before."""
     own = directory(dictionary="ATTRIBUTE CVPN3000-Member-Of 145 string Cisco-VPN3000\n")
     assert load(own).name(3076, 145) == "CVPN3000-Member-Of"
 
 
-def test_what_is_skipped_is_told_with_its_line(directory: Callable[..., Path]) -> None:
-    """What pyrad or a packet cannot represent becomes a note with file and line; the rest is kept."""
+def test_a_skipped_definition_has_a_note_with_its_line(directory: Callable[..., Path]) -> None:
+    """A definition that pyrad or a packet cannot represent becomes a note with file and line. The rest is used."""
     own = directory(
         dictionary="# a comment\n"
         "ATTRIBUTE Extended-Attribute-1 241 extended\n"
@@ -238,14 +240,14 @@ def test_a_bad_line_is_named(directory: Callable[..., Path], text: str, line: in
 
 
 def test_a_bad_line_of_an_included_file_is_named(directory: Callable[..., Path]) -> None:
-    """The line is counted in the file that holds it."""
+    """The line number is of the included file."""
     own = directory(dictionary="# 1\n# 2\n$INCLUDE more\n", more="# 1\nATTRIBUTE Foo\n")
     with pytest.raises(DictionaryError, match=f"^{own}/more, line 2: "):
         load(own)
 
 
 def test_comments_may_be_in_any_encoding(directory: Callable[..., Path]) -> None:
-    """Latin-1 in a comment, a byte order mark and the line ends of Windows do no harm; Latin-1 in a name does."""
+    """Latin-1 in a comment, a byte order mark and CR LF are accepted. Latin-1 in a name is refused."""
     own = directory()
     (own / "dictionary").write_bytes(b"\xef\xbb\xbfVALUE Prompt Maybe 2 # m\xf6glich\r\n")
     assert load(own).attribute("Prompt").value_number("Maybe") == 2
@@ -255,14 +257,14 @@ def test_comments_may_be_in_any_encoding(directory: Callable[..., Path]) -> None
 
 
 def test_a_directory_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    """A configured directory has to exist; an empty one is fine."""
+    """A configured directory must exist, and may be empty."""
     assert len(load(tmp_path).attributes) == len(KNOWN.attributes)
     with pytest.raises(DictionaryError, match="no/such: No such file"):
         load(tmp_path / "no" / "such")
 
 
 def test_pyrad_does_not_write_to_the_log(directory: Callable[..., Path], caplog: pytest.LogCaptureFixture) -> None:
-    """What pyrad logs while a file is read goes into the notes; its logger is left as it was."""
+    """The log messages of pyrad become notes, and its logger is left unchanged."""
     logger = logging.getLogger("pyrad")
     before = logger.level, list(logger.filters)
     load(directory(dictionary="ATTRIBUTE Extended-Attribute-1 241 extended\n"))
@@ -303,7 +305,7 @@ LINES = st.lists(st.one_of(st.sampled_from(WORDS + MORE), st.text(max_size=5)), 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(LINES, max_size=8).map("\n".join))
 def test_any_file_is_read_or_refused(text: str) -> None:
-    """Whatever lies in a directory, there is a dictionary or a DictionaryError."""
+    """Any file gives a dictionary or a DictionaryError with its path."""
     with tempfile.TemporaryDirectory() as own:
         (Path(own) / "dictionary").write_text(text, encoding="utf-8", errors="replace")
         try:

@@ -1,4 +1,4 @@
-"""Duplicate detection (RFC 5080 section 2.2.2), in invented time."""
+"""Duplicate detection (RFC 5080 section 2.2.2), with simulated time."""
 
 from sallyport.radius.duplicates import Duplicates, Entry, Source
 
@@ -16,12 +16,12 @@ def note(
     signed: bool = True,
     owner: int = 1,
 ) -> tuple[Entry, bool]:
-    """Note a request that is signed unless told otherwise."""
+    """Note a request, signed by default."""
     return duplicates.note(source, identifier, authenticator, signed=signed, now=now, owner=owner)
 
 
 def test_a_request_is_new_once() -> None:
-    """The same source, identifier and authenticator is a duplicate while it has no answer."""
+    """A request with the same source, identifier and authenticator is a duplicate while it has no answer."""
     duplicates = Duplicates(15)
     first, is_new = note(duplicates, NAS, 1, ONE, now=0)
     again, is_new_again = note(duplicates, NAS, 1, ONE, now=1)
@@ -38,8 +38,8 @@ def test_an_answered_request_has_its_octets() -> None:
     assert note(duplicates, NAS, 1, ONE, now=30.1)[1]
 
 
-def test_sources_and_identifiers_are_told_apart() -> None:
-    """Another port, address or identifier is another request."""
+def test_sources_and_identifiers_are_distinguished() -> None:
+    """Another port, address or identifier makes another request."""
     duplicates = Duplicates(15)
     note(duplicates, NAS, 1, ONE, now=0)
     assert note(duplicates, (NAS[0], 50001), 1, ONE, now=0)[1]
@@ -57,7 +57,7 @@ def test_a_new_authenticator_replaces_the_old_request() -> None:
 
 
 def test_an_unsigned_request_replaces_nothing() -> None:
-    """Unsigned requests with the identifier of another request are new, and the others stay known."""
+    """An unsigned request with the identifier of another request is new, and the other one stays known."""
     duplicates = Duplicates(15)
     signed, _ = note(duplicates, NAS, 1, ONE, now=0)
     unsigned = [note(duplicates, NAS, 1, authenticator, now=1, signed=False) for authenticator in (TWO, b"3" * 16)]
@@ -68,7 +68,7 @@ def test_an_unsigned_request_replaces_nothing() -> None:
 
 
 def test_an_unsigned_copy_of_a_signed_request_is_a_duplicate() -> None:
-    """It finds the signed request's answer, and the arrivals of the signed request do not count it."""
+    """An unsigned copy finds the signed request's answer, and does not count as its arrival."""
     duplicates = Duplicates(15)
     signed, _ = note(duplicates, NAS, 1, ONE, now=0)
     assert note(duplicates, NAS, 1, ONE, now=1, signed=False) == (signed, False)
@@ -76,14 +76,14 @@ def test_an_unsigned_copy_of_a_signed_request_is_a_duplicate() -> None:
 
 
 def test_a_signed_request_is_no_duplicate_of_an_unsigned_copy() -> None:
-    """A spoofed copy that arrives first does not keep the signed request from being decided."""
+    """A spoofed unsigned copy that arrives first does not suppress the signed request."""
     duplicates = Duplicates(15)
     note(duplicates, NAS, 1, ONE, now=0, signed=False)
     assert note(duplicates, NAS, 1, ONE, now=1)[1]
 
 
 def test_a_forgotten_request_is_new_again() -> None:
-    """A request that got no answer may be tried anew; forgetting it does not touch the one that replaced it."""
+    """A forgotten request is new at its retransmission. Forgetting it does not affect its replacement."""
     duplicates = Duplicates(15)
     old, _ = note(duplicates, NAS, 1, ONE, now=0)
     duplicates.forget(old)
@@ -107,15 +107,17 @@ def test_a_parked_request_is_known_for_as_long_as_it_waits() -> None:
 
 
 def test_a_flood_is_bounded() -> None:
-    """However many sources send, no more than two tables of the bound are kept."""
+    """However many sources send, at most two tables of the limit's size are kept."""
     duplicates = Duplicates(15, max_entries=100)
     for port in range(10_000):
         note(duplicates, ("192.0.2.1", port), 1, ONE, now=1)
     assert len(duplicates) <= 200
 
 
-def test_a_flood_of_one_tenant_shortens_nobody_elses_window() -> None:
-    """An answer of another tenant is found for its whole window, and the memory stays bounded."""
+def test_a_flood_of_one_tenant_shortens_no_other_window() -> None:
+    """A tenant's answers are found for their whole window during another tenant's flood, and the memory stays
+    bounded.
+    """
     duplicates = Duplicates(15, max_entries=100)
     entry, _ = note(duplicates, NAS, 1, ONE, now=0, owner=1)
     entry.answer = b"accept"
@@ -128,7 +130,7 @@ def test_a_flood_of_one_tenant_shortens_nobody_elses_window() -> None:
 
 
 def test_a_request_that_waited_is_found_after_a_silence() -> None:
-    """Its owner's window may have ended meanwhile."""
+    """A parked request is found although its owner's window ended meanwhile."""
     duplicates = Duplicates(15)
     entry, _ = note(duplicates, NAS, 1, ONE, now=0)
     duplicates.park(entry)

@@ -1,5 +1,4 @@
-"""Disconnect and CoA requests and their answers (RFC 5176): octets as the RFC builds them, as pyrad builds them, and
-hostile ones."""
+"""Disconnect and CoA requests and their answers (RFC 5176): octets of the RFC, octets of pyrad, and hostile octets."""
 
 from contextlib import suppress
 from hashlib import md5
@@ -32,12 +31,14 @@ REQUEST = encode(Kind.DISCONNECT, 7, SECRET, SESSION, at=AT)
 
 
 def answered(code: int, attributes: bytes = b"", *, request: bytes = REQUEST, secret: bytes = SECRET.octets) -> bytes:
-    """An answer to REQUEST, or to another one."""
+    """Return an answer to REQUEST, or to another request."""
     return answer(request, code, attributes, secret=secret)
 
 
 def test_a_request_by_the_letter_of_the_rfc() -> None:
-    """Message-Authenticator over zeros, then the Request Authenticator over that; the time is inside."""
+    """Message-Authenticator is computed over zeros, then the Request Authenticator over both. Event-Timestamp is
+    inside.
+    """
     assert (REQUEST[0], REQUEST[1], int.from_bytes(REQUEST[2:4])) == (40, 7, len(REQUEST))
     pairs = list(pull_attributes(REQUEST, 20))
     assert [kind for kind, _ in pairs] == [MESSAGE_AUTHENTICATOR, EVENT_TIMESTAMP, USER_NAME, ACCT_SESSION_ID]
@@ -50,7 +51,7 @@ def test_a_request_by_the_letter_of_the_rfc() -> None:
 @pytest.mark.parametrize("kind", Kind)
 @given(identifier=st.integers(0, 255), value=st.binary(min_size=1, max_size=253), secret=st.binary(min_size=1))
 def test_pyrad_takes_our_requests(kind: Kind, identifier: int, value: bytes, secret: bytes) -> None:
-    """Both proofs hold for it, whatever they are over."""
+    """pyrad verifies both authenticators of a request."""
     packet = encode(kind, identifier, SharedSecret(secret), push_attribute(ACCT_SESSION_ID, value), at=AT)
     read = CoAPacket(packet=packet, secret=secret, dict=Dictionary())
     assert (read.code, read.id) == (kind, identifier)
@@ -62,7 +63,7 @@ def test_pyrad_takes_our_requests(kind: Kind, identifier: int, value: bytes, sec
 @pytest.mark.parametrize("kind", Kind)
 @pytest.mark.parametrize("acknowledged", [True, False])
 def test_pyrads_answers_are_read(kind: Kind, acknowledged: bool) -> None:
-    """With their Error-Cause, signed or not."""
+    """An answer of pyrad is read with its Error-Cause, signed or not."""
     request = encode(kind, 9, SECRET, SESSION, at=AT)
     for signed in (True, False):
         reply = CoAPacket(packet=request, secret=SECRET.octets, dict=Dictionary()).CreateReply()
@@ -74,7 +75,7 @@ def test_pyrads_answers_are_read(kind: Kind, acknowledged: bool) -> None:
 
 
 def test_an_error_cause_of_no_length_is_none() -> None:
-    """What is not four octets is no number, and takes nothing from the answer."""
+    """An Error-Cause that has not four octets is ignored."""
     assert decode(answered(42, push_attribute(ERROR_CAUSE, b"\1\2")), REQUEST, SECRET) == Reply(False, None)
     assert decode(answered(41), REQUEST, SECRET) == Reply(True, None)
 
@@ -94,8 +95,8 @@ def test_an_error_cause_of_no_length_is_none() -> None:
         (answered(41) [:3] + b"\x15" + answered(41)[4:], "malformed"),
     ],
 )  # fmt: skip
-def test_what_is_no_answer_to_it(datagram: bytes, reason: str) -> None:
-    """Another's secret, another request's answer, an answer to another kind, and octets cut short."""
+def test_an_unfit_answer_is_refused(datagram: bytes, reason: str) -> None:
+    """An answer with another secret, to another request or of another kind, and cut octets, are refused."""
     with pytest.raises(PacketError) as raised:
         decode(datagram, REQUEST, SECRET)
     assert raised.value.reason == reason
@@ -103,18 +104,18 @@ def test_what_is_no_answer_to_it(datagram: bytes, reason: str) -> None:
 
 @given(st.binary(max_size=4200))
 def test_any_datagram_is_an_answer_or_refused(datagram: bytes) -> None:
-    """No octets from the network raise anything but PacketError."""
+    """Any octets from the network are an answer or a PacketError."""
     with suppress(PacketError):
         decode(datagram, REQUEST, SECRET)
 
 
 @given(st.binary(max_size=600))
 def test_any_attributes_of_a_nas_are_read_or_refused(attributes: bytes) -> None:
-    """Whoever has the secret may still send anything."""
+    """Any attributes with the right secret are an answer or a PacketError."""
     with suppress(PacketError):
         assert not decode(answered(42, attributes), REQUEST, SECRET).acknowledged
 
 
-def test_the_room_is_all_there_is() -> None:
-    """A request with as many octets as it says that it has room for has 4096."""
+def test_the_room_fills_the_packet() -> None:
+    """A request that fills the reported room has 4096 octets."""
     assert len(encode(Kind.CHANGE, 1, SECRET, bytes(ROOM), at=AT)) == 4096

@@ -1,4 +1,4 @@
-"""MS-CHAP against the RFCs' own numbers, and against everything that a request can hold."""
+"""MS-CHAP against the vectors of the RFCs, and against any attributes."""
 
 from dataclasses import replace
 
@@ -58,19 +58,19 @@ Values = dict[tuple[int, int], list[bytes]]
 
 
 def offered(kind: int, value: bytes, challenge: bytes) -> Values:
-    """The vendor attributes of a request."""
+    """Return the vendor attributes of a request."""
     return {(MICROSOFT, MS_CHAP_CHALLENGE): [challenge], (MICROSOFT, kind): [value]}
 
 
 def test_rfc_2433() -> None:
-    """The password of RFC 2433 appendix B has its NT hash, and makes its response of its challenge."""
+    """The password of RFC 2433 appendix B has the RFC's NT hash and response."""
     assert nt_hash(b"MyPw") == HASH_1
     assert challenge_response(CHALLENGE_1, HASH_1) == RESPONSE_1
     assert NtKey(HASH_1).made(ATTEMPT_1, b"whoever")
 
 
 def test_rfc_2759() -> None:
-    """The login of RFC 2759 section 9.2 has its hashes, its challenge, its response and its proof."""
+    """The login of RFC 2759 section 9.2 has the RFC's hashes, challenge, response and authenticator response."""
     assert nt_hash(b"clientPass") == HASH_2
     assert nt_hash_hash(HASH_2) == HASH_HASH_2
     assert ATTEMPT_2.nt_challenge(USER).hex() == "d02e4386bce91226"
@@ -87,13 +87,13 @@ def test_rfc_2759() -> None:
     ],
 )
 def test_rfc_2759_des_keys(septets: str, key: str) -> None:
-    """The keys of RFC 2759 section 9.3, with their parity."""
+    """The DES keys of RFC 2759 section 9.3 have their parity bits."""
     assert des_key(bytes.fromhex(septets)).hex() == key
 
 
 @given(password=st.text(max_size=64), other=st.text(max_size=64), challenge=st.binary(min_size=16, max_size=16))
 def test_only_its_password_makes_a_response(password: str, other: str, challenge: bytes) -> None:
-    """A response of either kind holds with the password that made it and with no other."""
+    """A response is right for the password that made it, and for no other."""
     for blank in (MsChap1(0, challenge[:8], b""), MsChap2(0, challenge, challenge[::-1], b"")):
         response = challenge_response(blank.nt_challenge(USER), nt_hash(password.encode()))
         attempt = replace(blank, response=response)
@@ -102,12 +102,12 @@ def test_only_its_password_makes_a_response(password: str, other: str, challenge
 
 
 def test_the_name_is_a_part_of_version_2() -> None:
-    """A response for one name does not hold for another one: it could not be moved to another user's login."""
+    """A response for one user name is wrong for another one, so that it cannot be moved to another user's login."""
     assert not NtKey(HASH_2).made(ATTEMPT_2, b"user")
 
 
 def test_a_password_that_is_no_utf_8_is_latin_1() -> None:
-    """Both codings of one password have one hash; a character of four octets is two units of UTF-16."""
+    """UTF-8 and Latin-1 of one password have one hash. A character beyond the BMP takes two units of UTF-16."""
     assert nt_hash(b"caf\xe9") == nt_hash("café".encode()) != nt_hash(b"cafe")
     assert nt_hash("🔑".encode()).hex() == nt_hash(b"\xf0\x9f\x94\x91").hex() != nt_hash(b"\xf0\x9f\x94").hex()
 
@@ -125,12 +125,14 @@ def test_a_password_that_is_no_utf_8_is_latin_1() -> None:
     ],
 )
 def test_names_that_a_client_may_have_hashed(sent: bytes, names: tuple[bytes, ...]) -> None:
-    """Without the domain first (RFC 2759 section 4), then as sent, then without the realm; each once, none empty."""
+    """The names to try are: without the domain (RFC 2759 section 4), as sent, without the realm; each once, none
+    empty.
+    """
     assert peer_names(sent) == names
 
 
 def test_each_kind_is_recognised_in_a_request() -> None:
-    """What a client sends in Vendor-Specific attributes comes out as the attempt that it is."""
+    """Vendor-Specific attributes of each kind are recognised as an attempt."""
     secret = SharedSecret(b"s3cret")
     for value, kind, attempt in ((VALUE_1, MS_CHAP_RESPONSE, ATTEMPT_1), (VALUE_2, MS_CHAP2_RESPONSE, ATTEMPT_2)):
         body = push_vendor_attribute(MICROSOFT, MS_CHAP_CHALLENGE, attempt.challenge)
@@ -141,14 +143,14 @@ def test_each_kind_is_recognised_in_a_request() -> None:
 
 @pytest.mark.parametrize("kind", CHANGES)
 def test_a_password_change_is_recognised(kind: int) -> None:
-    """Each of the three changes is told by its version, with the identifier that its answer repeats."""
+    """Each of the three password changes is recognised by its version, with the identifier for its answer."""
     value, size, version = CHANGES[kind]
     assert recognise(offered(kind, value, bytes(size))) == PasswordChange(9, version)
 
 
 @pytest.mark.parametrize("values", [{}, {(MICROSOFT, MS_CHAP_CHALLENGE): [bytes(16)]}, {(9, 25): [VALUE_2]}])
-def test_what_is_no_ms_chap(values: Values) -> None:
-    """Nothing, a challenge alone and another vendor's attribute of the same number are no attempt."""
+def test_other_attributes_are_no_attempt(values: Values) -> None:
+    """No attributes, a challenge alone, and another vendor's attribute of the same number are no attempt."""
     assert recognise(values) is None
 
 
@@ -179,8 +181,8 @@ def test_what_is_no_ms_chap(values: Values) -> None:
         ),
     ],
 )
-def test_what_nobody_can_check(values: Values, reason: str) -> None:
-    """Wrong lengths, too many or too few attributes and LAN Manager responses are told with the reason."""
+def test_attempts_that_cannot_be_checked(values: Values, reason: str) -> None:
+    """Wrong lengths, too many or too few attributes and LAN Manager responses have a reason."""
     assert recognise(values) == Unusable(reason)
 
 
@@ -193,8 +195,8 @@ def test_what_nobody_can_check(values: Values, reason: str) -> None:
         ),
     )
 )
-def test_any_attributes_are_told(values: Values) -> None:
-    """No octets raise; an attempt has the lengths that its check relies on."""
+def test_any_attributes_are_recognised_or_refused(values: Values) -> None:
+    """Any attributes are accepted or refused without an error. An attempt has the lengths that its check needs."""
     found = recognise(values)
     if isinstance(found, MsChap1 | MsChap2):
         assert (len(found.challenge), len(found.response)) == (16 if isinstance(found, MsChap2) else 8, 24)
@@ -215,5 +217,5 @@ DIGESTS = {
 
 @pytest.mark.parametrize(("message", "digest"), DIGESTS.items())
 def test_rfc_1320(message: bytes, digest: str) -> None:
-    """Each message of RFC 1320 section A.5 has the digest that the RFC says."""
+    """Each message of RFC 1320 section A.5 has the RFC's digest."""
     assert md4(message).hex() == digest

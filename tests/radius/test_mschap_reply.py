@@ -1,4 +1,4 @@
-"""The answers to MS-CHAP: what the RFCs' own login gets, and what a failed one is told."""
+"""Answers to MS-CHAP: success and errors, against the vectors of the RFCs."""
 
 from hashlib import sha1
 
@@ -27,7 +27,7 @@ SEND_KEY = bytes.fromhex("8b7cdc149b993a1ba118cb153f56dccb")
 
 
 def pulled(octets: bytes) -> list[tuple[int, bytes]]:
-    """The Microsoft attributes in a reply's octets, in order."""
+    """Return the Microsoft attributes of a reply, in order."""
     found: list[tuple[int, bytes]] = []
     for kind, value in pull_attributes(octets):
         vendor, pairs = pull_vendor_attributes(value)
@@ -37,12 +37,12 @@ def pulled(octets: bytes) -> list[tuple[int, bytes]]:
 
 
 def hiding() -> Hiding:
-    """What the tests' reply is hidden with."""
+    """Return the encryption of the tests' reply."""
     return Hiding(SECRET, AUTHENTICATOR)
 
 
 def test_rfc_3079_keys() -> None:
-    """The login of RFC 3079 section 3.5.3 has its master key, and its key for what the server sends."""
+    """The login of RFC 3079 section 3.5.3 has the RFC's master key and send key."""
     master = master_key(HASH_HASH_2, ATTEMPT_2.response)
     assert master.hex() == "fdece3717a8c838cb388e527ae3cdd31"
     assert start_key(master, sent=True) == SEND_KEY
@@ -50,7 +50,9 @@ def test_rfc_3079_keys() -> None:
 
 
 def test_success_of_version_2() -> None:
-    """The proof with the attempt's identifier, the two keys by the NAS's direction, policy 1 and types 6."""
+    """A success of MS-CHAPv2 has the proof with the attempt's identifier, both keys by the NAS's direction, policy 1
+    and types 6.
+    """
     octets = push_success(ATTEMPT_2, HASH_HASH_2, USER, hiding())
     (proof, receive, send, policy, types) = pulled(octets)
     assert proof == (26, b"\x07S=407A5589115FD0D6209F510FE9C04566932CDA56")
@@ -61,7 +63,7 @@ def test_success_of_version_2() -> None:
 
 
 def test_success_of_version_1() -> None:
-    """The NAS finds the hash of the NT hash, of which it makes the session key of RFC 3079 section 2.5.3."""
+    """A success of MS-CHAP has the hash of the NT hash, for the session key of RFC 3079 section 2.5.3."""
     octets = push_success(ATTEMPT_1, HASH_HASH_2, USER, hiding(), policy=ENCRYPTION_REQUIRED)
     (keys, policy, types) = pulled(octets)
     assert (keys[0], len(keys[1])) == (12, 32)
@@ -73,7 +75,7 @@ def test_success_of_version_1() -> None:
 
 
 def test_keys_of_eap_are_carried_whole() -> None:
-    """Keys of 32 octets, which EAP makes, come out as they went in."""
+    """Keys of 32 octets, as EAP has them, are carried unchanged."""
     receive, send = pulled(push_mppe_keys(bytes(range(32)), bytes(range(32, 64)), hiding()))
     assert (hiding().reveal(receive[1]), hiding().reveal(send[1])) == (bytes(range(32)), bytes(range(32, 64)))
 
@@ -88,22 +90,24 @@ def test_keys_of_eap_are_carried_whole() -> None:
         (PasswordChange(7, 2), ErrorCode.CHANGING_PASSWORD, False, "no", "E=709 R=0 C=a0a1a2a3a4a5a6a7 V=2"),
     ],
 )
-def test_an_error_is_told(
+def test_an_error(
     attempt: MsChap1 | MsChap2 | PasswordChange, code: ErrorCode, retry: bool, message: str, text: str
 ) -> None:
-    """The attempt's identifier and the text of its RFC: MS-CHAP has 8 octets of challenge and no message."""
+    """An error has the attempt's identifier and the text of its RFC. In MS-CHAP the challenge has 8 octets, and there
+    is no message.
+    """
     octets = push_error(attempt, code, retry=retry, challenge=CHALLENGE, message=message)
     assert pulled(octets) == [(2, bytes((attempt.identifier,)) + text.encode())]
 
 
 def test_a_message_fits_or_is_refused() -> None:
-    """A hundred octets always fit; what does not fit is an error at its source, never an attribute cut short."""
+    """A message of a hundred octets always fits. A longer one raises ValueError and is not cut."""
     assert pulled(push_error(ATTEMPT_2, ErrorCode.PASSWORD_EXPIRED, challenge=CHALLENGE, message="m" * 100))
     with pytest.raises(ValueError, match="octets"):
         push_error(ATTEMPT_2, ErrorCode.PASSWORD_EXPIRED, challenge=CHALLENGE, message="m" * 200)
 
 
 def test_a_short_challenge_is_refused() -> None:
-    """A client that is given fewer octets than the RFC says could not try again."""
+    """A challenge shorter than the RFC's is refused, since the client could not try again."""
     with pytest.raises(ValueError, match="challenge of 8 octets"):
         push_error(ATTEMPT_2, ErrorCode.PASSWORD_EXPIRED, challenge=CHALLENGE_1)

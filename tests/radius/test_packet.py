@@ -1,4 +1,4 @@
-"""The codec against the RFCs' own packets, an independent implementation, and everything else."""
+"""The codec against packets of the RFCs, against an independent implementation, and against any octets."""
 
 import hmac
 from contextlib import suppress
@@ -54,7 +54,7 @@ STATUS_ACCEPT = bytes.fromhex("02da0014ef0d552a4bf2d693ec2b6fe8b5411d66")
 
 
 def access_request(attributes: bytes = b"", *, signed: bool = True) -> bytes:
-    """A valid Access-Request; unsigned ones have a random authenticator and nothing to prove them."""
+    """Return a valid Access-Request. An unsigned one has a random authenticator and no proof."""
     data = encode_request(ACCESS_REQUEST, 7, SECRET, push_attribute(USER_NAME, b"bob") + attributes)
     if signed:
         return data
@@ -63,7 +63,7 @@ def access_request(attributes: bytes = b"", *, signed: bool = True) -> bytes:
 
 
 def test_rfc_2865_pap() -> None:
-    """The request of RFC 2865 section 7.1 holds the user and password that the RFC says."""
+    """The request of RFC 2865 section 7.1 has the RFC's user and password."""
     request = decode(PAP_REQUEST, RFC_SECRET)
     assert request.text(USER_NAME) == "nemo"
     assert reveal_password(request.first[USER_PASSWORD], RFC_SECRET, request.authenticator) == b"arctangent"
@@ -71,7 +71,7 @@ def test_rfc_2865_pap() -> None:
 
 
 def test_rfc_2865_accept() -> None:
-    """The Access-Accept of RFC 2865 section 7.1 is authentic for its request, and for no other secret."""
+    """The Access-Accept of RFC 2865 section 7.1 is authentic for its request, and with no other secret."""
     code, first = decode_reply(PAP_ACCEPT, PAP_REQUEST, RFC_SECRET)
     assert (code, first[14]) == (ACCESS_ACCEPT, bytes((192, 168, 1, 3)))
     with pytest.raises(PacketError):
@@ -79,7 +79,9 @@ def test_rfc_2865_accept() -> None:
 
 
 def test_rfc_2865_chap() -> None:
-    """The CHAP response of RFC 2865 section 7.2 is of the RFC's password, the authenticator being the challenge."""
+    """The CHAP response of RFC 2865 section 7.2 is right for the RFC's password, with the authenticator as
+    challenge.
+    """
     request = decode(CHAP_REQUEST, RFC_SECRET)
     assert chap_holds(request.first[3], b"arctangent", request.authenticator)
     assert not chap_holds(request.first[3], b"arctangenT", request.authenticator)
@@ -101,26 +103,26 @@ def test_rfc_5997_status_server() -> None:
     ],
 )
 def test_rfc_2202_hmac_md5(key: bytes, data: bytes, digest: str) -> None:
-    """HMAC-MD5 with its state computed ahead equals the vectors of RFC 2202 section 2."""
+    """HMAC-MD5 with precomputed state equals the vectors of RFC 2202 section 2."""
     assert SharedSecret(key).hmac_md5(data).hex() == digest
 
 
 @given(st.binary(max_size=100), st.binary(max_size=300))
 def test_hmac_md5_is_the_standard_librarys(key: bytes, data: bytes) -> None:
-    """HMAC-MD5 of any octets under any key is what the standard library computes."""
+    """HMAC-MD5 of any octets under any key equals the standard library's."""
     assert SharedSecret(key).hmac_md5(data) == hmac.digest(key, data, "md5")
 
 
 @given(st.binary(max_size=4200))
 def test_any_datagram_is_parsed_or_refused(data: bytes) -> None:
-    """No octets from the network raise anything but PacketError."""
+    """Any octets from the network are a packet or a PacketError."""
     with suppress(PacketError):
         decode(data, SECRET)
 
 
 @given(st.data())
 def test_a_mutated_packet_is_parsed_or_refused(data: st.DataObject) -> None:
-    """A signed packet with one octet changed is refused, or it is one without a signature."""
+    """A signed packet with one octet changed is refused, or has lost its signature."""
     packet = access_request(push_attribute(32, b"switch-1"))
     at = data.draw(st.integers(0, len(packet) - 1))
     octet = data.draw(st.integers(0, 255).filter(lambda value: value != packet[at]))
@@ -151,26 +153,26 @@ def test_a_mutated_packet_is_parsed_or_refused(data: st.DataObject) -> None:
         (access_request(push_attribute(25, b"") * MAX_ATTRIBUTES), "malformed"),
     ],
 )
-def test_a_packet_that_lies_is_refused(datagram: bytes, reason: str) -> None:
-    """Each lie about lengths, proof or content is refused under the reason that metrics count it by."""
+def test_an_invalid_packet_is_refused(datagram: bytes, reason: str) -> None:
+    """Each wrong length, authenticator or content is refused under the reason of its metric."""
     with pytest.raises(PacketError) as refused:
         decode(datagram, SECRET)
     assert refused.value.reason == reason
 
 
-def test_200_attributes_are_taken() -> None:
-    """As many attributes as the limit allows are no error."""
+def test_200_attributes_are_accepted() -> None:
+    """As many attributes as the limit allows are accepted."""
     assert len(decode(access_request(push_attribute(25, b"") * (MAX_ATTRIBUTES - 2)), SECRET).values(25)) == 198
 
 
 def test_octets_past_the_length_are_padding() -> None:
-    """What follows the packet's Length in a datagram is ignored (RFC 2865 section 3)."""
+    """Octets past the packet's Length are ignored (RFC 2865 section 3)."""
     packet = access_request()
     assert decode(packet + b"junk", SECRET).data == packet
 
 
 def test_repeated_and_vendor_attributes_are_found() -> None:
-    """All values of a type are given in order, and vendors' attributes by vendor and type."""
+    """All values of a type are found in order, and vendor attributes by vendor and type."""
     request = decode(
         access_request(
             push_attribute(25, b"a")
@@ -188,7 +190,7 @@ def test_repeated_and_vendor_attributes_are_found() -> None:
 
 
 def test_an_answer_carries_proxy_state_and_is_signed_first() -> None:
-    """Message-Authenticator is the first attribute; Proxy-State comes back unchanged and in order."""
+    """Message-Authenticator is the first attribute of an answer. Proxy-State comes back unchanged and in order."""
     request = decode(access_request(push_attribute(PROXY_STATE, b"one") + push_attribute(PROXY_STATE, b"")), SECRET)
     reply = encode_reply(ACCESS_ACCEPT, request, SECRET, push_attribute(25, b"staff"))
     assert reply[20] == MESSAGE_AUTHENTICATOR
@@ -206,7 +208,7 @@ def test_an_altered_answer_is_refused() -> None:
 
 
 def test_an_answer_past_the_limit_is_an_error() -> None:
-    """Proxy-State that would push an answer over 4096 octets is told, not sent."""
+    """An answer that would exceed 4096 octets with its Proxy-State raises an error."""
     many = b"".join(push_attribute(PROXY_STATE, bytes(253)) for _ in range(15)) + push_attribute(
         PROXY_STATE, bytes(240)
     )
@@ -217,7 +219,7 @@ def test_an_answer_past_the_limit_is_an_error() -> None:
 
 @pytest.mark.parametrize("code", [ACCESS_REQUEST, ACCOUNTING_REQUEST, STATUS_SERVER])
 def test_our_own_requests_are_authentic(code: int) -> None:
-    """What encode_request makes, decode takes; under another secret it is refused or unreadable."""
+    """decode accepts the requests of encode_request. With another secret they are refused or unreadable."""
     data = encode_request(code, 3, SECRET, push_attribute(USER_NAME, b"bob"))
     assert decode(data, SECRET).code == code
     with pytest.raises(PacketError):
@@ -225,7 +227,7 @@ def test_our_own_requests_are_authentic(code: int) -> None:
 
 
 def test_accounting_answers_carry_no_signature() -> None:
-    """An Accounting-Response holds the Response Authenticator alone (RFC 2866 section 4.2)."""
+    """An Accounting-Response has the Response Authenticator alone (RFC 2866 section 4.2)."""
     request = decode(encode_request(ACCOUNTING_REQUEST, 3, SECRET, push_attribute(44, b"1")), SECRET)
     reply = encode_reply(ACCOUNTING_RESPONSE, request, SECRET)
     assert len(reply) == 20
@@ -233,8 +235,8 @@ def test_accounting_answers_carry_no_signature() -> None:
 
 
 @given(st.binary(min_size=1, max_size=128).filter(lambda clear: not clear.endswith(b"\0")))
-def test_a_password_survives_hiding(clear: bytes) -> None:
-    """Octets stay octets, up to 128 of them, whatever encoding they are in."""
+def test_an_encrypted_password_is_decrypted(clear: bytes) -> None:
+    """A password of up to 128 octets of any encoding is decrypted unchanged."""
     authenticator = bytes(range(16))
     hidden = hide_password(clear, SECRET, authenticator)
     assert len(hidden) % 16 == 0
@@ -243,20 +245,20 @@ def test_a_password_survives_hiding(clear: bytes) -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 15, 17, 129, 144])
 def test_a_password_field_of_a_wrong_length_is_refused(size: int) -> None:
-    """User-Password is 16 to 128 octets in steps of 16 (RFC 2865 section 5.2)."""
+    """A User-Password must have 16 to 128 octets, in steps of 16 (RFC 2865 section 5.2)."""
     with pytest.raises(PacketError):
         reveal_password(bytes(size), SECRET, bytes(16))
 
 
-def test_a_password_over_128_octets_is_not_hidden() -> None:
-    """A password that RADIUS cannot carry is an error at its source."""
+def test_a_password_over_128_octets_is_not_encrypted() -> None:
+    """A password over 128 octets, which RADIUS cannot carry, raises an error."""
     with pytest.raises(ValueError, match="128"):
         hide_password(bytes(129), SECRET, bytes(16))
 
 
 @given(st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=60))
-def test_pyrad_reads_our_requests_and_we_read_its(password: str) -> None:
-    """An independent implementation agrees about names, hidden passwords and signatures, both ways."""
+def test_requests_are_compatible_with_pyrad(password: str) -> None:
+    """pyrad reads names, encrypted passwords and signatures of the codec's requests, and the codec reads pyrad's."""
     names = Dictionary()
     authenticator = bytes(range(16))
     hidden = hide_password(password.encode(), SECRET, authenticator)
@@ -273,12 +275,12 @@ def test_pyrad_reads_our_requests_and_we_read_its(password: str) -> None:
 
 
 def test_text_is_utf_8_or_latin_1_and_never_nul() -> None:
-    """Names are shown as sent where they are UTF-8, as Latin-1 otherwise, and NUL reaches no store."""
+    """Names are UTF-8, else Latin-1, and a NUL never reaches the store."""
     assert as_text("zoë".encode()) == "zoë"
     assert as_text("zoë".encode("latin-1")) == "zoë"
     assert as_text(b"bob\0") == "bob\ufffd"
 
 
-def test_a_secret_shows_itself_to_nobody() -> None:
-    """The repr of a shared secret holds nothing of it."""
+def test_the_repr_of_a_secret_does_not_show_it() -> None:
+    """The repr of a shared secret does not show it."""
     assert repr(SharedSecret(b"testing123")) == "***"

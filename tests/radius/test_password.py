@@ -26,12 +26,12 @@ def test_the_method_of_a_request(datagram: bytes, method: str) -> None:
 
 
 def test_a_password_in_clear() -> None:
-    """The User-Password is revealed by the secret (RFC 2865 section 5.2)."""
+    """The User-Password is decrypted with the secret (RFC 2865 section 5.2)."""
     assert sent_password(opened(pap("ann", "hello")), SharedSecret(SECRET)) == b"hello"
 
 
 def test_a_chap_challenge_may_be_the_authenticator() -> None:
-    """Without a CHAP-Challenge the response answers the Request Authenticator (RFC 2865 section 5.3)."""
+    """Without a CHAP-Challenge the Request Authenticator is the challenge (RFC 2865 section 5.3)."""
     value, challenge = sent_chap(opened(chap("ann", "hello")))
     assert chap_holds(value, b"hello", challenge)
 

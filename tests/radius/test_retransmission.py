@@ -1,4 +1,4 @@
-"""When a request is sent again (RFC 5080 section 2.2.1)."""
+"""Times of retransmissions (RFC 5080 section 2.2.1)."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -10,7 +10,7 @@ from sallyport.radius.retransmission import Retransmission, Timers
 
 
 def sent_at(timers: Timers, jitter: Callable[[], float], start: float = 100.0) -> tuple[list[float], float]:
-    """When it is sent, and when it is given up, in seconds after the start, where nobody answers."""
+    """Return the times of the requests and of the end, in seconds after the start, without an answer."""
     now, times = start, []
     trying = Retransmission(now, timers, jitter=jitter)
     while not trying.is_over(now):
@@ -22,27 +22,27 @@ def sent_at(timers: Timers, jitter: Callable[[], float], start: float = 100.0) -
     return times, round(now - start, 6)
 
 
-def test_the_rfcs_numbers() -> None:
-    """Two seconds, then twice as long each time up to sixteen, for half a minute."""
+def test_the_times_of_the_rfc() -> None:
+    """The first pause is two seconds. Each next one is twice as long, up to sixteen, for half a minute."""
     assert sent_at(Timers(), lambda: 0.0) == ([0.0, 2.0, 6.0, 14.0], 30.0)
 
 
 def test_jitter_multiplies() -> None:
-    """Each pause is 2 + RAND times the last one; the longest has its RAND too."""
+    """Each pause is 2 + RAND times the last one, and the longest has its RAND too."""
     times, _ = sent_at(Timers(duration=1000.0, count=6), lambda: 0.1)
     pauses = [round(b - a, 6) for a, b in pairwise(times)]
     assert pauses == [2.2, 4.62, 9.702, 17.6, 17.6]
 
 
-def test_it_is_sent_so_often_and_no_more() -> None:
-    """The last one is waited for too before it is given up."""
+def test_the_number_of_requests_is_limited() -> None:
+    """The number of requests is limited. The pause after the last one is waited for."""
     assert sent_at(Timers(count=2), lambda: 0.0) == ([0.0, 2.0], 6.0)
     assert sent_at(Timers(count=1), lambda: -0.1) == ([0.0], 1.8)
 
 
 @given(st.lists(st.floats(-0.1, 0.1), min_size=10, max_size=10))
-def test_it_always_ends_in_time(jitters: list[float]) -> None:
-    """Whatever the jitter: at most five, in order, within 30 seconds."""
+def test_retransmission_always_ends_in_time(jitters: list[float]) -> None:
+    """With any jitter there are at most five requests, in order, within 30 seconds."""
     rest = iter(jitters)
     times, end = sent_at(Timers(), lambda: next(rest))
     assert 4 <= len(times) <= 5
@@ -51,7 +51,7 @@ def test_it_always_ends_in_time(jitters: list[float]) -> None:
 
 
 def test_the_default_jitter_is_a_tenth() -> None:
-    """The first repetition comes after 1.8 to 2.2 seconds, not always after the same."""
+    """The first pause is 1.8 to 2.2 seconds, and varies."""
     found = set()
     for _ in range(50):
         trying = Retransmission(0.0)

@@ -1,4 +1,4 @@
-"""Hidden values: round trips, an independent implementation, a proxy's two hops, and everything else."""
+"""Salt-encrypted values: round trips, an independent implementation, the two hops of a proxy, and any octets."""
 
 from contextlib import suppress
 
@@ -21,13 +21,15 @@ KEYS = st.binary(max_size=239)
 
 
 def hop(of: tuple[SharedSecret, bytes]) -> Hiding:
-    """The hiding of one reply."""
+    """Return the encryption of one reply."""
     return Hiding(*of)
 
 
 @given(KEYS)
-def test_a_key_survives_hiding(clear: bytes) -> None:
-    """What is hidden comes out as it went in, is a salt with its high bit and whole blocks, and fits an attribute."""
+def test_an_encrypted_key_is_decrypted(clear: bytes) -> None:
+    """An encrypted key is decrypted unchanged. It is a salt with its high bit and whole blocks, and fits an
+    attribute.
+    """
     hidden = hop(NAS).hide(clear)
     assert hop(NAS).reveal(hidden) == clear
     assert hidden[0] & 0x80
@@ -36,8 +38,8 @@ def test_a_key_survives_hiding(clear: bytes) -> None:
 
 
 @given(KEYS)
-def test_pyrad_reads_what_we_hide_and_we_read_its(clear: bytes) -> None:
-    """An independent implementation agrees both ways."""
+def test_encryption_is_compatible_with_pyrad(clear: bytes) -> None:
+    """pyrad decrypts the encrypted values, and the codec decrypts pyrad's."""
     secret, authenticator = NAS
     theirs = AuthPacket(secret=secret.octets, authenticator=authenticator)
     theirs.request_authenticator = authenticator
@@ -46,27 +48,27 @@ def test_pyrad_reads_what_we_hide_and_we_read_its(clear: bytes) -> None:
 
 
 def test_salts_of_a_packet_differ() -> None:
-    """No two values of a packet are hidden with the same octets, though their salts are drawn from 32768."""
+    """The values of a packet have different salts."""
     hiding = hop(NAS)
     assert len({hiding.hide(b"key")[:2] for _ in range(0x8000)}) == 0x8000
 
 
-def test_a_key_over_239_octets_is_not_hidden() -> None:
-    """A key that RADIUS cannot carry is an error at its source."""
+def test_a_key_over_239_octets_is_not_encrypted() -> None:
+    """A key over 239 octets, which RADIUS cannot carry, raises an error."""
     with pytest.raises(ValueError, match="240 octets"):
         hop(NAS).hide(bytes(240))
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 16, 17, 19, 33, 35])
 def test_a_value_of_a_wrong_length_is_refused(size: int) -> None:
-    """It must be a salt and at least one block."""
+    """An encrypted value must be a salt and at least one block."""
     with pytest.raises(PacketError, match=f"of {size} octets"):
         hop(NAS).reveal(bytes(size))
 
 
 @pytest.mark.parametrize(("inside", "size"), [(16, 16), (255, 16), (32, 32)])
 def test_a_length_past_the_blocks_is_refused(inside: int, size: int) -> None:
-    """The length inside counts what follows it; what a wrong secret makes of it is refused nearly always."""
+    """An inner length beyond the blocks is refused, as a wrong secret produces it nearly always."""
     secret, authenticator = NAS
     salt = b"\x80\x01"
     value = salt + hide_blocks(bytes((inside,)) + bytes(size - 1), secret, authenticator + salt)
@@ -75,8 +77,10 @@ def test_a_length_past_the_blocks_is_refused(inside: int, size: int) -> None:
 
 
 @given(send=KEYS, password=KEYS, tag=st.integers(0, 0x1F), keys=st.binary(min_size=32, max_size=32))
-def test_a_proxy_hides_anew(send: bytes, password: bytes, tag: int, keys: bytes) -> None:
-    """The NAS opens what the upstream hid, tags stay, and all else comes as it was, in order and in length."""
+def test_a_proxy_encrypts_for_the_next_hop(send: bytes, password: bytes, tag: int, keys: bytes) -> None:
+    """The NAS decrypts the values of the upstream server. Tags stay, and all other attributes are unchanged, in order
+    and in length.
+    """
     upstream = hop(UPSTREAM)
     plain = push_attribute(18, b"welcome") + push_vendor_attribute(9, 16, b"no key of Microsoft's")
     given_by_it = (
@@ -97,7 +101,7 @@ def test_a_proxy_hides_anew(send: bytes, password: bytes, tag: int, keys: bytes)
 
 
 def test_keys_together_in_one_vendor_attribute() -> None:
-    """Several in one Vendor-Specific stay together, beside what is not hidden, and get a salt each."""
+    """Several keys in one Vendor-Specific stay together with its other attributes, and each gets its own salt."""
     upstream = hop(UPSTREAM)
     inside = push_attribute(16, upstream.hide(b"send")) + push_attribute(7, bytes(4))
     value = MICROSOFT.to_bytes(4) + inside + push_attribute(17, upstream.hide(b"receive"))
@@ -110,13 +114,13 @@ def test_keys_together_in_one_vendor_attribute() -> None:
 
 
 def test_a_tunnel_password_without_a_tag() -> None:
-    """A server that leaves the tag out is understood: the length tells."""
+    """A Tunnel-Password without a tag is recognised by its length."""
     passed_on = rehide(push_attribute(TUNNEL_PASSWORD, hop(UPSTREAM).hide(b"open")), hop(UPSTREAM), hop(NAS))
     assert hop(NAS).reveal(passed_on[2:]) == b"open"
 
 
-def test_what_a_dictionary_hides() -> None:
-    """Attributes that a dictionary marks are hidden anew too; the RFCs' own are, whatever a dictionary says."""
+def test_a_dictionary_marks_encrypted_attributes() -> None:
+    """Attributes that a dictionary marks are encrypted again too. Those of the RFCs are, whatever a dictionary has."""
     passphrase = Attribute("Aruba-MPSK-Passphrase", ARUBA, 44, DataType.OCTETS, encrypt=SALTED)
     part = Attribute("Part", ARUBA, 45, DataType.OCTETS, encrypt=SALTED, parent="Whole")
     wrong = Attribute("MS-CHAP-MPPE-Keys", MICROSOFT, 12, DataType.OCTETS, encrypt=SALTED)
@@ -130,8 +134,10 @@ def test_what_a_dictionary_hides() -> None:
     assert hop(NAS).reveal(value[6:]) == b"open"
 
 
-def test_what_is_hidden_is_left_out() -> None:
-    """By the RFCs, by the dictionary where that is told, and wherever in its Vendor-Specific it stands."""
+def test_encrypted_attributes_are_left_out() -> None:
+    """Encrypted attributes of the RFCs, and of the dictionary if given, are left out, at any place in a
+    Vendor-Specific.
+    """
     places = {**HIDDEN, (ARUBA, 44): SALTED}
     plain = push_attribute(25, b"class") + push_vendor_attribute(ARUBA, 1, b"role")
     second = push_attribute(26, ARUBA.to_bytes(4) + push_attribute(1, b"role") + push_attribute(44, b"hidden"))
@@ -154,7 +160,7 @@ def test_what_is_hidden_is_left_out() -> None:
     ],
 )
 def test_a_malformed_reply_is_refused(attributes: bytes) -> None:
-    """A hidden value that does not open is not passed on, nor is an attribute that lies about its length."""
+    """An encrypted value that cannot be decrypted, and an attribute of a wrong length, are refused."""
     with pytest.raises(PacketError):
         rehide(attributes, hop(UPSTREAM), hop(NAS))
 
@@ -169,8 +175,8 @@ def test_a_malformed_reply_is_refused(attributes: bytes) -> None:
         )
     )
 )
-def test_any_attributes_are_hidden_anew_or_refused(attributes: list[tuple[int, bytes, bytes]]) -> None:
-    """No octets raise anything but PacketError, and the result is never longer, so that it fits the answer."""
+def test_any_attributes_are_encrypted_again_or_refused(attributes: list[tuple[int, bytes, bytes]]) -> None:
+    """Any attributes are encrypted again or a PacketError. The result is never longer, so that it fits the answer."""
     octets = b"".join(push_attribute(kind, head + value) for kind, head, value in attributes)
     with suppress(PacketError):
         assert len(rehide(octets, hop(UPSTREAM), hop(NAS))) <= len(octets)

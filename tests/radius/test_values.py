@@ -31,7 +31,7 @@ printable = st.text(st.characters(exclude_categories=("C", "Z")), min_size=1, ma
 
 
 def canonical(attribute: Attribute) -> st.SearchStrategy[bytes]:
-    """Octets, without a tag, as a correct sender would write them for the attribute's type."""
+    """Return octets, without a tag, as a correct sender encodes the attribute's type."""
     if attribute.type in SIZES:
         size = 3 if attribute.has_tag else SIZES[attribute.type]
         return st.binary(min_size=size, max_size=size).map(lambda octets: octets.rjust(SIZES[attribute.type], b"\0"))
@@ -78,26 +78,26 @@ def canonical(attribute: Attribute) -> st.SearchStrategy[bytes]:
     ],
 )
 def test_values_are_shown(name: str, octets: str, text: str) -> None:
-    """A value is shown by its type, and in hex where it does not fit."""
+    """A value is shown by its type, and in hex if it does not fit."""
     attribute = KNOWN.attribute(name)
     assert KNOWN.decode(attribute.vendor, attribute.number, bytes.fromhex(octets)) == text
 
 
 def test_a_tag_is_shown_with_the_name() -> None:
-    """Tag 1 of Tunnel-Type is Tunnel-Type:1; tag 0 is none (RFC 2868 section 3.1)."""
+    """Tag 1 of Tunnel-Type is shown as Tunnel-Type:1; tag 0 is not shown (RFC 2868 section 3.1)."""
     assert KNOWN.show(0, 64, b"\1\0\0\x0d") == ("Tunnel-Type:1", "VLAN")
     assert KNOWN.show(0, 64, b"\0\0\0\x0d") == ("Tunnel-Type", "VLAN")
 
 
 @given(st.sampled_from(WHOLE), type_octets)
 def test_known_attributes_never_fail_to_show(attribute: Attribute, octets: bytes) -> None:
-    """Whatever octets an attribute holds, there is one line of printable text."""
+    """Any octets of a known attribute are shown as one line of printable text."""
     assert KNOWN.decode(attribute.vendor, attribute.number, octets).isprintable()
 
 
 @given(st.integers(0, 0xFFFFFFFF), st.integers(0, 255), type_octets)
 def test_any_attribute_is_shown(vendor: int, number: int, octets: bytes) -> None:
-    """Whatever vendor and number a packet holds, there is a name and one line of printable text."""
+    """Any vendor and number have a name and one line of printable text."""
     name, text = KNOWN.show(vendor, number, octets)
     assert name
     assert text.isprintable()
@@ -105,7 +105,7 @@ def test_any_attribute_is_shown(vendor: int, number: int, octets: bytes) -> None
 
 @given(st.sampled_from([a for a in SHOWN if a.secret]), type_octets)
 def test_secrets_are_not_shown(attribute: Attribute, octets: bytes) -> None:
-    """Nothing of a password, a key or a response made from one appears, not even its length or its tag."""
+    """A password, a key, or a response made from one, is never shown, not even its length or tag."""
     assert KNOWN.show(attribute.vendor, attribute.number, octets) == (attribute.name, "***")
 
 
@@ -126,14 +126,14 @@ def test_secrets_are_not_shown(attribute: Attribute, octets: bytes) -> None:
     ],
 )
 def test_these_are_secrets(name: str) -> None:
-    """Passwords, keys and responses are known as such by flag or by name."""
+    """Passwords, keys and responses are recognised as secret by a flag or by name."""
     attribute = KNOWN.attribute(name)
     assert KNOWN.decode(attribute.vendor, attribute.number, b"hello123") == "***"
 
 
 @pytest.mark.parametrize("name", ["Password-Retry", "CVPN3000-Min-Password-Length", "EAP-Key-Name", "Class", "State"])
 def test_these_are_no_secrets(name: str) -> None:
-    """An attribute about passwords is no password."""
+    """An attribute about passwords is not secret."""
     assert not KNOWN.attribute(name).secret
 
 
@@ -165,13 +165,13 @@ def test_these_are_no_secrets(name: str) -> None:
     ],
 )
 def test_values_are_read(name: str, text: str, octets: bytes) -> None:
-    """A value's name, a number, an address, a time, text and hex become the octets of the RFCs."""
+    """A value's name, a number, an address, a time, text and hex are encoded as in the RFCs."""
     assert KNOWN.encode(name, text) == octets
 
 
 @pytest.mark.parametrize("text", ["65", "0x41", "0x4", "123456789", "0xzz"])
 def test_text_stays_as_it_is(text: str) -> None:
-    """Text that looks like a number or like hex is text: pyrad would make other octets of it."""
+    """Text that looks like a number or like hex is encoded as text, unlike in pyrad."""
     assert KNOWN.encode("User-Password", text) == text.encode()
     assert KNOWN.encode("Filter-Id", text) == text.encode()
     assert KNOWN.decode(0, 11, text.encode()) == text
@@ -207,14 +207,14 @@ def test_octets_are_hex_or_text() -> None:
     ],
 )
 def test_values_are_refused(name: str, text: str, message: str) -> None:
-    """What an attribute cannot carry is refused with the attribute's name and the reason."""
+    """A value that an attribute cannot carry is refused with the attribute's name and the reason."""
     with pytest.raises(DictionaryError) as refused:
         KNOWN.encode(name, text)
     assert message in str(refused.value)
 
 
 def test_a_refused_secret_is_not_repeated() -> None:
-    """The error about a key holds nothing of it, and neither does the error's cause."""
+    """Neither the error for an invalid key nor the error's cause repeats it."""
     with pytest.raises(DictionaryError) as refused:
         KNOWN.encode("MS-MPPE-Send-Key", "0xhunter2")
     assert "hunter2" not in str(refused.value)
@@ -222,7 +222,7 @@ def test_a_refused_secret_is_not_repeated() -> None:
 
 
 @given(st.data(), st.sampled_from(PLAIN), st.integers(0, 31))
-def test_what_is_shown_is_read_back(data: st.DataObject, attribute: Attribute, tag: int) -> None:
+def test_shown_text_is_read_back(data: st.DataObject, attribute: Attribute, tag: int) -> None:
     """Text that was made from octets makes the same octets, with the same tag."""
     value = data.draw(canonical(attribute))
     octets = value
@@ -237,7 +237,7 @@ def test_what_is_shown_is_read_back(data: st.DataObject, attribute: Attribute, t
 
 @given(st.sampled_from(SHOWN), st.one_of(st.text(max_size=300), st.integers().map(str)))
 def test_any_text_is_read_or_refused(attribute: Attribute, text: str) -> None:
-    """Whatever a person writes becomes octets that fit an attribute, or a DictionaryError."""
+    """Any text becomes octets that fit the attribute, or a DictionaryError with its name."""
     try:
         octets = KNOWN.encode(attribute.name, text)
     except DictionaryError as error:

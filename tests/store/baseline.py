@@ -1,4 +1,4 @@
-"""Write baseline.sql: a database as the baseline makes it, with one domain."""
+"""Write baseline.sql: a database of the baseline with one domain."""
 
 import sqlite3
 import tempfile
@@ -23,7 +23,7 @@ insert into domains (id, tenant_id, name, directory_name, enforcement_mode, fall
 
 
 def schema(path: Path) -> list[tuple[str, str]]:
-    """The names and statements of all that a database has, without the tables that FTS5 makes by itself."""
+    """Return names and statements of the schema, without the tables that FTS5 makes itself."""
     with closing(sqlite3.connect(path)) as connection:
         found = connection.execute(STATEMENTS).fetchall()
     searches = tuple(f"{name}_" for name, sql in found if " using fts5 " in sql)
@@ -31,7 +31,7 @@ def schema(path: Path) -> list[tuple[str, str]]:
 
 
 def main() -> None:
-    """Write the file beside this one."""
+    """Write the file beside this module."""
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory, "s.db")
         SqliteStore(path, StoreMetrics(CollectorRegistry()), Reserve(path.with_name("reserve"), 0)).close()

@@ -35,48 +35,48 @@ class Database:
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
 
     def opened(self) -> AbstractAsyncContextManager[Store]:
-        """The store, running until the block is left. Its metrics begin at 0."""
+        """Yield the running store. Its metrics begin at 0."""
         self.registry = CollectorRegistry()
         return self.engine(self.folder, self.registry)
 
     def transactions(self) -> float:
-        """How many shared transactions there were."""
+        """Return the number of shared transactions."""
         return self.registry.get_sample_value("sallyport_store_batch_rows_count") or 0
 
 
 @pytest.fixture(params=ENGINES)
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Database:
-    """An empty database of each engine."""
+    """Return an empty database of each engine."""
     return Database(ENGINES[request.param], tmp_path)
 
 
 @pytest.fixture
 async def store(database: Database) -> AsyncIterator[Store]:
-    """A running store of each engine."""
+    """Yield a running store of each engine."""
     async with database.opened() as store:
         yield store
 
 
 @pytest.fixture
 async def sqlite(tmp_path: Path) -> AsyncIterator[SqliteStore]:
-    """The embedded store, for what the other engine does not have."""
+    """Yield the embedded store, for features of that engine alone."""
     async with running_store(tmp_path / "s.db") as store:
         yield store
 
 
 @pytest.fixture
 def clock() -> SetClock:
-    """A clock that stands still."""
+    """Return a clock that stands still."""
     return SetClock()
 
 
 def put(tx: Tx, name: str, value: int = 0) -> int:
-    """Keep a number under a name. It fails where the name is taken."""
+    """Store a number under a name. A name that exists raises an error."""
     return tx.execute("insert into counters (domain_id, name, value) values (0, :n, :v)", n=name, v=value)
 
 
 def names(tx: Tx) -> list[str]:
-    """The names in the order of their numbers."""
+    """Return the names in the order of their numbers."""
     return tx.all(_name, "select name from counters where domain_id = 0 order by value, name")
 
 

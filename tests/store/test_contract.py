@@ -1,4 +1,4 @@
-"""What every engine of the store promises. `store` and `database` run it on each."""
+"""The contract of every store engine. The fixtures `store` and `database` run it on each."""
 
 import threading
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ from tests.store.conftest import Database, names, put
 
 @dataclass(frozen=True)
 class Number:
-    """A row as a test wants it."""
+    """A row with the shape that a test uses."""
 
     name: str
     value: int
 
 
 class Gate:
-    """Holds the writer in the middle of a transaction until it is let go."""
+    """A stop in the middle of the writer's transaction, until it is opened."""
 
     def __init__(self) -> None:
         self.entered = trio.Event()
@@ -31,17 +31,17 @@ class Gate:
         self._let = threading.Event()
 
     def work(self, tx: Tx) -> bool:
-        """The work that holds."""
+        """Wait in the writer for the gate."""
         self._token.run_sync_soon(self.entered.set)
         return self._let.wait(10)
 
     def open(self) -> None:
-        """Let it go."""
+        """Open the gate."""
         self._let.set()
 
 
 async def test_a_write_is_seen_by_the_next_read(store: Store) -> None:
-    """What a write has returned is there for every read that begins afterwards."""
+    """A read that begins after a write has returned sees it."""
     for number in range(20):
         await store.write(partial(put, name=f"n{number}", value=number))
         look = (store.read, store.search, store.read_now)[number % 3]
@@ -49,7 +49,9 @@ async def test_a_write_is_seen_by_the_next_read(store: Store) -> None:
 
 
 async def test_each_commit_is_a_change(store: Store) -> None:
-    """Whoever looks for what others wrote need not where `changes` is what it was; a look is none."""
+    """`changes` grows with each commit and stays the same after a read, so that a reader of others' writes can wait for
+    it.
+    """
     seen = [store.changes]
     await store.write(partial(put, name="one"))
     seen.append(store.changes)
@@ -63,7 +65,7 @@ async def test_each_commit_is_a_change(store: Store) -> None:
 
 
 async def test_a_write_outlives_the_store(database: Database) -> None:
-    """What was written is there when the database is opened again."""
+    """A write is there after the database is opened again."""
     async with database.opened() as store:
         await store.write(partial(put, name="kept"))
     async with database.opened() as store:
@@ -71,7 +73,7 @@ async def test_a_write_outlives_the_store(database: Database) -> None:
 
 
 async def test_rows_have_a_shape(store: Store) -> None:
-    """one and all call the shape with the columns by name; value takes the first column; nothing is None."""
+    """one and all call the shape with the columns by name; value returns the first column; no row gives None."""
     await store.write(lambda tx: [put(tx, "a", 1), put(tx, "b", 2)])
     select = "select name, value from counters where domain_id = 0 and value >= :least order by value"
     first, rows, value, none, no_row = await store.read(
@@ -89,19 +91,19 @@ async def test_rows_have_a_shape(store: Store) -> None:
 
 
 async def test_null_is_no_value(store: Store) -> None:
-    """A null of a table is None, whatever kind is asked for."""
+    """A null of a table is None for any type."""
     assert await store.read(lambda tx: tx.value(int, "select max(value) from counters where domain_id = -1")) is None
 
 
 async def test_fold(store: Store) -> None:
-    """Text without case in every script, of octets too; null stays null."""
+    """fold ignores case in every script, also of octets. Null stays null."""
     for value, folded in (("ÄB", "äb"), ("Ä".encode(), "ä"), (b"\xffA", "�a"), (7, "7"), (None, None)):
         sql = "select fold(:value)"
         assert await store.read(lambda tx, sql=sql, value=value: tx.rows(sql, value=value)) == [(folded,)]
 
 
 async def test_octets_and_text_come_back_as_they_were(store: Store) -> None:
-    """NUL and every octet in a blob, every character in a text, the ends of 63 bits."""
+    """NUL and every octet in a blob, every character in a text, and the bounds of 63 bits are stored unchanged."""
     octets, text = bytes(range(256)), "Zürich 上海 🚪 '\"\\ %_"
 
     def work(tx: Tx) -> tuple[bytes | None, str | None, list[int]]:
@@ -116,8 +118,8 @@ async def test_octets_and_text_come_back_as_they_were(store: Store) -> None:
     assert await store.write(work) == (octets, text, [-(2**63), 2**63 - 1])
 
 
-async def test_statements_tell_how_many_rows_they_changed(store: Store) -> None:
-    """An insert that did nothing changes none; an update changes what matches."""
+async def test_statements_return_the_number_of_changed_rows(store: Store) -> None:
+    """execute returns the number of changed rows: none for an insert that did nothing."""
     await store.write(lambda tx: [put(tx, "a", 1), put(tx, "b", 1), put(tx, "c", 2)])
     again = "insert into counters (domain_id, name, value) values (0, 'a', 9) on conflict do nothing"
     changed = await store.write(
@@ -128,7 +130,7 @@ async def test_statements_tell_how_many_rows_they_changed(store: Store) -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 63, 64, 65, 100, 1000])
 async def test_many_rows_are_inserted_in_order(store: Store, count: int) -> None:
-    """insert takes any number of rows, also none, and numbers them in the order given."""
+    """insert takes any number of rows, also none, and numbers them in the given order."""
     rows = [(number, b"%d" % number) for number in range(count)]
 
     def work(tx: Tx) -> list[int]:
@@ -139,8 +141,8 @@ async def test_many_rows_are_inserted_in_order(store: Store, count: int) -> None
 
 
 @pytest.mark.parametrize("count", [1, 64, 65, 130])
-async def test_what_is_the_same_in_all_rows_is_given_once(store: Store, count: int) -> None:
-    """insert puts the values that all rows have in common beside each row's own, in every statement that it takes."""
+async def test_shared_values_of_rows_are_given_once(store: Store, count: int) -> None:
+    """insert adds the values that all rows share to each row, in every statement that it makes."""
 
     def work(tx: Tx) -> list[tuple[Value, ...]]:
         rows = [(f"name {number:03}",) for number in range(count)]
@@ -151,7 +153,7 @@ async def test_what_is_the_same_in_all_rows_is_given_once(store: Store, count: i
 
 
 async def test_a_read_does_not_write(store: Store) -> None:
-    """A write inside a read, or a search, is a StoreError and changes nothing."""
+    """A write inside a read or a search raises StoreError and changes nothing."""
     for look in (store.read, store.read_now, store.search):
         with pytest.raises(StoreError):
             await look(partial(put, name="never"))
@@ -159,7 +161,7 @@ async def test_a_read_does_not_write(store: Store) -> None:
 
 
 async def test_a_read_sees_one_state(store: Store) -> None:
-    """A write that is committed between two statements of a read shows in neither."""
+    """A write that is committed between two statements of a read is visible to neither."""
     gate = Gate()
     seen: list[int] = []
 
@@ -178,7 +180,7 @@ async def test_a_read_sees_one_state(store: Store) -> None:
 
 
 async def test_a_short_read_that_fails_leaves_the_next_ones_alone(store: Store) -> None:
-    """An error of the work reaches its caller, and the next short read sees what was written since."""
+    """An error in a short read reaches its caller, and the next short read sees later writes."""
 
     def fails(tx: Tx) -> None:
         names(tx)
@@ -191,7 +193,7 @@ async def test_a_short_read_that_fails_leaves_the_next_ones_alone(store: Store) 
 
 
 async def test_reads_run_beside_a_write(store: Store) -> None:
-    """While a transaction is open, reads see what is committed and do not wait for it."""
+    """During a transaction reads see the committed state, and do not wait."""
     gate = Gate()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(store.write, lambda tx: [put(tx, "open"), gate.work(tx)])
@@ -204,7 +206,7 @@ async def test_reads_run_beside_a_write(store: Store) -> None:
 
 
 async def test_writes_that_wait_share_a_transaction(database: Database, store: Store) -> None:
-    """300 callers that queue up behind one transaction need one more, and each has its own result."""
+    """300 writes that wait for one transaction share the next, and each caller has its own result."""
     gate = Gate()
     before = database.transactions()
     results: dict[int, int] = {}
@@ -225,7 +227,7 @@ async def test_writes_that_wait_share_a_transaction(database: Database, store: S
 
 
 async def test_a_failing_item_is_undone_alone(database: Database, store: Store) -> None:
-    """Of three that share a transaction the second raises: its rows are gone, its neighbours' are kept."""
+    """If the second of three items in a transaction raises, its rows are undone and the others' are kept."""
     gate, error = Gate(), NotFound("no such thing")
     caught: list[Exception] = []
 
@@ -256,8 +258,8 @@ async def test_a_failing_item_is_undone_alone(database: Database, store: Store) 
 
 
 @pytest.mark.parametrize("error", [NotFound("x"), ZeroDivisionError(), LookupError("x"), OverflowError()])
-async def test_what_work_raises_arrives_as_it_is(store: Store, error: Exception) -> None:
-    """Whatever the work raises reaches its caller; nothing of the work is kept; the store goes on."""
+async def test_an_exception_of_the_work_reaches_its_caller(store: Store, error: Exception) -> None:
+    """An exception of the work reaches its caller unchanged, its rows are undone, and the store continues."""
 
     def fails(tx: Tx) -> None:
         put(tx, "undone")
@@ -285,7 +287,7 @@ def _raise(error: Exception, tx: Tx) -> None:
     ],
 )
 async def test_what_the_engine_refuses_is_a_store_error(store: Store, sql: str) -> None:
-    """A constraint or a wrong statement is a StoreError of that caller alone."""
+    """A violated constraint or a wrong statement raises StoreError for its caller alone."""
     await store.write(partial(put, name="taken"))
     with pytest.raises(StoreError):
         await store.write(lambda tx: (put(tx, "undone"), tx.execute(sql)))
@@ -294,23 +296,23 @@ async def test_what_the_engine_refuses_is_a_store_error(store: Store, sql: str) 
 
 
 async def test_a_reference_must_exist(store: Store) -> None:
-    """Foreign keys are checked, and who wrote it is told that the same again would not do either."""
+    """A missing foreign key raises Contradiction, which means that a retry would fail too."""
     token = "insert into access_tokens (tenant_id, name, role, hash, created_at) values (:tenant, 'n', 'admin', 'h', 0)"
     with pytest.raises(Contradiction):
         await store.write(lambda tx: tx.execute(token, tenant=77))
 
 
-async def test_submitted_work_is_told_in_order(store: Store) -> None:
-    """submit tells results on the event loop, in the order of submission, an error in its place."""
-    told: list[object] = []
+async def test_submitted_work_is_reported_in_order(store: Store) -> None:
+    """submit calls `done` on the event loop, in the order of submission, with a result or an error."""
+    outcomes: list[object] = []
     finished = trio.Event()
     loop = threading.get_ident()
     error = NotFound("x")
 
     def done(result: int | None, raised: BaseException | None) -> None:
         assert threading.get_ident() == loop
-        told.append(raised or result)
-        if len(told) == 101:
+        outcomes.append(raised or result)
+        if len(outcomes) == 101:
             finished.set()
 
     def numbered(number: int, tx: Tx) -> int:
@@ -323,12 +325,12 @@ async def test_submitted_work_is_told_in_order(store: Store) -> None:
         store.submit(partial(numbered, number), done)
     with trio.fail_after(5):
         await finished.wait()
-    assert told == [*range(50), error, *range(51, 101)]
+    assert outcomes == [*range(50), error, *range(51, 101)]
     assert len(await store.read(names)) == 100
 
 
-async def test_who_was_told_may_submit_more(store: Store) -> None:
-    """What is submitted from inside `done` is done as well; a `done` that raises stops nobody."""
+async def test_done_may_submit_more(store: Store) -> None:
+    """Work that `done` submits is done as well. A `done` that raises stops no other."""
     finished = trio.Event()
 
     def second(_result: int | None, raised: BaseException | None) -> None:
@@ -337,7 +339,7 @@ async def test_who_was_told_may_submit_more(store: Store) -> None:
 
     def first(_result: int | None, _raised: BaseException | None) -> None:
         store.submit(partial(put, name="second", value=2), second)
-        raise RuntimeError("of the one who was told")
+        raise RuntimeError("raised by done")
 
     store.submit(partial(put, name="first", value=1), first)
     with trio.fail_after(5):
@@ -346,7 +348,7 @@ async def test_who_was_told_may_submit_more(store: Store) -> None:
 
 
 async def test_a_cancel_waits_for_the_commit(store: Store) -> None:
-    """A writer that is cancelled while it waits learns what became of its row, and is cancelled after that."""
+    """A cancelled writer gets the result of its commit first, and is cancelled after that."""
     gate = Gate()
     kept: list[int] = []
     went_on = False
@@ -373,18 +375,18 @@ async def test_a_cancel_waits_for_the_commit(store: Store) -> None:
 
 
 async def test_what_is_queued_is_done_at_the_end(database: Database) -> None:
-    """Work that was submitted before the store stops is kept and told."""
-    told = []
+    """Work that was submitted before the stop is committed and reported."""
+    outcomes = []
     async with database.opened() as store:
         for number in range(50):
-            store.submit(partial(put, name=f"n{number}"), lambda result, error: told.append((result, error)))
+            store.submit(partial(put, name=f"n{number}"), lambda result, error: outcomes.append((result, error)))
     async with database.opened() as store:
         assert len(await store.read(names)) == 50
-    assert told == [(1, None)] * 50
+    assert outcomes == [(1, None)] * 50
 
 
 async def test_a_closed_store_refuses(database: Database) -> None:
-    """Reading, writing and submitting are StoreErrors after the end; nobody is left waiting."""
+    """Reading, writing and submitting to a closed store raise StoreError, and no caller is left waiting."""
     async with database.opened() as store:
         pass
     with trio.fail_after(5):
@@ -398,7 +400,7 @@ async def test_a_closed_store_refuses(database: Database) -> None:
 
 
 async def test_reads_are_not_held_up_by_searches(store: Store) -> None:
-    """However many searches walk through the store, a read has its connection."""
+    """A read has its connection, however many searches run."""
     gate = Gate()
     async with trio.open_nursery() as nursery:
         for _ in range(20):
@@ -410,7 +412,7 @@ async def test_reads_are_not_held_up_by_searches(store: Store) -> None:
 
 
 async def test_totals_are_kept_by_domain_and_name(store: Store) -> None:
-    """A counter begins at 0, goes up and down with its transaction, and belongs to one domain."""
+    """A counter begins at 0, is undone with its transaction, and belongs to one domain."""
 
     def undone(tx: Tx) -> None:
         counters.add(tx, 1, "devices", 100)

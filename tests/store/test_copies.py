@@ -1,4 +1,4 @@
-"""Backup and restore of the embedded database while it is in use."""
+"""Backup and restore of the embedded database during its use."""
 
 import sqlite3
 import stat
@@ -20,7 +20,7 @@ from tests.store.conftest import NO_NAMES, names, put
 
 
 class Keeper:
-    """Copies of a store, and what is told about them."""
+    """The copies of a store, and a record of their callbacks."""
 
     def __init__(self, store: SqliteStore) -> None:
         self.store = store
@@ -47,7 +47,7 @@ class Keeper:
 
 @pytest.fixture
 async def keeper(sqlite: SqliteStore) -> AsyncIterator[Keeper]:
-    """A store with a, b and c in it."""
+    """Yield a store that contains a, b and c."""
     keeper = Keeper(sqlite)
     for value, name in enumerate("abc"):
         await keeper.configuration.change(partial(put, name=name, value=value))
@@ -55,14 +55,14 @@ async def keeper(sqlite: SqliteStore) -> AsyncIterator[Keeper]:
 
 
 def content(path: Path) -> list[str]:
-    """The names in a copy, which is sound."""
+    """Check the integrity of a copy, and return its names."""
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("pragma integrity_check").fetchone() == ("ok",)
         return [name for (name,) in connection.execute("select name from counters order by value")]
 
 
 async def test_a_backup_is_a_file_for_its_owner(keeper: Keeper, tmp_path: Path) -> None:
-    """It holds everything in one file of mode 0600, its size is told, and nothing is left beside it."""
+    """A backup is one file of mode 0600 with the reported size, and no other file is left."""
     target = tmp_path / "copies" / "b.db"
     target.parent.mkdir()
     size = await keeper.copies.backup(target)
@@ -73,7 +73,7 @@ async def test_a_backup_is_a_file_for_its_owner(keeper: Keeper, tmp_path: Path) 
 
 
 async def test_a_backup_needs_no_log_to_be_read(keeper: Keeper, tmp_path: Path) -> None:
-    """Like this it is restored from a directory, or a medium, where the service cannot write."""
+    """A backup can be restored from a read-only directory or medium."""
     path = tmp_path / "copy.db"
     await keeper.copies.backup(path)
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as copy:
@@ -83,7 +83,7 @@ async def test_a_backup_needs_no_log_to_be_read(keeper: Keeper, tmp_path: Path) 
 
 
 async def test_a_backup_replaces_a_file_at_once(keeper: Keeper, tmp_path: Path) -> None:
-    """An older backup of that name is replaced when the new one is whole."""
+    """A backup replaces an older file of its name when it is complete."""
     target = tmp_path / "b.db"
     await keeper.copies.backup(target)
     (tmp_path / "b.db.part").write_bytes(b"of a run that was interrupted")
@@ -94,7 +94,7 @@ async def test_a_backup_replaces_a_file_at_once(keeper: Keeper, tmp_path: Path) 
 
 @pytest.mark.parametrize("name", ["missing/b.db", "folder"])
 async def test_a_backup_that_fails_leaves_no_file(keeper: Keeper, tmp_path: Path, name: str) -> None:
-    """A target that cannot be written is a StoreError; it counts as no backup, and the store continues."""
+    """A target that cannot be written raises StoreError. It does not count as a backup, and the store continues."""
     (tmp_path / "folder").mkdir()
     with pytest.raises(StoreError, match=str(tmp_path / name)):
         await keeper.copies.backup(tmp_path / name)
@@ -104,11 +104,12 @@ async def test_a_backup_that_fails_leaves_no_file(keeper: Keeper, tmp_path: Path
 
 
 class Traffic:
-    """Numbers that are written one after the other, and reads beside them, until cancelled. told: those kept;
-    refused: those that a restore came in between of."""
+    """Numbers that are written one by one, and reads beside them, until cancelled. committed: the reported numbers;
+    refused: the number of writes that a restore refused.
+    """
 
     def __init__(self, store: SqliteStore) -> None:
-        self.told: list[int] = []
+        self.committed: list[int] = []
         self.refused = 0
         self.reads = 0
         self._store = store
@@ -117,7 +118,7 @@ class Traffic:
         for number in count(100):
             try:
                 await self._store.write(partial(put, name=f"n{number}", value=number))
-                self.told.append(number)
+                self.committed.append(number)
             except StoreError:
                 self.refused += 1
                 await trio.lowlevel.checkpoint()
@@ -129,24 +130,25 @@ class Traffic:
 
 
 async def test_a_backup_under_traffic_is_one_state(keeper: Keeper, tmp_path: Path) -> None:
-    """While numbers are written one after the other, a copy holds the first so many of them, among them all that a
-    writer was told of before it began; and each that one was told of is in the store."""
+    """A backup during writes contains the first numbers of the sequence, at least those that were committed before it
+    began. All committed numbers stay in the store.
+    """
     traffic = Traffic(keeper.store)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(traffic.write)
         for each in range(5):
-            before = len(traffic.told)
+            before = len(traffic.committed)
             await keeper.copies.backup(tmp_path / f"{each}.db")
             copy = content(tmp_path / f"{each}.db")[3:]
             assert copy == [f"n{number}" for number in range(100, 100 + len(copy))]
             assert before <= len(copy)
         nursery.cancel_scope.cancel()
-    assert traffic.told
-    assert (await keeper.store.read(names))[3:] == [f"n{number}" for number in traffic.told]
+    assert traffic.committed
+    assert (await keeper.store.read(names))[3:] == [f"n{number}" for number in traffic.committed]
 
 
 async def test_a_restore_holds_at_once(keeper: Keeper, tmp_path: Path) -> None:
-    """When it returns, reads, snapshots and caches know the restored state, and writes go on from there."""
+    """After a restore reads, snapshots and caches have the restored state, and writes continue from it."""
     await keeper.copies.backup(tmp_path / "b.db")
     await keeper.configuration.change(partial(put, name="later", value=9))
     await keeper.copies.restore(tmp_path / "b.db")
@@ -158,8 +160,10 @@ async def test_a_restore_holds_at_once(keeper: Keeper, tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.part"))
 
 
-async def test_what_a_crash_left_of_a_restore_is_cleared(keeper: Keeper, tmp_path: Path) -> None:
-    """It is as large as the store and holds all that is in a backup; the store itself stays."""
+async def test_files_of_an_interrupted_restore_are_removed(keeper: Keeper, tmp_path: Path) -> None:
+    """A start removes the files of an interrupted restore, which have the size and the content of a store. The store
+    itself stays.
+    """
     path = keeper.store.path
     for end in (".restore", ".restore-wal", ".restore-journal"):
         path.with_name(path.name + end).write_bytes(b"x")
@@ -169,7 +173,7 @@ async def test_what_a_crash_left_of_a_restore_is_cleared(keeper: Keeper, tmp_pat
 
 
 async def test_a_restored_store_still_waits_for_the_disk(keeper: Keeper, tmp_path: Path) -> None:
-    """A restore changes no pragma: WAL mode, synchronous=FULL, foreign keys."""
+    """A restore keeps the pragmas: WAL mode, synchronous=FULL, foreign keys."""
     await keeper.copies.backup(tmp_path / "b.db")
     await keeper.copies.restore(tmp_path / "b.db")
     pragmas = await keeper.store.exclusive(
@@ -182,8 +186,9 @@ async def test_a_restored_store_still_waits_for_the_disk(keeper: Keeper, tmp_pat
 
 
 async def test_a_restore_under_traffic(keeper: Keeper, tmp_path: Path) -> None:
-    """Reads that run meanwhile see the state before or after it. A write that rests on the old state is refused, since
-    it could hit rows of strangers; what is written after it is kept."""
+    """Reads during a restore see the state before or after it. A write that is based on the old state is refused, since
+    it could change other rows. Writes after the restore are kept.
+    """
     await keeper.copies.backup(tmp_path / "b.db")
     await keeper.configuration.change(partial(put, name="later", value=9))
     traffic = Traffic(keeper.store)
@@ -193,20 +198,20 @@ async def test_a_restore_under_traffic(keeper: Keeper, tmp_path: Path) -> None:
             nursery.start_soon(traffic.read)
         for _ in range(3):
             await keeper.copies.restore(tmp_path / "b.db")
-        after, reads, refused = len(traffic.told), traffic.reads, traffic.refused
-        while len(traffic.told) < after + 10 or traffic.reads < reads + 10:
+        after, reads, refused = len(traffic.committed), traffic.reads, traffic.refused
+        while len(traffic.committed) < after + 10 or traffic.reads < reads + 10:
             await trio.lowlevel.checkpoint()
-        assert traffic.refused <= refused + 1  # one may have been on its way
+        assert traffic.refused <= refused + 1  # one may have been pending
         nursery.cancel_scope.cancel()
     kept = await keeper.store.read(names)
     assert "later" not in kept
-    assert kept[-len(traffic.told[after:]) :] == [f"n{number}" for number in traffic.told[after:]]
+    assert kept[-len(traffic.committed[after:]) :] == [f"n{number}" for number in traffic.committed[after:]]
     await keeper.copies.backup(tmp_path / "c.db")
     assert content(tmp_path / "c.db") == kept
 
 
-async def test_what_rests_on_a_replaced_store_is_refused(keeper: Keeper, tmp_path: Path) -> None:
-    """What was asked for while the store was replaced, and until nothing in memory is of the old one."""
+async def test_work_for_a_replaced_store_is_refused(keeper: Keeper, tmp_path: Path) -> None:
+    """Work that was submitted for the replaced store is refused until the caller acknowledges the new one."""
     await keeper.copies.backup(tmp_path / "b.db")
     outcomes: list[BaseException | None] = []
 
@@ -222,8 +227,8 @@ async def test_what_rests_on_a_replaced_store_is_refused(keeper: Keeper, tmp_pat
 
 
 @pytest.mark.parametrize("name", ["{}", "{}-wal", "{}.reserve", "master.key"])
-async def test_a_backup_spares_the_store(keeper: Keeper, name: str) -> None:
-    """The store's own files are no target, however their path is written."""
+async def test_a_backup_never_replaces_the_store(keeper: Keeper, name: str) -> None:
+    """The store's own files are refused as target, however their path is written."""
     path = keeper.store.path
     with pytest.raises(StoreError, match="belongs to the store"):
         await keeper.copies.backup(path.parent / "." / name.format(path.name))
@@ -232,7 +237,7 @@ async def test_a_backup_spares_the_store(keeper: Keeper, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["text", "empty", "other", "missing"])
 async def test_another_file_is_no_backup(keeper: Keeper, tmp_path: Path, name: str) -> None:
-    """A missing file, text, another program's database: a StoreError that names it, and nothing is changed."""
+    """A missing file, a text and another program's database raise StoreError with the name, and nothing is changed."""
     (tmp_path / "text").write_text("no database\n" * 1000)
     (tmp_path / "empty").write_bytes(b"")
     with closing(sqlite3.connect(tmp_path / "other")) as connection:
@@ -244,7 +249,7 @@ async def test_another_file_is_no_backup(keeper: Keeper, tmp_path: Path, name: s
 
 
 async def test_a_copy_of_a_newer_version_is_refused(keeper: Keeper, tmp_path: Path) -> None:
-    """A SchemaError, before anything is changed."""
+    """A copy of a newer version raises SchemaError before anything is changed."""
     await keeper.copies.backup(tmp_path / "b.db")
     with closing(sqlite3.connect(tmp_path / "b.db")) as connection:
         connection.execute(
@@ -257,7 +262,7 @@ async def test_a_copy_of_a_newer_version_is_refused(keeper: Keeper, tmp_path: Pa
 
 
 async def test_a_damaged_copy_is_refused(keeper: Keeper, tmp_path: Path) -> None:
-    """A page full of other octets is found before anything is changed."""
+    """A damaged page is found before anything is changed."""
     await keeper.copies.backup(tmp_path / "b.db")
     octets = bytearray((tmp_path / "b.db").read_bytes())
     octets[4096 * 3 : 4096 * 6] = b"\x55" * 4096 * 3
@@ -268,7 +273,7 @@ async def test_a_damaged_copy_is_refused(keeper: Keeper, tmp_path: Path) -> None
 
 
 async def test_a_copy_under_another_key_is_refused(keeper: Keeper, tmp_path: Path) -> None:
-    """Secrets that this master key does not open are found before anything is changed."""
+    """Secrets under another master key are found before anything is changed."""
     await keeper.copies.backup(tmp_path / "b.db")
     keeper.wrong_key = True
     with pytest.raises(StoreError, match="another master key"):
@@ -277,7 +282,7 @@ async def test_a_copy_under_another_key_is_refused(keeper: Keeper, tmp_path: Pat
 
 
 async def unchanged(keeper: Keeper) -> None:
-    """The store is as it was, takes writes, and nothing is left over."""
+    """Assert that the store is as before, accepts writes, and has no additional file."""
     assert await keeper.store.read(names) == ["a", "b", "c"]
     assert keeper.forgotten == 0
     assert not list(keeper.store.path.parent.glob("*.part"))
@@ -286,7 +291,7 @@ async def unchanged(keeper: Keeper) -> None:
 
 
 async def test_backups_of_a_directory_are_kept_for_a_while(keeper: Keeper, tmp_path: Path) -> None:
-    """Each has a name of its own; the newest stay, and nothing is touched that is no backup."""
+    """Each backup of a directory has its own name. The newest are kept, and other files stay."""
     directory = tmp_path / "nightly"
     directory.mkdir()
     (directory / "sallyport-notes.txt").write_text("not ours")
@@ -298,8 +303,8 @@ async def test_backups_of_a_directory_are_kept_for_a_while(keeper: Keeper, tmp_p
     assert content(made[-1][0]) == ["a", "b", "c"]
 
 
-async def test_what_a_killed_backup_leaves_is_deleted(keeper: Keeper, tmp_path: Path) -> None:
-    """The next one takes its half away; what is being made at the same time is not touched."""
+async def test_parts_of_a_killed_backup_are_deleted(keeper: Keeper, tmp_path: Path) -> None:
+    """The next backup deletes the parts of a killed one, and not those of a running one."""
     for end in ("", "-journal"):
         (tmp_path / f"sallyport-20260101T000000.000000Z.db.part{end}").write_bytes(b"half")
     made: list[tuple[Path, int, list[Path]]] = []
@@ -315,14 +320,14 @@ async def test_what_a_killed_backup_leaves_is_deleted(keeper: Keeper, tmp_path: 
 
 
 async def test_a_failing_backup_deletes_nothing(keeper: Keeper, tmp_path: Path) -> None:
-    """Where the new one cannot be written the old ones are all there is."""
+    """A backup that fails deletes no older one."""
     with pytest.raises(StoreError):
         await keeper.copies.backup_into(tmp_path / "missing", 1)
     assert keeper.backups == 0
 
 
 async def test_the_last_backup_is_remembered(keeper: Keeper, tmp_path: Path) -> None:
-    """After a restart the audit trail tells when it was, and where there is none nothing is told."""
+    """After a restart the time of the last backup comes from the audit trail, if it has one."""
     await keeper.copies.remember()
     assert keeper.backups == 0
     await keeper.copies.backup(tmp_path / "b.db")
@@ -330,12 +335,12 @@ async def test_the_last_backup_is_remembered(keeper: Keeper, tmp_path: Path) -> 
     assert keeper.backups == 2
 
 
-async def test_what_must_not_come_back_is_ended_in_the_copy(keeper: Keeper, tmp_path: Path) -> None:
-    """`void` runs in the restore's own transaction, and is told whether tokens go too."""
-    target, told = tmp_path / "b.db", []
+async def test_revoked_rows_are_removed_from_the_copy(keeper: Keeper, tmp_path: Path) -> None:
+    """`void` runs in the transaction of the restore, and gets the option that revokes tokens."""
+    target, calls = tmp_path / "b.db", []
 
     def void(tx: Tx, revoke_tokens: bool) -> None:
-        told.append(revoke_tokens)
+        calls.append(revoke_tokens)
         tx.execute("delete from counters where name = 'a'")
 
     copies = SqliteCopies(
@@ -347,6 +352,6 @@ async def test_what_must_not_come_back_is_ended_in_the_copy(keeper: Keeper, tmp_
     )
     await copies.backup(target)
     await copies.restore(target, revoke_tokens=True)
-    assert told == [True]
+    assert calls == [True]
     assert list(keeper.listed.value) == ["b", "c"]
     assert content(target) == ["a", "b", "c"]

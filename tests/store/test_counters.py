@@ -1,4 +1,4 @@
-"""Lists that are counted in parts."""
+"""Counters of lists, kept in parts."""
 
 from sallyport.store import counters
 from sallyport.store.counters import NO_ROW, PART_BITS
@@ -6,8 +6,9 @@ from sallyport.store.model import Store, Tx
 
 
 async def test_a_place_is_found(store: Store) -> None:
-    """Whatever rows there are, in the order of their ids; a place behind all is behind every row; other lists and
-    domains do not count."""
+    """seek finds the row at a position, in the order of ids. A position beyond the end is after every row. Other lists
+    and domains do not count.
+    """
 
     def check(tx: Tx) -> None:
         for row_id in (5, 5000):

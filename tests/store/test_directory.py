@@ -1,4 +1,4 @@
-"""The data directory's lock, and the space that is kept in reserve on its disk."""
+"""The lock of the data directory, and the reserved space on its disk."""
 
 import os
 import re
@@ -15,7 +15,7 @@ MIB = 1 << 20
 
 
 def test_a_directory_is_made_for_its_owner_alone(tmp_path: Path) -> None:
-    """A new data directory has mode 0700, its lock 0600; folders above it are made too."""
+    """A new data directory has mode 0700, its lock 0600. Missing parents are made too."""
     path = tmp_path / "new" / "data"
     descriptor = open_data_directory(path)
     try:
@@ -27,7 +27,7 @@ def test_a_directory_is_made_for_its_owner_alone(tmp_path: Path) -> None:
 
 
 def test_one_process_owns_a_directory(tmp_path: Path) -> None:
-    """While the lock is held a second one is refused; once it is let go, however that came, it is free."""
+    """While the lock is held a second one is refused. It is free after its release or the end of its process."""
     first = open_data_directory(tmp_path)
     with pytest.raises(Locked, match=re.escape(f"{tmp_path} is in use by {process_name(os.getpid())}")):
         open_data_directory(tmp_path)
@@ -35,15 +35,15 @@ def test_one_process_owns_a_directory(tmp_path: Path) -> None:
     os.close(open_data_directory(tmp_path))
 
 
-def test_a_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
-    """A file in its place is a StartError that names it."""
+def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
+    """A file in the directory's place raises StartError with its name."""
     (tmp_path / "file").write_text("")
     with pytest.raises(StartError, match="file"):
         open_data_directory(tmp_path / "file" / "data")
 
 
 def test_a_reserve_holds_space_until_it_is_released(tmp_path: Path) -> None:
-    """refill takes the space for real, release gives it back once, and it can be taken again."""
+    """refill allocates the space, release frees it once, and it can be allocated again."""
     path = tmp_path / "reserve"
     reserve = Reserve(path, MIB)
     assert reserve.released
@@ -56,7 +56,7 @@ def test_a_reserve_holds_space_until_it_is_released(tmp_path: Path) -> None:
 
 
 def test_a_reserve_that_is_held_is_left_alone(tmp_path: Path) -> None:
-    """refill does nothing while the space is held."""
+    """refill does nothing while the space is allocated."""
     reserve = Reserve(tmp_path / "reserve", MIB)
     reserve.refill()
     before = (tmp_path / "reserve").stat()
@@ -67,7 +67,7 @@ def test_a_reserve_that_is_held_is_left_alone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [0, MIB // 2, 3 * MIB])
 def test_a_reserve_of_before_is_cut_to_size(tmp_path: Path, size: int) -> None:
-    """The first refill after a start makes the file as large as it is set to be now; none for 0."""
+    """The first refill after a start changes the file to the configured size; 0 removes it."""
     path = tmp_path / "reserve"
     Reserve(path, MIB).refill()
     Reserve(path, size).refill()
@@ -75,7 +75,7 @@ def test_a_reserve_of_before_is_cut_to_size(tmp_path: Path, size: int) -> None:
 
 
 def test_a_reserve_never_raises(tmp_path: Path) -> None:
-    """Where the folder is gone the space is not held, and nobody is disturbed."""
+    """A missing directory raises no error; the space is then not reserved."""
     reserve = Reserve(tmp_path / "gone" / "reserve", MIB)
     reserve.refill()
     assert reserve.released

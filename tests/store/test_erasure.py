@@ -1,4 +1,4 @@
-"""The rows of a removed domain: the list has every table, and nothing is left or taken from another domain."""
+"""The rows of a removed domain: the list has every table, all of the domain's rows go, and no others."""
 
 import sqlite3
 

@@ -49,7 +49,7 @@ class Rows:
     parents: dict[tuple[str, int], int] = field(default_factory=dict)
 
     def add(self, table: str, tenant: int, **values: object) -> int:
-        """Add a row with new values, and the rows that it names; return its number."""
+        """Add a row with new values, and the rows that it refers to; return its number."""
         number = self.numbers[table] = self.numbers.get(table, 100) + 1
         row: dict[str, object] = {}
         keys = self.connection.execute(f"pragma foreign_key_list({table})").fetchall()
@@ -225,7 +225,7 @@ async def test_the_setting_takes_effect_at_the_start(tmp_path: Path) -> None:
 
 
 def test_every_table_is_counted_or_known(rows: Rows) -> None:
-    """A new table needs a limit, or a reason why it needs none."""
+    """A new table needs a limit, or a reason to have none."""
     names = rows.connection.execute("select name from sqlite_master where type = 'table'").fetchall()
     tables = {name for (name,) in names if "_search" not in name and "sqlite_" not in name}
     assert tables == {each.table for each in COUNTED}.union(*OTHER_ROWS.values())

@@ -1,4 +1,4 @@
-"""Rotation of the master key: nothing is left under the old one, and nothing is lost wherever it stops."""
+"""Rotation of the master key: no value stays under the old key, and none is lost wherever the rotation stops."""
 
 import re
 from functools import partial
@@ -30,7 +30,7 @@ SEALING = {
     "endpoints/repo.py",
     "inventory/clients/repo.py",
     "login/first/settings.py",
-    "login/second/session.py",  # in the hands of devices, for two minutes
+    "login/second/session.py",  # devices keep a State for two minutes
     "mfa/service.py",
     "store/rotation.py",
 }
@@ -38,7 +38,7 @@ LATE_S = 0.05
 
 
 def test_every_sealed_column_is_known() -> None:
-    """A module that seals values has its columns in SEALED_COLUMNS: add a new one there, and then here."""
+    """Each module that seals values has its columns in SEALED_COLUMNS. A new column must be added there and here."""
     root = Path(package.__file__).parents[1]
     found = {
         str(path.relative_to(root))
@@ -49,7 +49,7 @@ def test_every_sealed_column_is_known() -> None:
 
 
 async def everything(areas: Areas) -> None:
-    """One sealed value in each place, and more users than a batch has."""
+    """Add one sealed value to each column, and more users than a batch has."""
     await areas.client()
 
     def add_users(tx: Tx) -> None:
@@ -67,7 +67,7 @@ async def everything(areas: Areas) -> None:
 
 
 def fill(vault: Vault, place: Sealed, tx: Tx) -> None:
-    """A sealed value in the first row of a place, where it has none; a row made of zeros, where the table is empty."""
+    """Put a sealed value into the first row of a table, if it has none. An empty table gets a row of zeros."""
     if tx.rows(f"select 1 from {place.table} where length({place.column}) > 0"):  # noqa: S608
         return
     if not tx.rows(f"select 1 from {place.table}"):  # noqa: S608
@@ -85,7 +85,7 @@ def fill(vault: Vault, place: Sealed, tx: Tx) -> None:
 
 
 async def opened(store: Store, vault: Vault) -> dict[str, list[bytes]]:
-    """What every place holds, by table and column. SecretError."""
+    """Return the opened values of each column. SecretError."""
     found: dict[str, list[bytes]] = {}
     for place in SEALED_COLUMNS:
         sql = f"select {', '.join(place.key)}, {place.column} from {place.table} where {place.column} is not null"  # noqa: S608
@@ -98,14 +98,14 @@ async def opened(store: Store, vault: Vault) -> dict[str, list[bytes]]:
 
 
 def kept_keys(areas: Areas, directory: Path) -> Vault:
-    """The areas' vault, its key in a file."""
+    """Return the areas' vault, with its key in a file."""
     (directory / FILE).write_text(bytes(32).hex())
     areas.vault.file = directory / FILE
     return areas.vault
 
 
-async def test_everything_is_sealed_anew(areas: Areas, tmp_path: Path) -> None:
-    """Each place opens under the new key alone, to what it was; the old key is in a file of its own."""
+async def test_everything_is_sealed_under_the_new_key(areas: Areas, tmp_path: Path) -> None:
+    """Each value opens under the new key alone, unchanged. The old key is in a file of its own."""
     await everything(areas)
     before = await opened(areas.store, areas.vault)
     assert len(before) == len(SEALED_COLUMNS)
@@ -120,8 +120,10 @@ async def test_everything_is_sealed_anew(areas: Areas, tmp_path: Path) -> None:
     assert done.old_file == str(tmp_path / f"{FILE}.1")
 
 
-async def test_the_service_goes_on(areas: Areas, tmp_path: Path) -> None:
-    """What was made before works after, what is made after is under the new key, and again makes a third."""
+async def test_the_service_continues_after_a_rotation(areas: Areas, tmp_path: Path) -> None:
+    """Values from before the rotation still open, later ones are sealed under the new key, and another rotation makes a
+    third key.
+    """
     some = await identity(areas)
     await areas.add_user(areas.domain, "ann", b"secret")
     vault = kept_keys(areas, tmp_path)
@@ -139,7 +141,7 @@ async def test_the_service_goes_on(areas: Areas, tmp_path: Path) -> None:
 
 
 class Failing:
-    """A store that fails at one of its writes, and from then on."""
+    """A store that fails from one of its writes on."""
 
     def __init__(self, store: Store, after: int) -> None:
         self._store = store
@@ -157,7 +159,7 @@ class Failing:
 
 @pytest.mark.parametrize("after", range(7))
 async def test_wherever_it_stops_nothing_is_lost(areas: Areas, tmp_path: Path, after: int) -> None:
-    """After a crash at any write the next start opens everything, and the next rotation goes on with the same key."""
+    """After a crash at any write the next start opens everything, and the next rotation continues with the same key."""
     await everything(areas)
     before = await opened(areas.store, areas.vault)
     failing = Failing(areas.store, after)
@@ -171,10 +173,10 @@ async def test_wherever_it_stops_nothing_is_lost(areas: Areas, tmp_path: Path, a
     assert await opened(areas.store, Vault(load_master_keys(tmp_path, {}, may_make=False))) == before
 
 
-async def test_what_is_written_late_is_found(
+async def test_a_late_write_is_sealed_again(
     areas: Areas, tmp_path: Path, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """Something that was sealed under the old key, and is written while the rotation goes on, is sealed again."""
+    """A value that was sealed under the old key, and is written during the rotation, is sealed again."""
     client = await areas.client()
     vault = kept_keys(areas, tmp_path)
     late = vault.seal(b"late", f"radius_clients/{client.id}/secret")
@@ -191,7 +193,7 @@ async def test_what_is_written_late_is_found(
 
 
 async def test_a_value_that_does_not_open(areas: Areas, tmp_path: Path) -> None:
-    """The rotation stops and says which; both keys stay in the file."""
+    """A value that cannot be opened stops the rotation with an error that names it. Both keys stay in the file."""
     client = await areas.client()
     await areas.store.write(lambda tx: tx.execute("update radius_clients set secret = :s", s=b"\1" + bytes(40)))
     with pytest.raises(SecretError, match=f"radius_clients/{client.id}/secret"):
@@ -200,7 +202,9 @@ async def test_a_value_that_does_not_open(areas: Areas, tmp_path: Path) -> None:
 
 
 async def test_a_key_of_the_environment(areas: Areas) -> None:
-    """It is the operator who puts a new one beside it: then everything is sealed under that, and no file is written."""
+    """With a key from the environment the operator adds the new key there. All values are then sealed under it, and no
+    file is written.
+    """
     await areas.client()
     with pytest.raises(Conflict, match="SALLYPORT_MASTER_KEY"):
         await Rotation(areas.store, areas.vault, areas.clock, late_s=LATE_S).rotate()

@@ -22,7 +22,7 @@ COUNT = 200
 
 @pytest.fixture
 def connection(tmp_path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection to an empty store."""
+    """Yield a connection to an empty store."""
     path = tmp_path / "s.db"
     with closing(open_connection(path)) as connection:
         migrate(connection, path)
@@ -30,13 +30,13 @@ def connection(tmp_path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def ids(tx: Tx, text: str, domain_id: int = DOMAIN) -> list[int]:
-    """The rows of a domain that the search finds."""
+    """Return the ids that the search finds in a domain."""
     sql, parameters = INDEX.find(domain_id, text)
     return [int(str(row_id)) for (row_id,) in tx.rows(sql, **parameters)]
 
 
 def test_a_row_leaves_nothing_behind(connection: sqlite3.Connection) -> None:
-    """Whatever its texts are, the index has no trigram of a removed row."""
+    """After its removal a row has no trigram in the index, whatever its texts were."""
     tx = SqliteTx(connection)
     texts = ("", "a", "aa", "a@b@@" + 99 * "c", "aaaaaaa", "größe \U0001f512", "größe \U0001f512", '"*"', "nul\0 \x1f")
     INDEX.add(tx, DOMAIN, 1, texts)
@@ -51,7 +51,7 @@ def test_a_row_leaves_nothing_behind(connection: sqlite3.Connection) -> None:
 
 @pytest.mark.parametrize("text", ["a", "ab", "abc", "bcd", '"', '"*', "\0", "\x1f", "ß", "ss", "größe", "\U0001f512"])
 def test_a_search_finds_the_rows_of_one_domain_in_order(connection: sqlite3.Connection, text: str) -> None:
-    """For a text of any length; the first and the last id of a domain are not those of another."""
+    """A search for text of any length finds the rows of one domain in order, including the first and the last id."""
     tx = SqliteTx(connection)
     others = (DOMAIN - 1, DOMAIN + 1)
     for row_id in ((1 << ROW_BITS) - 1, 7, 1):
@@ -85,13 +85,13 @@ def _id(*, id: int) -> int:
 
 
 def page(tx: Tx, text: str, offset: int, limit: int = 2) -> tuple[list[int], int]:
-    """One page of the table `searched`."""
+    """Return one page of the table `searched`."""
     return INDEX.page(tx, _id, "select id from searched", Stretch(DOMAIN, offset, limit), text)
 
 
 @pytest.mark.parametrize("text", ["a", "ab", "abc"])
 def test_a_total_is_exact_up_to_its_maximum(connection: sqlite3.Connection, text: str) -> None:
-    """With one match more, the total is the maximum and is called a minimum, on each page."""
+    """With one match more than the maximum, the total is the maximum, and is marked as a minimum on each page."""
     tx = SqliteTx(connection)
     connection.execute("create table searched (id integer primary key)")
 
@@ -143,7 +143,7 @@ async def test_an_index_is_merged_by_its_writers(sqlite: SqliteStore) -> None:
     ],
 )
 def test_a_long_text_is_found_as_a_whole(connection: sqlite3.Connection, text: str, found: list[int]) -> None:
-    """FTS5 looks up the first letters alone: each of them costs time. The rest decides all the same."""
+    """FTS5 looks up only the first letters of a long text, since each costs time. The rest is compared after that."""
     tx = SqliteTx(connection)
     INDEX.add(tx, DOMAIN, 1, ("building-7-floor-3-switch-12", "10.10.10.10"))
     INDEX.add(tx, DOMAIN, 2, ("old building-7-floor-3",))

@@ -60,7 +60,7 @@ async def test_a_deletion_in_slices(store: Store) -> None:
 
 
 async def test_a_deletion_of_few_rows(store: Store) -> None:
-    """They go in the transaction of the object itself, which is undone as a whole when it raises."""
+    """Few rows are deleted in the transaction of the object, which is undone completely if it raises."""
     await store.write(_add)
 
     def fail(_tx: Tx, _found: int) -> None:
@@ -85,7 +85,7 @@ def _count(tx: Tx) -> int:
 
 
 async def _delete(busy: Store, store: Store) -> tuple[int, int]:
-    """Delete with one transaction; how many dependents and objects are left."""
+    """Delete with one transaction. Return how many dependents and objects are left."""
     end = "delete from counters where domain_id = 2"
     with suppress(Stopped):
         await in_slices(busy, lambda _tx: 2, [lambda tx, _found: _slice(tx)], lambda tx, _found: tx.execute(end))

@@ -19,7 +19,7 @@ from tests.store.conftest import NO_NAMES, names, put
 
 
 class HeldStore:
-    """A store in front of another that can hold a read's answer back, or fail."""
+    """A store that can delay a read's answer, or fail."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -53,7 +53,7 @@ class HeldStore:
 
 
 async def test_a_change_holds_when_it_returns(store: Store) -> None:
-    """The very next look sees it, in every snapshot."""
+    """After a change has returned, every snapshot has it."""
     configuration = Configuration(store)
     listed, counted = configuration.hold(names, NO_NAMES), configuration.hold(lambda tx: len(names(tx)), -1)
     assert (listed.value, counted.value) == ([], -1)
@@ -63,7 +63,7 @@ async def test_a_change_holds_when_it_returns(store: Store) -> None:
 
 
 async def test_a_refused_change_changes_nothing(store: Store) -> None:
-    """What raises is told to its caller; snapshots and version stay."""
+    """A change that raises reaches its caller, and leaves snapshots and version unchanged."""
     configuration = Configuration(store)
     listed = configuration.hold(names, NO_NAMES)
     await configuration.change(partial(put, name="a"))
@@ -80,7 +80,7 @@ async def test_a_refused_change_changes_nothing(store: Store) -> None:
 
 
 async def test_changes_at_the_same_time_all_hold(store: Store) -> None:
-    """Of many changes at once each holds when it returns, and in the end all do."""
+    """Of many changes at once each is visible when it returns, and all are at the end."""
     configuration = Configuration(store)
     listed = configuration.hold(names, NO_NAMES)
 
@@ -95,7 +95,7 @@ async def test_changes_at_the_same_time_all_hold(store: Store) -> None:
 
 
 async def test_an_older_view_never_replaces_a_newer_one(store: Store) -> None:
-    """A reload whose read was slow does not undo what a later change has shown."""
+    """A slow reload does not overwrite a later change."""
     held = HeldStore(store)
     configuration = Configuration(held)
     listed = configuration.hold(names, NO_NAMES)
@@ -111,7 +111,7 @@ async def test_an_older_view_never_replaces_a_newer_one(store: Store) -> None:
 
 
 async def test_a_value_is_replaced_as_a_whole(store: Store) -> None:
-    """Who holds the old value keeps it as it was."""
+    """A change replaces the value, so that an old value stays as it was."""
     configuration = Configuration(store)
     listed = configuration.hold(names, NO_NAMES)
     await configuration.change(partial(put, name="a"))
@@ -121,7 +121,7 @@ async def test_a_value_is_replaced_as_a_whole(store: Store) -> None:
 
 
 async def test_a_change_of_another_process_is_seen_within_a_second(tmp_path: Path) -> None:
-    """What raised the version in the file is in the snapshots soon, and caches by key are told to forget."""
+    """A raised version in the file updates the snapshots within a second, and clears the caches."""
     async with running_store(tmp_path / "s.db") as store, trio.open_nursery() as nursery:
         configuration = Configuration(store)
         listed, forgotten = configuration.hold(names, NO_NAMES), trio.Event()
@@ -139,7 +139,7 @@ async def test_a_change_of_another_process_is_seen_within_a_second(tmp_path: Pat
 
 
 async def test_own_changes_are_not_foreign(store: Store, autojump_clock: trio.testing.MockClock) -> None:
-    """After a change of our own nothing is forgotten: the caches already know."""
+    """A change of this process clears no caches, which have it already."""
     configuration = Configuration(store)
     told: list[str] = []
     configuration.on_foreign_change(lambda: told.append("forget"))
@@ -156,7 +156,7 @@ async def test_own_changes_are_not_foreign(store: Store, autojump_clock: trio.te
 async def test_what_is_in_memory_stands_while_the_store_fails(
     sqlite: SqliteStore, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """A store that cannot be read does not end the watch, and does not empty a snapshot."""
+    """A store that cannot be read neither ends the watch nor empties a snapshot."""
     held = HeldStore(sqlite)
     configuration = Configuration(held)
     listed = configuration.hold(names, NO_NAMES)
@@ -176,7 +176,7 @@ async def test_what_is_in_memory_stands_while_the_store_fails(
 
 
 async def test_a_restored_store_may_be_older(sqlite: SqliteStore) -> None:
-    """After a restore the version counts from wherever it is, also from a lower one."""
+    """After a restore the version may be lower, and counts from there."""
     configuration = Configuration(sqlite)
     listed = configuration.hold(names, NO_NAMES)
     told: list[str] = []
@@ -193,6 +193,6 @@ async def test_a_restored_store_may_be_older(sqlite: SqliteStore) -> None:
 
 
 def raise_version(tx: Tx) -> None:
-    """What another process does when it changes something."""
+    """Raise the version, as another process does after a change."""
     put(tx, "b")
     tx.execute("update config_version set version = version + 1")

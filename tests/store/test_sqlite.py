@@ -1,4 +1,4 @@
-"""What is special of the embedded engine: its file, its pragmas, the bare connection, a database that is locked."""
+"""The embedded engine: its file, its pragmas, the bare connection and a locked database."""
 
 import shutil
 import sqlite3
@@ -29,19 +29,19 @@ from tests.waiting import until
 
 
 def opened(path: Path) -> SqliteStore:
-    """A store that is open and takes no writes."""
+    """Return a store that is open and accepts no writes."""
     return SqliteStore(path, StoreMetrics(CollectorRegistry()), Reserve(path.with_name("reserve"), 0))
 
 
 def applied(path: Path) -> list[str]:
-    """The names of the migrations that a file says it has."""
+    """Return the names of the applied migrations of a file."""
     with closing(sqlite3.connect(path)) as connection:
         rows = connection.execute("select name from _sqlite_migrations where migration_set = 'sallyport' order by name")
         return [name for (name,) in rows]
 
 
 def test_migrations_are_applied_once(tmp_path: Path) -> None:
-    """A second start finds everything applied and changes nothing."""
+    """A second start finds all migrations applied, and changes nothing."""
     path = tmp_path / "s.db"
     opened(path).close()
     with closing(sqlite3.connect(path)) as connection:
@@ -56,7 +56,7 @@ def test_migrations_are_applied_once(tmp_path: Path) -> None:
 
 
 def test_a_newer_database_is_refused(tmp_path: Path) -> None:
-    """A migration that this program does not know is a SchemaError that names it, and the file stays as it is."""
+    """An unknown migration raises SchemaError with its name, and the file is unchanged."""
     path = tmp_path / "s.db"
     opened(path).close()
     with closing(sqlite3.connect(path)) as connection:
@@ -71,7 +71,7 @@ def test_a_newer_database_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_database_from_before_the_release_is_refused(tmp_path: Path) -> None:
-    """A database without the baseline is a SchemaError that says what to do, and the file stays as it is."""
+    """A database without the baseline raises SchemaError with the next step, and the file is unchanged."""
     path = tmp_path / "s.db"
     opened(path).close()
     with closing(sqlite3.connect(path)) as connection:
@@ -83,9 +83,8 @@ def test_a_database_from_before_the_release_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_stored_baseline_becomes_the_schema_of_this_program(tmp_path: Path) -> None:
-    """A database that the baseline made keeps its rows, and has the schema of a new one after the later migrations.
-
-    baseline.sql is written by `python -m tests.store.baseline`, up to the first release and never after it.
+    """A database of the baseline keeps its rows, and has the schema of a new one after the later migrations. `python -m
+    tests.store.baseline` writes baseline.sql, up to the first release and never after it.
     """
     path, new = tmp_path / "s.db", tmp_path / "new.db"
     with closing(sqlite3.connect(path)) as connection:
@@ -99,7 +98,7 @@ def test_the_stored_baseline_becomes_the_schema_of_this_program(tmp_path: Path) 
 
 @pytest.mark.parametrize("content", [b"text, not a database\n" * 100, b"SQLite format 3\0" + bytes(4080)])
 def test_a_file_that_is_no_database_is_refused(tmp_path: Path, content: bytes) -> None:
-    """The error names the file, which stays as it is."""
+    """The error names the file, which is unchanged."""
     path = tmp_path / "s.db"
     path.write_bytes(content)
     with pytest.raises(StoreError, match=r"s\.db"):
@@ -109,14 +108,14 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path, content: bytes) -
 
 @pytest.mark.parametrize("name", ["folder", "missing/s.db"])
 def test_a_path_that_cannot_be_written_is_refused(tmp_path: Path, name: str) -> None:
-    """A directory, or a file in a directory that does not exist, is a StoreError."""
+    """A directory, or a file in a missing directory, raises StoreError."""
     (tmp_path / "folder").mkdir()
     with pytest.raises(StoreError):
         opened(tmp_path / name)
 
 
 async def test_the_writer_waits_for_the_disk(sqlite: SqliteStore) -> None:
-    """The writer's connection really is in WAL mode with synchronous=FULL and checks foreign keys."""
+    """The writer's connection is in WAL mode with synchronous=FULL, and checks foreign keys."""
 
     def pragmas(connection: sqlite3.Connection) -> list[object]:
         asked = ("journal_mode", "synchronous", "foreign_keys", "wal_autocheckpoint", "journal_size_limit")
@@ -127,7 +126,7 @@ async def test_the_writer_waits_for_the_disk(sqlite: SqliteStore) -> None:
 
 
 async def test_every_reader_is_read_only(sqlite: SqliteStore) -> None:
-    """No connection of the pool takes a write, however many are in use at once."""
+    """No connection of the pool accepts a write, however many are in use."""
     refused = 0
 
     async def try_to_write() -> None:
@@ -143,7 +142,7 @@ async def test_every_reader_is_read_only(sqlite: SqliteStore) -> None:
 
 
 async def test_another_programs_database_is_refused(tmp_path: Path) -> None:
-    """It is not built upon, and nothing of it is changed."""
+    """Another program's database raises SchemaError and is unchanged."""
     path = tmp_path / "songs.db"
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("create table songs (title text)")
@@ -154,8 +153,8 @@ async def test_another_programs_database_is_refused(tmp_path: Path) -> None:
         assert connection.execute("select name from sqlite_master").fetchall() == [("songs",)]
 
 
-async def test_exclusive_work_stands_alone(sqlite: SqliteStore) -> None:
-    """It runs outside a transaction, after what was written before it and before what comes after it."""
+async def test_exclusive_work_runs_alone(sqlite: SqliteStore) -> None:
+    """Exclusive work runs outside a transaction, after earlier writes and before later ones."""
     order: list[str] = []
 
     def write(name: str) -> None:
@@ -182,7 +181,7 @@ async def test_exclusive_work_stands_alone(sqlite: SqliteStore) -> None:
 
 
 async def test_exclusive_work_fails_alone(sqlite: SqliteStore) -> None:
-    """What it raises reaches its caller, and the writes beside it are kept."""
+    """An exception of exclusive work reaches its caller, and the writes beside it are kept."""
 
     def alone(connection: sqlite3.Connection) -> None:
         raise NotFound("x")
@@ -195,8 +194,9 @@ async def test_exclusive_work_fails_alone(sqlite: SqliteStore) -> None:
 
 
 async def test_a_locked_database_is_not_ready(sqlite: SqliteStore) -> None:
-    """While another program holds the lock every write is a StoreError and the store is not ready; it reads on, and
-    is ready by itself soon after the lock is gone."""
+    """While another program holds the lock, writes raise StoreError, reads work, and the store is not ready. It is
+    ready again soon after the lock is gone.
+    """
     await sqlite.exclusive(lambda connection: connection.execute("pragma busy_timeout = 20"))
     with closing(sqlite3.connect(sqlite.path, isolation_level=None)) as other:
         other.execute("begin immediate")
@@ -213,7 +213,7 @@ async def test_a_locked_database_is_not_ready(sqlite: SqliteStore) -> None:
 
 
 async def test_a_file_of_another_disk_is_put_in_its_place(tmp_path: Path) -> None:
-    """A store that was closed is one file: copied elsewhere it holds everything."""
+    """A closed store is one file, and can be copied."""
     async with running_store(tmp_path / "s.db") as store:
         await store.write(partial(put, name="kept"))
     assert sorted(each.name for each in tmp_path.iterdir()) == ["s.db"]
@@ -224,7 +224,7 @@ async def test_a_file_of_another_disk_is_put_in_its_place(tmp_path: Path) -> Non
 
 
 async def test_a_search_has_its_time(sqlite: SqliteStore) -> None:
-    """One that walks for too long is stopped with a StoreError, and its connection is good for the next."""
+    """A search that takes too long raises StoreError, and its connection is used again."""
     readers = Readers(sqlite.path, 1)
     endless = "with recursive n(x) as (select 1 union all select x + 1 from n) select count(*) from n"
     try:
@@ -236,7 +236,9 @@ async def test_a_search_has_its_time(sqlite: SqliteStore) -> None:
 
 
 async def test_a_tokens_work_that_takes_too_long_is_refused_and_undone(sqlite: SqliteStore) -> None:
-    """Its next statement raises Invalid and nothing of it is kept; work of the service has no limit."""
+    """Work of a token that takes too long raises Invalid at its next statement, and is undone. Work of the service has
+    no limit.
+    """
 
     def long(tx: Tx) -> None:
         put(tx, "first")
@@ -253,7 +255,7 @@ async def test_a_tokens_work_that_takes_too_long_is_refused_and_undone(sqlite: S
 
 
 async def test_requests_leave_readers_and_writer_to_logins(sqlite: SqliteStore) -> None:
-    """Reads and writes of a tenant that queue up let the service's own pass, and another tenant's in turn."""
+    """Queued reads and writes of a tenant let those of the service pass, and alternate with another tenant's."""
     order: list[str] = []
     began, go_on = threading.Semaphore(0), threading.Event()
 
@@ -294,19 +296,19 @@ async def test_requests_leave_readers_and_writer_to_logins(sqlite: SqliteStore) 
 
 
 def thread_of(tx: Tx) -> int:
-    """Read something; the thread that did it."""
+    """Read, and return the thread that did it."""
     names(tx)
     return threading.get_ident()
 
 
 async def test_a_short_read_runs_on_the_event_loop(sqlite: SqliteStore) -> None:
-    """It needs no thread, however often its statement has run."""
+    """A short read runs on the event loop, however often its statement has run."""
     for _ in range(2 * QUICK_STEPS):
         assert await sqlite.read_now(thread_of) == threading.get_ident()
 
 
 async def test_a_long_read_leaves_the_event_loop(sqlite: SqliteStore) -> None:
-    """A read that takes more steps than a page needs begins again in a thread, and answers from there."""
+    """A read with more steps than a page needs starts again in a thread."""
     count = "with recursive n(i) as (select 1 union all select i + 1 from n where i < 100000) select max(i) from n"
     began: list[int] = []
 
@@ -320,7 +322,9 @@ async def test_a_long_read_leaves_the_event_loop(sqlite: SqliteStore) -> None:
 
 
 def test_a_slow_disk_is_not_read_on_the_event_loop(tmp_path: Path) -> None:
-    """After two slow short reads in a row the next ones are refused for a while; one alone changes nothing."""
+    """After two slow short reads in a row the reader refuses for a while, so that a thread reads. One slow read
+    changes nothing.
+    """
     opened(tmp_path / "s.db").close()
     now = 0.0
     reader = QuickReader(tmp_path / "s.db", lambda: now)
@@ -342,7 +346,7 @@ def test_a_slow_disk_is_not_read_on_the_event_loop(tmp_path: Path) -> None:
 
 
 async def test_a_token_that_searches_much_leaves_others_their_turns(tmp_path: Path) -> None:
-    """However many searches of one token wait, another token's search is next after those that run."""
+    """However many searches of one token wait, another token's search runs after those that run now."""
     begun, may_end = list[str](), threading.Semaphore(0)
 
     async def search(name: str) -> None:

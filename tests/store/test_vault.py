@@ -1,4 +1,4 @@
-"""Sealing of secrets, and where the master key comes from."""
+"""Sealing of secrets, and the source of the master key."""
 
 import stat
 from pathlib import Path
@@ -16,8 +16,8 @@ KEY = bytes(range(32))
 
 
 @given(clear=st.binary(max_size=300), identity=st.text(max_size=40))
-def test_what_is_sealed_opens_for_its_row(clear: bytes, identity: str) -> None:
-    """Any octets under any identity come back, and are not to be seen in what is kept."""
+def test_a_sealed_value_opens_for_its_row(clear: bytes, identity: str) -> None:
+    """A sealed value opens for its row, and does not contain the secret."""
     vault = Vault(Secret(KEY))
     sealed = vault.seal(clear, identity)
     assert vault.open(sealed, identity) == clear
@@ -25,13 +25,13 @@ def test_what_is_sealed_opens_for_its_row(clear: bytes, identity: str) -> None:
 
 
 def test_each_sealing_is_another() -> None:
-    """The same secret twice is not the same octets: a reader cannot tell which rows share one."""
+    """The same secret is sealed to different octets each time, so that equal secrets cannot be recognised."""
     vault = Vault(Secret(KEY))
     assert len({vault.seal(b"secret", ROW) for _ in range(100)}) == 100
 
 
 def test_another_row_does_not_open_it() -> None:
-    """A value that was moved to another row, or to another column, is a SecretError that names the row alone."""
+    """A value of another row or column raises SecretError with the row's name alone."""
     sealed = Vault(Secret(KEY)).seal(b"hunter2", ROW)
     for other in ("radius_clients/8/secret", "endpoint_users/7/password", "", ROW + " "):
         with pytest.raises(SecretError) as raised:
@@ -40,14 +40,14 @@ def test_another_row_does_not_open_it() -> None:
 
 
 def test_another_key_does_not_open_it() -> None:
-    """A single other bit of the key is another key."""
+    """A key with one bit changed does not open the value."""
     sealed = Vault(Secret(KEY)).seal(b"secret", ROW)
     with pytest.raises(SecretError, match=f"{ROW} does not open under this master key"):
         Vault(Secret(bytes((KEY[0] ^ 1,)) + KEY[1:])).open(sealed, ROW)
 
 
 def test_an_altered_value_does_not_open() -> None:
-    """Each octet of a sealed value counts: version, nonce, ciphertext and tag; so does every missing one."""
+    """A value with any octet changed or missing, of version, nonce, ciphertext and tag, does not open."""
     vault = Vault(Secret(KEY))
     sealed = vault.seal(b"secret", ROW)
     for at in range(len(sealed)):
@@ -57,22 +57,22 @@ def test_an_altered_value_does_not_open() -> None:
             vault.open(sealed[:at], ROW)
 
 
-def test_a_key_version_that_is_not_here_is_told() -> None:
-    """A value of a later key says so, instead of seeming altered."""
+def test_a_missing_key_version_is_named() -> None:
+    """The error for a later key's value names the missing version, and does not report an altered value."""
     vault = Vault(Secret(KEY))
     with pytest.raises(SecretError, match="key version that is not here"):
         vault.open(b"\2" + vault.seal(b"secret", ROW)[1:], ROW)
 
 
 def test_the_key_of_the_environment_comes_first(tmp_path: Path) -> None:
-    """64 hex digits in any case, spaces at the ends ignored; no file is made."""
+    """The environment's key, 64 hex digits in any case with spaces around them, comes first, and no file is made."""
     key = load_master_keys(tmp_path, {"SALLYPORT_MASTER_KEY": f" {KEY.hex().upper()}\n"}, may_make=True)
     assert key == MasterKeys({1: Secret(KEY)})
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_key_file_is_made_once(tmp_path: Path) -> None:
-    """The first start makes master.key with mode 0600, random and read again by every later one."""
+    """The first start makes a random master.key with mode 0600, and later starts read it."""
     first, again = load_master_keys(tmp_path, {}, may_make=True), load_master_keys(tmp_path, {}, may_make=True)
     assert first == again
     assert stat.S_IMODE((tmp_path / FILE).stat().st_mode) == 0o600
@@ -80,8 +80,8 @@ def test_a_key_file_is_made_once(tmp_path: Path) -> None:
     assert load_master_keys(tmp_path / "other", {}, may_make=True) != first
 
 
-def test_a_lost_key_file_is_not_made_anew(tmp_path: Path) -> None:
-    """Where there is a store that a key has sealed, a missing key is an error and no other one takes its place."""
+def test_a_lost_key_file_is_not_replaced(tmp_path: Path) -> None:
+    """If a store has sealed values, a missing key is an error, and no new key is made."""
     with pytest.raises(ConfigError, match=r"master\.key is missing"):
         load_master_keys(tmp_path, {}, may_make=False)
     assert list(tmp_path.iterdir()) == []
@@ -89,7 +89,7 @@ def test_a_lost_key_file_is_not_made_anew(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "00" * 31, "00" * 33, "zz" * 32, "0x" + "00" * 32])
 def test_a_malformed_key_is_refused(tmp_path: Path, text: str) -> None:
-    """Of the environment or of the file: what a key is is told, and what was given is not."""
+    """The error for a malformed key of the environment or the file describes a key, and does not repeat the value."""
     (tmp_path / FILE).write_text(text)
     for environ in ({}, {"SALLYPORT_MASTER_KEY": text}):
         with pytest.raises(ConfigError, match="the master key is 64 hex digits") as raised:
@@ -98,8 +98,8 @@ def test_a_malformed_key_is_refused(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize("octets", [b"\xff" * 64, None])
-def test_a_key_file_that_cannot_be_read_is_told(tmp_path: Path, octets: bytes | None) -> None:
-    """Octets that are no text, or a folder in its place, are a ConfigError that names the file."""
+def test_an_unreadable_key_file_is_named(tmp_path: Path, octets: bytes | None) -> None:
+    """A key file with octets that are no text, or a directory in its place, raises ConfigError with the name."""
     if octets is None:
         (tmp_path / FILE).mkdir()
     else:
@@ -109,13 +109,15 @@ def test_a_key_file_that_cannot_be_read_is_told(tmp_path: Path, octets: bytes | 
 
 
 def test_a_key_is_not_shown() -> None:
-    """Its repr is ***, in a vault's as well."""
+    """The repr of a key is ***, in a vault too."""
     assert repr(Secret(KEY)) == "***"
     assert KEY.hex() not in repr(vars(Vault(Secret(KEY))))
 
 
 def test_several_keys() -> None:
-    """The highest version seals, all of them open; a retired one opens until the process ends, and is not at hand."""
+    """The highest version seals, and all versions open. A retired key opens values until the process ends, and is no
+    longer listed.
+    """
     old, new = Secret(KEY), Secret(bytes(32))
     both = Vault(MasterKeys({1: old, 2: new}))
     before, after = Vault(old).seal(b"before", ROW), both.seal(b"after", ROW)
@@ -129,7 +131,7 @@ def test_several_keys() -> None:
 
 
 def test_keys_that_are_written_are_read(tmp_path: Path) -> None:
-    """As many as there are, with mode 0600; the environment may hold several too."""
+    """Written keys are read again, with mode 0600. The environment may contain several too."""
     keys = {1: Secret(KEY), 7: Secret(bytes(32))}
     write_keys(tmp_path / FILE, keys)
     assert load_master_keys(tmp_path, {}, may_make=False) == MasterKeys(keys, tmp_path / FILE)
@@ -139,14 +141,14 @@ def test_keys_that_are_written_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["0:" + "00" * 32, "256:" + "00" * 32, "1:1:" + "00" * 32, f"{'00' * 32},{'11' * 32}"])
-def test_versions_that_are_none(tmp_path: Path, text: str) -> None:
-    """A version is 1 to 255, each once."""
+def test_invalid_versions(tmp_path: Path, text: str) -> None:
+    """A version is 1 to 255, and each occurs once."""
     with pytest.raises(ConfigError, match="the master key is 64 hex digits"):
         load_master_keys(tmp_path, {"SALLYPORT_MASTER_KEY": text}, may_make=False)
 
 
 def test_a_missing_key_of_a_store_is_not_replaced(tmp_path: Path) -> None:
-    """Where a store was sealed, a new key would only hide that the old one is lost."""
+    """If a store has sealed values, a missing key is not replaced by a new one."""
     with pytest.raises(ConfigError, match="put it back"):
         load_master_keys(tmp_path, {}, may_make=False)
     assert not (tmp_path / "master.key").exists()

@@ -1,4 +1,4 @@
-"""The embedded engine's writer: what is submitted while nothing else waits is on disk before `submit` returns."""
+"""The embedded engine's writer: work that is submitted while no other waits is committed before `submit` returns."""
 
 import sqlite3
 import threading
@@ -18,33 +18,33 @@ from sallyport.store.model import Tx
 from sallyport.store.sqlite import SqliteStore
 from tests.store.conftest import names, put
 
-Told = list[tuple[str, BaseException | None]]
+Outcomes = list[tuple[str, BaseException | None]]
 
 
-def tell(told: Told, name: str) -> Callable[[object, BaseException | None], None]:
-    """What to hand to submit: notes the name and the error."""
-    return lambda _result, error: told.append((name, error))
+def record(outcomes: Outcomes, name: str) -> Callable[[object, BaseException | None], None]:
+    """Return a callback for submit that records the name and the error."""
+    return lambda _result, error: outcomes.append((name, error))
 
 
 async def settled() -> None:
-    """Let the writer's thread take the reserve that it begins with."""
+    """Wait until the writer's thread has allocated its reserve."""
     await trio.testing.wait_all_tasks_blocked(0.05)
 
 
-async def test_what_is_submitted_alone_is_written_at_once(sqlite: SqliteStore) -> None:
-    """Without a turn of the event loop it is on disk, and told."""
+async def test_work_submitted_alone_is_written_at_once(sqlite: SqliteStore) -> None:
+    """Submitted work is committed and reported without a turn of the event loop."""
     await settled()
-    told: Told = []
-    sqlite.submit(partial(put, name="a"), tell(told, "a"))
-    assert told == [("a", None)]
+    outcomes: Outcomes = []
+    sqlite.submit(partial(put, name="a"), record(outcomes, "a"))
+    assert outcomes == [("a", None)]
     with closing(sqlite3.connect(sqlite.path)) as other:
         assert other.execute("select count(*) from counters where name = 'a'").fetchone() == (1,)
 
 
-async def test_order_holds_behind_a_waiting_write(sqlite: SqliteStore) -> None:
-    """While a write waits for the thread, what is submitted goes behind it, and is told behind it."""
+async def test_order_is_kept_after_a_waiting_write(sqlite: SqliteStore) -> None:
+    """Work that is submitted while a write waits for the thread is committed and reported after it."""
     await settled()
-    told: Told = []
+    outcomes: Outcomes = []
     go_on = threading.Event()
 
     def late(tx: Tx) -> None:
@@ -54,18 +54,18 @@ async def test_order_holds_behind_a_waiting_write(sqlite: SqliteStore) -> None:
     async with trio.open_nursery() as nursery:
         nursery.start_soon(sqlite.write, late)
         await trio.testing.wait_all_tasks_blocked(0.01)
-        sqlite.submit(partial(put, name="second", value=2), tell(told, "second"))
-        assert told == []
+        sqlite.submit(partial(put, name="second", value=2), record(outcomes, "second"))
+        assert outcomes == []
         go_on.set()
     await sqlite.write(partial(put, name="third", value=3))
-    assert [name for name, _ in told] == ["second"]
+    assert [name for name, _ in outcomes] == ["second"]
     assert await sqlite.read(names) == ["first", "second", "third"]
 
 
-async def test_what_is_submitted_goes_first(sqlite: SqliteStore) -> None:
-    """Before writes that waited already, and on disk before they begin: nobody's answer waits for an import."""
+async def test_submitted_work_goes_first(sqlite: SqliteStore) -> None:
+    """Submitted work is committed before writes that waited longer, so that no answer waits for an import."""
     await settled()
-    told: Told = []
+    outcomes: Outcomes = []
     seen: list[int] = []
     began, go_on = threading.Event(), threading.Event()
 
@@ -83,14 +83,14 @@ async def test_what_is_submitted_goes_first(sqlite: SqliteStore) -> None:
         await trio.to_thread.run_sync(began.wait, 30)
         nursery.start_soon(sqlite.write, long)
         await trio.testing.wait_all_tasks_blocked(0.01)
-        sqlite.submit(partial(put, name="quick"), tell(told, "quick"))
+        sqlite.submit(partial(put, name="quick"), record(outcomes, "quick"))
         go_on.set()
-    assert (seen, told) == ([1], [("quick", None)])
+    assert (seen, outcomes) == ([1], [("quick", None)])
     assert await sqlite.read(names) == ["long", "quick"]
 
 
 def until_others_wait(tx: Tx) -> None:
-    """Work in many steps."""
+    """Do work in many steps, until other work waits."""
     until = time.monotonic() + 30
     while not tx.others_wait():
         assert time.monotonic() < until
@@ -98,10 +98,10 @@ def until_others_wait(tx: Tx) -> None:
     put(tx, "long")
 
 
-async def test_what_is_submitted_meanwhile_shares_the_commit(sqlite: SqliteStore) -> None:
-    """Work in many steps sees that somebody waits, and both are on disk with one commit."""
+async def test_work_submitted_meanwhile_shares_the_commit(sqlite: SqliteStore) -> None:
+    """Long work that sees other work waiting shares one commit with it."""
     await settled()
-    told: Told = []
+    outcomes: Outcomes = []
     seen: list[tuple[list[str], int]] = []
 
     def quick(tx: Tx) -> None:
@@ -113,15 +113,15 @@ async def test_what_is_submitted_meanwhile_shares_the_commit(sqlite: SqliteStore
     async with trio.open_nursery() as nursery:
         nursery.start_soon(sqlite.write, until_others_wait)
         await trio.testing.wait_all_tasks_blocked(0.01)
-        sqlite.submit(quick, tell(told, "quick"))
-    assert (seen, told) == ([(["long"], 0)], [("quick", None)])
+        sqlite.submit(quick, record(outcomes, "quick"))
+    assert (seen, outcomes) == ([(["long"], 0)], [("quick", None)])
     assert await sqlite.read(names) == ["long", "quick"]
 
 
 async def test_an_answer_waits_for_one_work_and_not_for_those_behind_it(sqlite: SqliteStore) -> None:
-    """Writes that queued up together end their transaction where an answer waits; the others follow, in order."""
+    """Queued writes end their transaction when an answer waits. The other writes follow, in order."""
     await settled()
-    told: Told = []
+    outcomes: Outcomes = []
     seen: list[list[str]] = []
     began, go_on = threading.Event(), threading.Event()
 
@@ -146,13 +146,13 @@ async def test_an_answer_waits_for_one_work_and_not_for_those_behind_it(sqlite: 
             await trio.testing.wait_all_tasks_blocked(0.01)
         go_on.set()
         await trio.testing.wait_all_tasks_blocked(0.01)
-        sqlite.submit(partial(put, name="quick"), tell(told, "quick"))
-    assert (seen[0], told) == (["long", "quick"], [("quick", None)])
+        sqlite.submit(partial(put, name="quick"), record(outcomes, "quick"))
+    assert (seen[0], outcomes) == (["long", "quick"], [("quick", None)])
     assert await sqlite.read(names) == ["long", "quick", "second", "third"]
 
 
 async def test_the_service_writes_before_tokens(sqlite: SqliteStore) -> None:
-    """What the service has to write waits for one work of a token, and not for those behind it."""
+    """The service's writes wait for one work of a token, and not for the rest of its queue."""
     await settled()
     order: list[str] = []
     began, go_on = [threading.Event() for _ in range(2)], [threading.Event() for _ in range(2)]
@@ -185,10 +185,10 @@ async def test_the_service_writes_before_tokens(sqlite: SqliteStore) -> None:
     assert order == ["token 0", "service before", "token 1", "service meanwhile", "token 2"]
 
 
-async def test_what_fails_meanwhile_fails_alone(sqlite: SqliteStore) -> None:
-    """What shares the commit of a long work takes nothing of it along, and what follows is written."""
+async def test_work_that_fails_meanwhile_fails_alone(sqlite: SqliteStore) -> None:
+    """An item that fails in the commit of a long work is undone alone, and later items are written."""
     await settled()
-    told: Told = []
+    outcomes: Outcomes = []
 
     def fail(tx: Tx) -> None:
         put(tx, "lost")
@@ -197,68 +197,68 @@ async def test_what_fails_meanwhile_fails_alone(sqlite: SqliteStore) -> None:
     async with trio.open_nursery() as nursery:
         nursery.start_soon(sqlite.write, until_others_wait)
         await trio.testing.wait_all_tasks_blocked(0.01)
-        sqlite.submit(fail, tell(told, "fail"))
-    sqlite.submit(partial(put, name="next"), tell(told, "next"))
+        sqlite.submit(fail, record(outcomes, "fail"))
+    sqlite.submit(partial(put, name="next"), record(outcomes, "next"))
     await sqlite.write(partial(put, name="last"))
-    assert [(name, type(error)) for name, error in told] == [("fail", NotFound), ("next", type(None))]
+    assert [(name, type(error)) for name, error in outcomes] == [("fail", NotFound), ("next", type(None))]
     assert await sqlite.read(names) == ["last", "long", "next"]
 
 
-async def test_a_failing_work_is_told_and_undone(sqlite: SqliteStore) -> None:
-    """Its error comes back as it is, nothing of it is kept, and the next one is written."""
+async def test_failing_work_is_reported_and_undone(sqlite: SqliteStore) -> None:
+    """An exception of the work is reported unchanged, the work is undone, and the next one is written."""
     await settled()
-    told: Told = []
+    outcomes: Outcomes = []
 
     def fail(tx: Tx) -> None:
         put(tx, "lost")
         raise NotFound("nothing")
 
-    sqlite.submit(fail, tell(told, "fail"))
-    sqlite.submit(partial(put, name="kept"), tell(told, "kept"))
-    assert [type(error) for _, error in told] == [NotFound, type(None)]
+    sqlite.submit(fail, record(outcomes, "fail"))
+    sqlite.submit(partial(put, name="kept"), record(outcomes, "kept"))
+    assert [type(error) for _, error in outcomes] == [NotFound, type(None)]
     assert await sqlite.read(names) == ["kept"]
     assert sqlite.ready
 
 
 async def test_another_programs_lock_does_not_stop_the_event_loop(sqlite: SqliteStore) -> None:
-    """While an admin's own program writes to the file, submit returns at once; the thread waits and then writes."""
+    """During another program's lock submit returns at once. The thread waits, then writes."""
     await settled()
-    told: Told = []
+    outcomes: Outcomes = []
     with closing(sqlite3.connect(sqlite.path, isolation_level=None)) as other:
         other.execute("begin immediate")
         started = time.monotonic()
-        sqlite.submit(partial(put, name="a"), tell(told, "a"))
+        sqlite.submit(partial(put, name="a"), record(outcomes, "a"))
         assert time.monotonic() - started < connections.BUSY_MS / 1000 / 2
         await trio.sleep(0.05)
-        assert told == []
+        assert outcomes == []
         other.execute("rollback")
     with trio.fail_after(5):
-        while not told:
+        while not outcomes:
             await trio.sleep(0.005)
-    assert told == [("a", None)]
+    assert outcomes == [("a", None)]
     assert await sqlite.read(names) == ["a"]
 
 
 async def test_a_slow_disk_is_waited_for_in_the_thread(sqlite: SqliteStore) -> None:
-    """After one slow transaction the event loop leaves the next ones to the thread."""
+    """After one slow transaction later ones run in the thread."""
     await settled()
-    told: Told = []
+    outcomes: Outcomes = []
 
     def slow(tx: Tx) -> None:
         time.sleep(2 * writer.QUICK_S)
         put(tx, "slow", 1)
 
-    sqlite.submit(slow, tell(told, "slow"))
-    sqlite.submit(partial(put, name="next", value=2), tell(told, "next"))
-    assert told == [("slow", None)]
+    sqlite.submit(slow, record(outcomes, "slow"))
+    sqlite.submit(partial(put, name="next", value=2), record(outcomes, "next"))
+    assert outcomes == [("slow", None)]
     await sqlite.write(partial(put, name="last", value=3))
-    assert told == [("slow", None), ("next", None)]
+    assert outcomes == [("slow", None), ("next", None)]
 
 
 async def test_the_log_is_merged_in_the_thread(sqlite: SqliteStore) -> None:
-    """However much is submitted on the event loop, the log stays near its bound."""
+    """The thread merges the log: however much is submitted on the event loop, the log stays near its limit."""
     await settled()
-    told: Told = []
+    outcomes: Outcomes = []
     size, pages = 400_000, 98
     count = 2 * connections.LONG_LOG // pages
 
@@ -266,9 +266,9 @@ async def test_the_log_is_merged_in_the_thread(sqlite: SqliteStore) -> None:
         tx.execute("insert into answers (at, packed) values (0, :packed)", packed=bytes(size))
 
     for _ in range(count):
-        sqlite.submit(write, tell(told, ""))
-        while len(told) < count and sqlite._writer._pending:
+        sqlite.submit(write, record(outcomes, ""))
+        while len(outcomes) < count and sqlite._writer._pending:
             await trio.lowlevel.checkpoint()
     log = Path(f"{sqlite.path}-wal").stat().st_size / 4096
     assert log < connections.LONG_LOG + 2 * writer.MERGE_EVERY * (pages + 10)
-    assert {error for _, error in told} == {None}
+    assert {error for _, error in outcomes} == {None}

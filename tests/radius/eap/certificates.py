@@ -1,4 +1,4 @@
-"""An authority of the tests' own: what it gives to servers and users, and what it takes back."""
+"""The tests' own certificate authority: it issues and revokes certificates."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -16,14 +16,14 @@ PEM = serialization.Encoding.PEM
 
 
 def upn(name: str) -> x509.GeneralName:
-    """The otherName of a user principal name."""
+    """Return the otherName of a user principal name."""
     octets = name.encode()
     head = bytes((len(octets),)) if len(octets) < 128 else bytes((0x81, len(octets)))
     return x509.OtherName(UPN, b"\x0c" + head + octets)
 
 
 class Authority:
-    """One authority. Its files are in a directory: ca.pem, and what `certificate` and `revocations` write."""
+    """An authority. Its directory has ca.pem, and the files of `certificate` and `revocations`."""
 
     def __init__(self, directory: Path, name: str = "authority of the tests") -> None:
         self._directory = directory
@@ -52,7 +52,9 @@ class Authority:
         padding: int = 0,
         names: bytes = b"",
     ) -> "Issued":
-        """A key and its certificate. padding: octets that make it longer. names: its alternative names, in DER."""
+        """Return a certificate with its key. padding: octets that make it longer. names: its alternative names, in
+        DER.
+        """
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)] if common_name else [])
         blank = self._blank(subject, key.public_key(), until or NOW + timedelta(days=1))
@@ -60,7 +62,7 @@ class Authority:
             x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False
         )
         if alternatives:
-            # Critical where the subject is empty (RFC 5280 section 4.2.1.6), as Python 3.13 sees to.
+            # Critical if the subject is empty (RFC 5280 section 4.2.1.6), as Python 3.13 requires.
             blank = blank.add_extension(x509.SubjectAlternativeName(alternatives), critical=not common_name)
         if names:
             given = x509.UnrecognizedExtension(ExtensionOID.SUBJECT_ALTERNATIVE_NAME, names)
@@ -77,7 +79,7 @@ class Authority:
     def revocations(
         self, *revoked: x509.Certificate, since: datetime = NOW - timedelta(hours=2), until: datetime | None = None
     ) -> Path:
-        """A revocation list that names these certificates."""
+        """Return a revocation list with these certificates."""
         blank = (
             x509.CertificateRevocationListBuilder()
             .issuer_name(self._name)
@@ -104,7 +106,7 @@ class Authority:
 
 
 class Issued:
-    """A certificate and the file that holds it with its key."""
+    """A certificate, and the file with it and its key."""
 
     def __init__(self, certificate: x509.Certificate, file: Path) -> None:
         self.certificate = certificate

@@ -1,4 +1,4 @@
-"""Certificates for all tests, and what a conversation is made of."""
+"""Certificates and users for conversations."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ USER, PASSWORD = b"ann", "pass wörd".encode()
 
 
 class Site:
-    """An authority, a server's certificate, a user's, and the users with their passwords."""
+    """An authority, a server's and a user's certificate, and the users with their passwords."""
 
     def __init__(self, directory: Path) -> None:
         self.authority = Authority(directory)
@@ -25,5 +25,5 @@ class Site:
 
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
-    """Everything for one test."""
+    """Return a site for one test."""
     return Site(tmp_path)

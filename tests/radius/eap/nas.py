@@ -1,4 +1,4 @@
-"""A RADIUS server around conversations, without anything else of the service: for real supplicants."""
+"""A RADIUS server of conversations alone, without the rest of the service, for real supplicants."""
 
 from sallyport.radius.attributes import STATE, USER_NAME, push_attribute
 from sallyport.radius.eap.conversation import Conversation, Conversations
@@ -23,8 +23,9 @@ _CLIENT = 1
 
 
 class EapServer:
-    """Answers datagrams. done: the conversations that ended, in order. between_s: what passes after each by the clock
-    of its own."""
+    """A RADIUS server for EAP. done: the ended conversations, in order. between_s: how far its clock moves after
+    each.
+    """
 
     def __init__(self, terms: Terms, users: Users, *, between_s: float = 0) -> None:
         self._terms = terms
@@ -36,7 +37,7 @@ class EapServer:
         self._between_s = between_s
 
     def answer(self, datagram: bytes) -> bytes:
-        """The reply to a datagram."""
+        """Return the reply to a datagram."""
         request = decode(datagram, self._secret)
         state = request.first.get(STATE)
         if state is None:

@@ -1,4 +1,4 @@
-"""The other end, made of the same primitives: answers the requests of a conversation until it is over."""
+"""An EAP client made of the same primitives as the server: it answers requests until the conversation ends."""
 
 from collections.abc import Callable
 from hashlib import md5
@@ -37,11 +37,11 @@ class Side(Protocol):
     kind: int
 
     def respond(self, request: Packet) -> bytes:
-        """The Type-Data of the response."""
+        """Return the Type-Data of the response."""
 
 
 class Supplicant:
-    """A client with one method. offered: the Types that it was offered and did not want."""
+    """A client with one method. offered: the Types that it refused."""
 
     def __init__(self, identity: bytes, side: Side) -> None:
         self._identity = identity
@@ -49,7 +49,7 @@ class Supplicant:
         self.offered: list[int] = []
 
     def respond(self, octets: bytes) -> bytes:
-        """The response to a request."""
+        """Return the response to a request."""
         request = decode(octets)
         assert request.code == eap.REQUEST
         if request.kind == eap.IDENTITY:
@@ -64,7 +64,7 @@ class Supplicant:
 
 
 def log_in(conversation: Conversation, users: Users, supplicant: Supplicant) -> Done:
-    """Let both talk until it is over."""
+    """Run a conversation between server and client to its end."""
     outcome = conversation.begin()
     for _ in range(MOST_ROUNDS):
         if isinstance(outcome, Done):
@@ -75,7 +75,7 @@ def log_in(conversation: Conversation, users: Users, supplicant: Supplicant) -> 
 
 
 class Md5Side:
-    """EAP-MD5."""
+    """A client of EAP-MD5."""
 
     kind = eap.MD5
 
@@ -83,13 +83,13 @@ class Md5Side:
         self._password = password
 
     def respond(self, request: Packet) -> bytes:
-        """MD5 of identifier, password and challenge."""
+        """Return the MD5 of identifier, password and challenge."""
         challenge = request.data[1:17]
         return b"\x10" + md5(bytes((request.identifier,)) + self._password + challenge).digest()
 
 
 class GtcSide:
-    """EAP-GTC: types one thing after the other. prompts: what it was shown."""
+    """A client of EAP-GTC that types its texts in turn. prompts: the prompts so far."""
 
     kind = eap.GTC
 
@@ -98,14 +98,15 @@ class GtcSide:
         self.prompts: list[bytes] = []
 
     def respond(self, request: Packet) -> bytes:
-        """What is typed."""
+        """Return the next text."""
         self.prompts.append(request.data)
         return self._typed.pop(0)
 
 
 class MsChapSide:
-    """EAP-MSCHAPv2: tries passwords for as long as it may. errors: what it was told. has_proof: it was let in, and the
-    server knows the password."""
+    """A client of EAP-MSCHAPv2 that tries its passwords in turn. errors: the reported errors. has_proof: whether the
+    server has accepted and proved that it knows the password.
+    """
 
     kind = eap.MSCHAPV2
 
@@ -118,7 +119,7 @@ class MsChapSide:
         self.has_proof = False
 
     def respond(self, request: Packet) -> bytes:
-        """A response, or the acknowledgement of its result; the server's proof must hold."""
+        """Return a response, or the acknowledgement of its result, whose proof must be right."""
         code, identifier = request.data[0], request.data[1]
         if code == 1:
             return self._try(identifier, request.data[5:21])
@@ -148,8 +149,9 @@ Inside = Callable[["TlsSide", bytes], bytes | None]
 
 
 class TlsSide:
-    """TLS, TTLS or PEAP. begins: it speaks first inside, unless it goes on with a session. before: whose session it
-    would go on with. is_new: the server has shown its certificate, so that the session is a new one."""
+    """A client of TLS, TTLS or PEAP. begins: it sends first inside the tunnel, unless it resumes a session. before: the
+    client whose session it resumes. is_new: the server has sent its certificate, so that the session is new.
+    """
 
     def __init__(
         self,
@@ -176,7 +178,7 @@ class TlsSide:
         self._stands = False
 
     def respond(self, request: Packet) -> bytes:
-        """A fragment, an acknowledgement, or what TLS and the inside say."""
+        """Return a fragment, an acknowledgement, or the next data of TLS and of the inner method."""
         if request.data == bytes((0x20,)):
             return self._framing.send(self.turn(b""))
         message = self._framing.receive(request.data)
@@ -187,7 +189,7 @@ class TlsSide:
         return self._framing.send(self.turn(message))
 
     def turn(self, message: bytes) -> bytes:
-        """What TLS and the inside say to a message, empty in the beginning."""
+        """Return the next data of TLS and of the inner method for a message; the first message is empty."""
         if message:
             self.connection.bio_write(message)
         heard = self._hear()
@@ -211,7 +213,7 @@ class TlsSide:
             return b""
 
     def leave(self) -> SSL.Session:
-        """Its session, to go on with later."""
+        """Close the connection, and return its session."""
         self.connection.set_shutdown(SSL.SENT_SHUTDOWN | SSL.RECEIVED_SHUTDOWN)
         session = self.connection.get_session()
         assert session is not None
@@ -236,12 +238,12 @@ def _watch(connection: SSL.Connection, _where: int, _value: int) -> None:
 
 
 def silent(_side: TlsSide, _heard: bytes) -> bytes | None:
-    """The inside of EAP-TLS."""
+    """Return the inner method of EAP-TLS, which sends nothing."""
     return None
 
 
 def in_peap(identity: bytes, inner: Side, *, header: bool = False, result: bytes = RESULT_SUCCESS) -> Inside:
-    """EAP inside PEAP, and agreement to any result. header: sends what others leave off."""
+    """Return EAP inside PEAP that agrees to any result. header: send the EAP header, which clients usually omit."""
     supplicant = Supplicant(identity, inner)
 
     def say(_side: TlsSide, heard: bytes) -> bytes | None:
@@ -258,13 +260,13 @@ def in_peap(identity: bytes, inner: Side, *, header: bool = False, result: bytes
 
 
 def in_ttls_pap(user: bytes, password: bytes) -> Inside:
-    """User-Name and User-Password, padded as RFC 5281 section 11.2.5 says."""
+    """Return User-Name and User-Password, padded (RFC 5281 section 11.2.5)."""
     padded = password + bytes(-len(password) % 16)
     return lambda _side, heard: None if heard else push_avp(USER_NAME, user) + push_avp(USER_PASSWORD, padded)
 
 
 def in_ttls_chap(user: bytes, password: bytes, *, challenge: bytes | None = None) -> Inside:
-    """CHAP with the challenge of the tunnel, or one of the client's own."""
+    """Return CHAP with the challenge of the tunnel, or with the given one."""
 
     def say(side: TlsSide, heard: bytes) -> bytes | None:
         if heard:
@@ -277,7 +279,7 @@ def in_ttls_chap(user: bytes, password: bytes, *, challenge: bytes | None = None
 
 
 def in_ttls_mschap(user: bytes, password: bytes, *, challenge: bytes | None = None) -> Inside:
-    """MS-CHAPv2 with the challenge of the tunnel, or one of the client's own; acknowledges the server's proof."""
+    """Return MS-CHAPv2 with the challenge of the tunnel, or with the given one. It acknowledges the server's proof."""
 
     def say(side: TlsSide, heard: bytes) -> bytes | None:
         if heard:
@@ -296,7 +298,7 @@ def in_ttls_mschap(user: bytes, password: bytes, *, challenge: bytes | None = No
 
 
 def in_ttls_eap(identity: bytes, inner: Side) -> Inside:
-    """EAP in attributes; begins with the identity."""
+    """Return EAP in attributes, which begins with the identity."""
     supplicant = Supplicant(identity, inner)
 
     def say(_side: TlsSide, heard: bytes) -> bytes | None:

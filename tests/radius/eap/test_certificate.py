@@ -1,4 +1,4 @@
-"""Which user a certificate is of, and which certificates are good."""
+"""The user that a certificate names, and the check of certificates."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -23,7 +23,7 @@ ALL = [x509.DNSName("pc.example.com"), x509.RFC822Name("ann@mail.example.com"), 
 
 
 def test_the_order_of_names(site: Site) -> None:
-    """The principal name first, then mail, host and common name; any order can be set."""
+    """The principal name comes first, then mail, host and common name. Any order can be configured."""
     certificate = site.authority.certificate("Ann", ALL).certificate
     assert UserNames().of(certificate).name == "ann@example.com"
     assert [UserNames((each,)).of(certificate).name for each in NamedBy] == [
@@ -35,19 +35,19 @@ def test_the_order_of_names(site: Site) -> None:
 
 @pytest.mark.parametrize("size", [1, 126, 127, 128, 129, 250])
 def test_principal_names_of_any_length(site: Site, size: int) -> None:
-    """Also those whose length takes two octets."""
+    """A principal name may be so long that its length takes two octets."""
     assert UserNames().of(site.authority.certificate("Ann", [upn("a" * size)]).certificate).name == "a" * size
 
 
 @pytest.mark.parametrize("octets", ["0c00", "130161", "0500"])
 def test_principal_names_that_are_none(site: Site, octets: str) -> None:
-    """What is no UTF8String of its length is passed over."""
+    """A principal name that is no UTF8String of its length is skipped."""
     broken = x509.OtherName(UPN, bytes.fromhex(octets))
     assert UserNames().of(site.authority.certificate("Ann", [broken]).certificate).name == "Ann"
 
 
-def tried(site: Site, issued: Issued) -> Done:
-    """How a login by a certificate ends."""
+def log_in_with(site: Site, issued: Issued) -> Done:
+    """Return the end of a login with a certificate."""
     server = TlsServer(site.configuration)
     side = TlsSide(eap.TLS, silent, shows=issued)
     conversation = Conversation(offers(Terms(server, EVERYTHING)), now=0)
@@ -55,59 +55,59 @@ def tried(site: Site, issued: Issued) -> Done:
 
 
 def refused(reason: str) -> tuple[bool, str]:
-    """What a refused certificate comes to."""
+    """Return the expected end of a login with a refused certificate."""
     return False, f"the client's certificate is refused: {reason}"
 
 
 def test_a_revoked_certificate(site: Site) -> None:
-    """It does not get in, and others still do."""
+    """A revoked certificate is refused, and others are accepted."""
     site.configuration = replace(site.configuration, crl_file=site.authority.revocations(site.issued.certificate))
-    done = tried(site, site.issued)
+    done = log_in_with(site, site.issued)
     assert (done.success, done.reason) == refused("it is revoked")
-    assert tried(site, site.authority.certificate("ann")).success
+    assert log_in_with(site, site.authority.certificate("ann")).success
 
 
 def test_a_revocation_list_that_is_too_old(site: Site) -> None:
-    """Nobody gets in on a list that may hide a revocation."""
+    """No certificate is accepted with an expired revocation list, which may hide a revocation."""
     file = site.authority.revocations(until=NOW - timedelta(hours=1))
     site.configuration = replace(site.configuration, crl_file=file)
-    done = tried(site, site.issued)
+    done = log_in_with(site, site.issued)
     assert (done.success, done.reason) == refused("the revocation list has expired")
 
 
 def test_a_revocation_list_of_tomorrow(site: Site) -> None:
-    """The reason is told in words, and so are those of a key that is too short and the like."""
+    """The reason is a text for a revocation list that is not valid yet."""
     site.configuration = replace(
         site.configuration, crl_file=site.authority.revocations(since=NOW + timedelta(hours=1))
     )
-    done = tried(site, site.issued)
+    done = log_in_with(site, site.issued)
     assert (done.success, done.reason) == refused("the revocation list is not valid yet: is the clock right?")
 
 
 def test_an_expired_certificate(site: Site) -> None:
-    """It does not get in."""
-    done = tried(site, site.authority.certificate("ann", until=NOW - timedelta(minutes=1)))
+    """An expired certificate is refused."""
+    done = log_in_with(site, site.authority.certificate("ann", until=NOW - timedelta(minutes=1)))
     assert (done.success, done.reason) == refused("it has expired")
 
 
 def test_a_certificate_that_cannot_be_read(site: Site) -> None:
-    """What OpenSSL verifies may hold what nobody else knows, such as an ediPartyName: it is refused."""
+    """A certificate that OpenSSL verifies and the parser cannot read, as with an ediPartyName, is refused."""
     names = bytes.fromhex("3008a506a1040c027879")
-    done = tried(site, site.authority.certificate("ann", names=names))
+    done = log_in_with(site, site.authority.certificate("ann", names=names))
     assert (done.success, done.failure) == (False, Failure.CERTIFICATE)
     assert "cannot be read" in done.reason
 
 
 def test_a_certificate_of_another_authority(site: Site, tmp_path: Path) -> None:
-    """It does not get in, whatever it is called."""
+    """A certificate of another authority is refused, whatever name it has."""
     (tmp_path / "other").mkdir()
-    done = tried(site, Authority(tmp_path / "other", "another").certificate("ann"))
+    done = log_in_with(site, Authority(tmp_path / "other", "another").certificate("ann"))
     assert (done.success, done.reason) == refused("its issuer is unknown")
 
 
 @pytest.mark.parametrize("field", ["certificate_file", "key_file", "ca_file", "crl_file"])
 def test_files_that_cannot_be_used(site: Site, tmp_path: Path, field: str) -> None:
-    """The error names the file, whether it is not there or holds something else."""
+    """The error names the file, whether it is missing or has other content."""
     empty = tmp_path / "empty.pem"
     empty.write_text("nothing")
     for file in (empty, tmp_path / "nowhere.pem"):
@@ -116,6 +116,6 @@ def test_files_that_cannot_be_used(site: Site, tmp_path: Path, field: str) -> No
 
 
 def test_a_key_of_another_certificate(site: Site) -> None:
-    """It is refused before anybody is."""
+    """A key that does not fit the server's certificate is refused when the configuration is read."""
     with pytest.raises(ConfigError, match="no key of the server's certificate"):
         TlsServer(replace(site.configuration, key_file=site.authority.certificate("other").file))

@@ -1,4 +1,4 @@
-"""Identity, the choice of a method, identifiers, repeated responses, rounds."""
+"""EAP conversations: identity, choice of a method, identifiers, repeated responses, rounds."""
 
 import gc
 import tracemalloc
@@ -18,7 +18,7 @@ IDENTIFIED = encode(Packet(RESPONSE, 5, IDENTITY, USER))
 
 
 def begun(*order: int) -> tuple[Conversation, Packet]:
-    """A conversation with methods without a tunnel, and its first request."""
+    """Return a conversation with methods without a tunnel, and its first request."""
     conversation = Conversation(offers(Terms(None, EVERYTHING, order or (MSCHAPV2, MD5))), now=0)
     outcome = conversation.receive(IDENTIFIED)
     assert isinstance(outcome, Send)
@@ -26,19 +26,19 @@ def begun(*order: int) -> tuple[Conversation, Packet]:
 
 
 def test_the_first_method_of_the_order_is_offered() -> None:
-    """With the next identifier after the client's."""
+    """The first method of the order is offered, with the identifier after the client's."""
     _, request = begun()
     assert (request.code, request.identifier, request.kind) == (REQUEST, 6, MSCHAPV2)
 
 
-def test_a_conversation_may_begin_with_us() -> None:
-    """A client that sends an empty EAP-Message is asked who it is."""
+def test_the_service_may_begin_a_conversation() -> None:
+    """The service may begin: an empty EAP-Message is answered by EAP-Request/Identity."""
     outcome = Conversation(offers(Terms(None, EVERYTHING)), now=0).begin()
     assert outcome == Send(encode(Packet(REQUEST, 0, IDENTITY, b"")))
 
 
 def test_a_nak_gets_the_clients_choice() -> None:
-    """The first wanted Type that is offered and was not tried (RFC 3748 section 5.3.1)."""
+    """A Nak gets the first wanted Type that is offered and not yet tried (RFC 3748 section 5.3.1)."""
     conversation, request = begun()
     outcome = conversation.receive(encode(Packet(RESPONSE, request.identifier, NAK, bytes((PEAP, MSCHAPV2, MD5)))))
     assert isinstance(outcome, Send)
@@ -47,7 +47,9 @@ def test_a_nak_gets_the_clients_choice() -> None:
 
 @pytest.mark.parametrize("wanted", [b"", b"\0", bytes((MSCHAPV2,)), bytes((43,))])
 def test_a_nak_without_a_choice_ends_it(wanted: bytes) -> None:
-    """No other, the one that was refused, and one that nobody knows are all the end, with a Failure."""
+    """A Nak without a usable Type ends the conversation with a Failure: none, the refused one again, or an unknown
+    one.
+    """
     conversation, request = begun()
     outcome = conversation.receive(encode(Packet(RESPONSE, request.identifier, NAK, wanted)))
     assert isinstance(outcome, Done)
@@ -56,7 +58,7 @@ def test_a_nak_without_a_choice_ends_it(wanted: bytes) -> None:
 
 
 def test_a_nak_in_the_middle_is_dropped() -> None:
-    """Only the first request of a method can be refused: nobody talks a client down once a method goes on."""
+    """A Nak is accepted only for the first request of a method, so that a running method cannot be replaced."""
     conversation, request = begun(MSCHAPV2, MD5)
     value = b"\x31" + bytes(49)
     data = bytes((2, 0)) + (4 + len(value)).to_bytes(2) + value
@@ -68,7 +70,7 @@ def test_a_nak_in_the_middle_is_dropped() -> None:
 
 
 def test_no_method_is_left() -> None:
-    """Where nothing can be offered, the reason names each method and why."""
+    """If no method can be offered, the reason names each method and its cause."""
     outcome = Conversation(offers(Terms(None, frozenset())), now=0).receive(IDENTIFIED)
     assert isinstance(outcome, Done)
     assert "peap (there is no server certificate)" in outcome.reason
@@ -76,14 +78,14 @@ def test_no_method_is_left() -> None:
 
 
 def test_a_repeated_response_gets_the_same_request() -> None:
-    """Nothing goes on by it: the device has not heard us."""
+    """A repeated response gets the same request again."""
     conversation, request = begun()
     assert conversation.receive(IDENTIFIED) == Send(encode(request))
     assert conversation.receive(IDENTIFIED) == Send(encode(request))
 
 
 def test_a_repeated_response_waits_for_the_same_verdict() -> None:
-    """A question is put once; another response meanwhile is dropped."""
+    """A repeated response during a check waits for its verdict. Another response is dropped."""
     conversation, request = begun(MD5)
     response = Packet(RESPONSE, request.identifier, MD5, b"\x10" + bytes(16))
     outcome = conversation.receive(encode(response))
@@ -105,8 +107,10 @@ def test_a_repeated_response_waits_for_the_same_verdict() -> None:
         Packet(RESPONSE, 6, MSCHAPV2, b"\x10" + bytes(16)),
     ],
 )
-def test_what_is_no_answer_changes_nothing(response: Packet) -> None:
-    """Another identifier, a request, another Type: dropped, and the right response is still taken."""
+def test_an_unfit_response_changes_nothing(response: Packet) -> None:
+    """A response with another identifier, a request, and another Type are dropped, and the right response is still
+    accepted.
+    """
     conversation, request = begun(MD5)
     with pytest.raises(PacketError):
         conversation.receive(encode(response))
@@ -116,7 +120,7 @@ def test_what_is_no_answer_changes_nothing(response: Packet) -> None:
 
 
 def test_a_malformed_response_ends_it() -> None:
-    """What makes no sense to the method is a failed login, with the reason."""
+    """A malformed response ends the login with a reason."""
     conversation, request = begun(MD5)
     outcome = conversation.receive(encode(Packet(RESPONSE, request.identifier, MD5, b"\x10")))
     assert isinstance(outcome, Done)
@@ -124,26 +128,26 @@ def test_a_malformed_response_ends_it() -> None:
 
 
 class Endless:
-    """A method that always wants more."""
+    """A method without an end."""
 
     kind = 43
     name = "endless"
 
     def begin(self) -> Step:
-        """The first of many requests."""
+        """Return the first request."""
         return Next(b"more")
 
     def respond(self, packet: Packet) -> Step:
-        """One more."""
+        """Return another request."""
         return Next(b"more")
 
     def answer(self, verdict: Verdict) -> Step:
-        """It asks nothing."""
+        """Raise: the method asks no question."""
         raise NotImplementedError
 
 
 def test_rounds_are_counted() -> None:
-    """A client cannot talk for ever."""
+    """The number of rounds is limited."""
     conversation = Conversation(Offers([Offer(Endless.kind, lambda _user, _now: Endless())]), now=0)
     outcome, rounds = conversation.receive(IDENTIFIED), 1
     while isinstance(outcome, Send):
@@ -155,13 +159,13 @@ def test_rounds_are_counted() -> None:
 
 
 def test_secrets_are_not_shown() -> None:
-    """A question's password and an outcome's keys stay out of what is printed."""
+    """The repr of a question and of an outcome has neither password nor keys."""
     assert "secret" not in repr(Password(b"ann", b"secret"))
     assert "secret" not in repr(Done(True, b"", b"ann", "eap-tls", b"secret"))
 
 
 def test_a_login_from_its_identity_on() -> None:
-    """The client may want another method than the first, and gets in by it."""
+    """A client that wants another method than the first one logs in with it."""
     supplicant = Supplicant(USER, Md5Side(PASSWORD))
     done = log_in(Conversation(offers(Terms(None, EVERYTHING)), now=0), Users({USER: PASSWORD}), supplicant)
     assert (done.success, done.method, done.user, done.msk) == (True, "eap-md5", USER, b"")
@@ -169,12 +173,12 @@ def test_a_login_from_its_identity_on() -> None:
 
 
 def blank() -> Conversation:
-    """A conversation without TLS."""
+    """Return a conversation without TLS."""
     return Conversation(offers(Terms(None, EVERYTHING)), now=0)
 
 
 def test_a_state_finds_its_conversation() -> None:
-    """For the RADIUS client that it was given to, until it is over or too old."""
+    """A State finds its conversation for its RADIUS client, until the end or the age limit."""
     table, one = Conversations[Conversation](age_s=60), blank()
     state = table.add(1, 1, one, now=0)
     assert len(state) == 16
@@ -189,7 +193,7 @@ def test_a_state_finds_its_conversation() -> None:
 
 
 def test_the_busiest_client_makes_room() -> None:
-    """Whoever begins too many loses its own oldest, and nobody else's."""
+    """At the limit the busiest client loses its oldest conversation, and no other client does."""
     table = Conversations[Conversation](most=10)
     quiet = table.add(1, 1, blank(), now=0)
     states = [table.add(1, 2, blank(), now=0) for _ in range(30)]
@@ -201,7 +205,7 @@ def test_the_busiest_client_makes_room() -> None:
 
 
 def test_the_busiest_tenant_makes_room() -> None:
-    """A tenant with many clients that begin one conversation each loses its own, and no other tenant's client."""
+    """At the limit the busiest tenant loses its oldest conversation, also if it has many clients with one each."""
     table = Conversations[Conversation](most=10)
     busy = [table.add(1, 1, blank(), now=0) for _ in range(4)]
     states = [table.add(2, client, blank(), now=0) for client in range(100, 130)]
@@ -211,8 +215,10 @@ def test_the_busiest_tenant_makes_room() -> None:
     )
 
 
-def test_old_ones_are_forgotten() -> None:
-    """By a purge, and when the same client begins anew; somebody hears of each, and not of those that have ended."""
+def test_old_conversations_are_removed() -> None:
+    """Old conversations are removed by a purge, and when the same client begins another. Each is reported unless it has
+    ended.
+    """
     left: list[Conversation] = []
     table = Conversations[Conversation](age_s=60, left=left.append)
     table.end(table.add(1, 1, blank(), now=0))
@@ -228,8 +234,8 @@ def test_old_ones_are_forgotten() -> None:
 
 
 @pytest.mark.torture
-def test_thousands_begun_and_left(site: Site) -> None:
-    """Ten thousand clients that say hello inside TLS and go leave no more than the table holds."""
+def test_many_unfinished_conversations(site: Site) -> None:
+    """Ten thousand clients that stop after their TLS hello leave no more conversations than the limit."""
     table = Conversations[Conversation](most=200)
     hello = TlsSide(PEAP, silent).respond(Packet(1, 1, PEAP, b"\x20"))
     terms = Terms(site.server, EVERYTHING)

@@ -1,4 +1,4 @@
-"""Clients that do not keep to the rules: nothing but a refusal comes of them."""
+"""Clients that break the protocol: they are refused, and cause no other error."""
 
 import random
 from contextlib import suppress
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.torture
 
 @given(st.lists(st.binary(max_size=300), max_size=10))
 def test_any_octets(pieces: list[bytes]) -> None:
-    """Octets that are no EAP raise nothing but PacketError."""
+    """Octets that are no EAP raise PacketError and nothing else."""
     conversation = Conversation(offers(Terms(None, EVERYTHING)), now=0)
     for piece in pieces:
         with suppress(PacketError):
@@ -32,7 +32,7 @@ def test_any_octets(pieces: list[bytes]) -> None:
 
 @given(st.sampled_from([4, 26]), st.lists(st.binary(max_size=80), min_size=1, max_size=6))
 def test_any_data_of_a_method(kind: int, pieces: list[bytes]) -> None:
-    """Type-Data that makes no sense ends a conversation, and raises nothing but PacketError."""
+    """Invalid Type-Data ends a conversation, and raises PacketError and nothing else."""
     conversation = Conversation(offers(Terms(None, EVERYTHING, (kind,))), now=0)
     conversation.receive(encode(Packet(RESPONSE, 0, IDENTITY, b"ann")))
     for piece in pieces:
@@ -49,14 +49,14 @@ def test_any_attributes(octets: bytes) -> None:
 
 @given(st.integers(1, 2**32 - 1), st.binary(max_size=40), st.sampled_from([0, 311]))
 def test_attributes_go_round(code: int, value: bytes, vendor: int) -> None:
-    """What is put into an attribute comes out of it, several of them too."""
+    """Encoded attributes are decoded to the same values, several of them too."""
     first, second = pull_avps(push_avp(code, value, vendor) * 2)
     assert first == second
     assert (first.code, first.value, first.vendor, first.mandatory) == (code, value, vendor, True)
 
 
 def begun(site: Site, kind: int) -> tuple[Conversation, Outcome]:
-    """A conversation that has begun with a method in TLS."""
+    """Return a conversation with a started method over TLS."""
     conversation = Conversation(offers(Terms(site.server, EVERYTHING)), now=0)
     outcome = conversation.receive(encode(Packet(RESPONSE, 0, IDENTITY, USER)))
     if kind != PEAP:
@@ -65,7 +65,7 @@ def begun(site: Site, kind: int) -> tuple[Conversation, Outcome]:
 
 
 def test_fragments_that_never_end(site: Site) -> None:
-    """A client that always has more to come is told off before it takes up room."""
+    """A client that always announces more fragments is refused at a size limit."""
     conversation, outcome = begun(site, PEAP)
     pieces = 0
     while isinstance(outcome, Send):
@@ -77,7 +77,7 @@ def test_fragments_that_never_end(site: Site) -> None:
 
 
 def test_acknowledgements_that_never_end(site: Site) -> None:
-    """A client that says nothing gets nowhere."""
+    """A client that sends acknowledgements without end is refused."""
     conversation, outcome = begun(site, TTLS)
     while isinstance(outcome, Send):
         outcome = conversation.receive(encode(Packet(RESPONSE, conversation.identifier, TTLS, b"\0")))
@@ -87,8 +87,9 @@ def test_acknowledgements_that_never_end(site: Site) -> None:
 
 @pytest.mark.parametrize("kind", [TLS, TTLS, PEAP])
 def test_mutated_conversations(site: Site, kind: int) -> None:
-    """A client's octets with some of them changed, at any place: refused or dropped, never let in by a wrong password,
-    never an error of another kind."""
+    """A client's octets with random changes are refused or dropped. They never log in with a wrong password, and raise
+    no other error.
+    """
     chance = random.Random(kind)
     for _ in range(150):
         inside: Inside = silent
@@ -102,7 +103,7 @@ def test_mutated_conversations(site: Site, kind: int) -> None:
         while isinstance(outcome, Send) and rounds < 40:
             try:
                 response = supplicant.respond(outcome.octets)
-            except (PacketError, SSL.Error):  # the client's own: it has mixed itself up
+            except (PacketError, SSL.Error):  # the client's own fault
                 break
             if rounds == at:
                 response = changed(response, chance)
@@ -113,7 +114,7 @@ def test_mutated_conversations(site: Site, kind: int) -> None:
 
 
 def changed(response: bytes, chance: random.Random) -> bytes:
-    """A response whose header stands and whose data is cut, longer, or other."""
+    """Return a response with its header kept and its data cut, extended or changed."""
     packet = decode(response)
     data = bytearray(packet.data)
     for _ in range(chance.randrange(1, 4)):
@@ -129,14 +130,14 @@ def changed(response: bytes, chance: random.Random) -> bytes:
 
 @pytest.fixture(scope="module")
 def one_site(tmp_path_factory: pytest.TempPathFactory) -> Site:
-    """A site for all examples of a property."""
+    """Return a site for all examples of a property."""
     return Site(tmp_path_factory.mktemp("site"))
 
 
 @settings(max_examples=60, deadline=None)
 @given(clear=st.binary(max_size=60), kind=st.sampled_from([TTLS, PEAP]))
 def test_anything_inside_a_tunnel(one_site: Site, clear: bytes, kind: int) -> None:
-    """What a client says inside is understood or refused."""
+    """Any inner data of a client is accepted or refused."""
     said = iter([clear, clear, clear])
     supplicant = Supplicant(USER, TlsSide(kind, lambda _side, _heard: next(said, b""), begins=True))
     conversation, outcome = begun(one_site, kind)

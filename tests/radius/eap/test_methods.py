@@ -1,4 +1,4 @@
-"""Each method against a client made of the same primitives: right and wrong, and what a client may try."""
+"""Each method against a client made of the same primitives: right and wrong credentials, and attacks."""
 
 from collections.abc import Callable
 
@@ -44,14 +44,16 @@ TUNNELLED: dict[str, Callable[[bytes], Inside]] = {
 }
 
 
-def tried(site: Site, side: Side, checkable: frozenset[type[Question]] = EVERYTHING, *, fragment_size: int = 0) -> Done:
-    """How a login by a client's method ends."""
+def log_in_by(
+    site: Site, side: Side, checkable: frozenset[type[Question]] = EVERYTHING, *, fragment_size: int = 0
+) -> Done:
+    """Return the end of a login with a client's method."""
     terms = Terms(site.server, checkable, ORDER, fragment_size)
     return log_in(Conversation(offers(terms), now=0), site.users, Supplicant(OUTER, side))
 
 
 def tunnelled(name: str, inside: Inside, version: int = SSL.TLS1_3_VERSION) -> TlsSide:
-    """A client's side of PEAP or TTLS."""
+    """Return a client of PEAP or TTLS."""
     is_ttls = name.startswith("ttls")
     return TlsSide(eap.TTLS if is_ttls else eap.PEAP, inside, begins=is_ttls, version=version)
 
@@ -59,15 +61,15 @@ def tunnelled(name: str, inside: Inside, version: int = SSL.TLS1_3_VERSION) -> T
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", TUNNELLED)
 def test_a_right_password_in_a_tunnel(site: Site, name: str, version: int) -> None:
-    """It gets in by the name inside, and both sides have the same keys."""
+    """A right password is accepted under the inner name, and both sides have the same keys."""
     side = tunnelled(name, TUNNELLED[name](PASSWORD), version)
-    done = tried(site, side)
+    done = log_in_by(site, side)
     assert (done.success, done.method, done.user) == (True, f"eap-{name}", USER)
     assert done.msk == msk(side)
 
 
 def msk(side: TlsSide) -> bytes:
-    """The client's MSK (RFC 5216 section 2.3, RFC 5281 section 8, RFC 9427 section 2.1)."""
+    """Return the client's MSK (RFC 5216 section 2.3, RFC 5281 section 8, RFC 9427 section 2.1)."""
     connection = side.connection
     if connection.get_protocol_version() == SSL.TLS1_3_VERSION:
         return connection.export_keying_material(b"EXPORTER_EAP_TLS_Key_Material", 128, bytes((side.kind,)))[:64]
@@ -78,82 +80,84 @@ def msk(side: TlsSide) -> bytes:
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", TUNNELLED)
 def test_a_wrong_password_in_a_tunnel(site: Site, name: str, version: int) -> None:
-    """It does not get in, has no keys, and the reason is the verdict's."""
-    done = tried(site, tunnelled(name, TUNNELLED[name](b"wrong"), version))
+    """A wrong password is rejected without keys, with the verdict's reason."""
+    done = log_in_by(site, tunnelled(name, TUNNELLED[name](b"wrong"), version))
     assert (done.success, done.method, done.user) == (False, f"eap-{name}", USER)
     assert (done.msk, done.reason) == (b"", "wrong password")
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_certificate(site: Site, version: int) -> None:
-    """The user whom it names gets in, with the keys of both sides."""
+    """The user that a certificate names is accepted, with the keys of both sides."""
     side = TlsSide(eap.TLS, silent, shows=site.issued, version=version)
-    done = tried(site, side)
+    done = log_in_by(site, side)
     assert (done.success, done.method, done.user, done.msk) == (True, "eap-tls", USER, msk(side))
     assert site.users.asked == [Certificate(USER, "CN=ann", fingerprint(site.issued.certificate))]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_no_certificate(site: Site, version: int) -> None:
-    """A client that shows none does not get in, and nobody is asked."""
-    done = tried(site, TlsSide(eap.TLS, silent, version=version))
+    """A client without a certificate is rejected without a check of the user."""
+    done = log_in_by(site, TlsSide(eap.TLS, silent, version=version))
     assert not done.success
     assert site.users.asked == []
 
 
 def test_a_certificate_without_a_name(site: Site) -> None:
-    """A certificate that is good but names nobody is nobody's."""
+    """A valid certificate without a name is refused."""
     site.issued = site.authority.certificate("")
-    done = tried(site, TlsSide(eap.TLS, silent, shows=site.issued))
+    done = log_in_by(site, TlsSide(eap.TLS, silent, shows=site.issued))
     assert (done.success, done.reason) == (False, "the client's certificate names no user")
 
 
 @pytest.mark.parametrize("size", [64, 100, 4000])
 def test_fragments(site: Site, size: int) -> None:
-    """All of it passes in small fragments and in large ones, both ways."""
+    """Messages pass in small and in large fragments, both ways."""
     side = TlsSide(eap.PEAP, TUNNELLED["peap-mschapv2"](PASSWORD), fragment_size=size)
-    assert tried(site, side, fragment_size=size).success
+    assert log_in_by(site, side, fragment_size=size).success
 
 
 def test_headers_inside_peap(site: Site) -> None:
-    """A client that sends whole EAP packets inside is understood too."""
+    """A client may send complete EAP packets inside PEAP."""
     inside = in_peap(USER, MsChapSide(USER, PASSWORD), header=True)
-    assert tried(site, tunnelled("peap", inside)).success
+    assert log_in_by(site, tunnelled("peap", inside)).success
 
 
 @pytest.mark.parametrize(
     "result", [b"", b"\x80\x03\x00\x02\x00\x02", b"\x80\x03\x00\x09\x00\x01", b"\x80\x0c\x00\x02\x00\x01"]
 )
 def test_a_client_that_does_not_agree(site: Site, result: bytes) -> None:
-    """PEAP ends well only where the client tells its own success in the tunnel."""
+    """PEAP succeeds only if the client confirms the success in the tunnel."""
     inside = in_peap(USER, MsChapSide(USER, PASSWORD), result=result)
-    assert not tried(site, tunnelled("peap", inside)).success
+    assert not log_in_by(site, tunnelled("peap", inside)).success
 
 
 @pytest.mark.parametrize("inside", [in_ttls_chap, in_ttls_mschap])
 def test_a_challenge_of_the_clients_own_making(site: Site, inside: Callable[..., Inside]) -> None:
-    """A response that was overheard elsewhere does not get in: the challenge must be the tunnel's."""
-    done = tried(site, tunnelled("ttls", inside(USER, PASSWORD, challenge=bytes(17))))
+    """A response to a challenge that is not the tunnel's is refused, so that a captured one is of no use."""
+    done = log_in_by(site, tunnelled("ttls", inside(USER, PASSWORD, challenge=bytes(17))))
     assert (done.success, "of the client's own making" in done.reason) == (False, True)
     assert site.users.asked == []
 
 
 def test_a_first_factor_that_only_binds(site: Site) -> None:
-    """With nothing but passwords to check: GTC inside PEAP and PAP inside TTLS; nothing else, and it is told why."""
+    """If only passwords can be checked, GTC inside PEAP and PAP inside TTLS work. Other methods are refused with a
+    reason.
+    """
     only = frozenset({Password})
     terms = Terms(site.server, only)
     assert [offer.kind for offer in offers(terms).methods] == [eap.PEAP, eap.TTLS, eap.TLS]
     assert set(offers(terms).left_out) == {eap.MSCHAPV2, eap.MD5}
-    assert tried(site, tunnelled("peap", TUNNELLED["peap-gtc"](PASSWORD)), only).success
-    assert tried(site, tunnelled("ttls", TUNNELLED["ttls-pap"](PASSWORD)), only).success
+    assert log_in_by(site, tunnelled("peap", TUNNELLED["peap-gtc"](PASSWORD)), only).success
+    assert log_in_by(site, tunnelled("ttls", TUNNELLED["ttls-pap"](PASSWORD)), only).success
     for name in ("peap-mschapv2", "ttls-mschapv2", "ttls-chap"):
-        done = tried(site, tunnelled(name, TUNNELLED[name](PASSWORD)), only)
+        done = log_in_by(site, tunnelled(name, TUNNELLED[name](PASSWORD)), only)
         assert (done.success, "first factor cannot check" in done.reason) == (False, True)
 
 
 def test_gtc_is_for_tunnels_alone(site: Site) -> None:
-    """A password is never asked for in clear."""
-    done = tried(site, GtcSide(PASSWORD))
+    """GTC without a tunnel, which would show the password, is not offered."""
+    done = log_in_by(site, GtcSide(PASSWORD))
     assert (done.success, done.reason) == (
         False,
         "the client wants what is not offered: gtc (not among the methods here)",
@@ -161,16 +165,16 @@ def test_gtc_is_for_tunnels_alone(site: Site) -> None:
 
 
 def test_a_code_is_asked_for(site: Site) -> None:
-    """After the password GTC shows the prompt of the verdict, and the code decides."""
+    """After the password GTC shows the verdict's prompt, and the code decides."""
     site.users = Users({USER: PASSWORD}, codes={USER: b"123456"})
     side = GtcSide(PASSWORD, b"123456")
-    assert tried(site, tunnelled("peap", in_peap(USER, side))).success
+    assert log_in_by(site, tunnelled("peap", in_peap(USER, side))).success
     assert side.prompts == [b"Password: ", b"Enter your code"]
-    assert not tried(site, tunnelled("peap", in_peap(USER, GtcSide(PASSWORD, b"000000")))).success
+    assert not log_in_by(site, tunnelled("peap", in_peap(USER, GtcSide(PASSWORD, b"000000")))).success
 
 
 def test_a_wrong_password_may_be_tried_again() -> None:
-    """MS-CHAPv2 that leaves another try answers a wrong password with a new challenge, and takes the right one."""
+    """MS-CHAPv2 answers a wrong password with a new challenge while retries are left, and accepts the right one."""
     retrying = Offers([Offer(eap.MSCHAPV2, lambda user, _now: MsChapV2(user, retries=1))])
     side = MsChapSide(USER, b"wrong", PASSWORD)
     done = log_in(Conversation(retrying, now=0), Users({USER: PASSWORD}), Supplicant(USER, side))
@@ -183,6 +187,6 @@ def test_a_wrong_password_may_be_tried_again() -> None:
 
 
 def test_an_old_version_of_tls(site: Site) -> None:
-    """TLS 1.1 is not spoken."""
-    done = tried(site, TlsSide(eap.PEAP, silent, version=SSL.TLS1_1_VERSION))
+    """TLS 1.1 is refused."""
+    done = log_in_by(site, TlsSide(eap.PEAP, silent, version=SSL.TLS1_1_VERSION))
     assert not done.success

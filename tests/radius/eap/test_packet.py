@@ -1,4 +1,4 @@
-"""EAP packets and their way through RADIUS."""
+"""EAP packets, and EAP-Message in RADIUS."""
 
 from contextlib import suppress
 
@@ -27,7 +27,7 @@ from sallyport.radius.packet import decode as decode_request
 
 
 def test_a_response_in_octets() -> None:
-    """Code, identifier, length, Type and data stand where RFC 3748 section 4.1 has them."""
+    """Code, identifier, length, Type and data are in the order of RFC 3748 section 4.1."""
     assert encode(Packet(RESPONSE, 7, IDENTITY, b"ann")) == bytes.fromhex("02070008 01 616e6e")
     assert decode(bytes.fromhex("02070008 01 616e6e")) == Packet(RESPONSE, 7, IDENTITY, b"ann")
 
@@ -38,28 +38,28 @@ def test_what_is_behind_the_length_is_padding() -> None:
 
 
 @pytest.mark.parametrize("octets", ["", "0207", "02070004", "0207000901616e6e", "0207000401616e6e", "0507000501"])
-def test_lies_about_the_length_are_refused(octets: str) -> None:
-    """A packet that is too short, runs past its end or is of an unknown code is none."""
+def test_wrong_lengths_are_refused(octets: str) -> None:
+    """A packet that is too short, exceeds its octets or has an unknown code is refused."""
     with pytest.raises(PacketError):
         decode(bytes.fromhex(octets))
 
 
 @given(st.binary(max_size=64))
 def test_any_octets_are_a_packet_or_refused(octets: bytes) -> None:
-    """Nothing but PacketError."""
+    """Any octets are a packet or a PacketError."""
     with suppress(PacketError):
         assert encode(decode(octets)) == octets[: int.from_bytes(octets[2:4])]
 
 
 def test_success_and_failure() -> None:
-    """Four octets, with the identifier of the response."""
+    """Success and Failure have four octets, with the identifier of the response."""
     assert end(SUCCESS, 9) == bytes.fromhex("03090004")
     assert end(FAILURE, 9) == bytes.fromhex("04090004")
 
 
 @given(st.binary(min_size=1, max_size=3000))
 def test_a_long_packet_takes_several_attributes(octets: bytes) -> None:
-    """Attributes of at most 253 octets carry it, in order, and give it back (RFC 3579 section 3.1)."""
+    """A long packet is carried in attributes of at most 253 octets, in order (RFC 3579 section 3.1)."""
     secret = SharedSecret(b"secret")
     attributes = push_eap_message(octets)
     assert all(len(value) <= 253 for _, value in pull_attributes(attributes))
@@ -69,7 +69,7 @@ def test_a_long_packet_takes_several_attributes(octets: bytes) -> None:
 
 @given(st.binary(max_size=5000), st.integers(64, 2000))
 def test_a_message_arrives_as_it_was_sent(message: bytes, size: int) -> None:
-    """Whatever its length and the size of fragments; none is longer than an EAP packet may be."""
+    """A message of any length arrives unchanged in fragments of any size, and no fragment exceeds the size."""
     there, here = Framing(0, size), Framing(0, 1000)
     piece = there.send(message)
     while (whole := here.receive(piece)) is None:
@@ -81,7 +81,9 @@ def test_a_message_arrives_as_it_was_sent(message: bytes, size: int) -> None:
 
 
 def test_the_first_fragment_tells_the_length() -> None:
-    """L and M and four octets in the first, M in the middle, nothing in the last (RFC 5216 section 3.1)."""
+    """The first fragment has L, M and the length, middle ones have M, and the last has no flags (RFC 5216 section
+    3.1).
+    """
     framing = Framing(0, 64)
     first, second, last = framing.send(b"x" * 150), framing.next(), framing.next()
     assert (first[:5], second[0], last[0]) == (b"\xc0" + (150).to_bytes(4), 0x40, 0)
@@ -102,8 +104,10 @@ def test_the_first_fragment_tells_the_length() -> None:
         [b"\xc0\0\0\0\x03ab", b"\0cd"],
     ],
 )
-def test_fragments_that_lie_are_refused(pieces: list[bytes]) -> None:
-    """No flags, another version, a cut length, no octets, too long, longer or shorter than announced."""
+def test_invalid_fragments_are_refused(pieces: list[bytes]) -> None:
+    """Invalid fragments are refused: another version, a cut length, no octets, too long, longer or shorter than
+    announced.
+    """
     framing = Framing(0, 1000)
     with pytest.raises(PacketError):
         for piece in pieces:
@@ -111,7 +115,7 @@ def test_fragments_that_lie_are_refused(pieces: list[bytes]) -> None:
 
 
 def test_fragments_that_never_end() -> None:
-    """A message without an announced length is cut off at 64 KiB."""
+    """A message without an announced length is refused beyond 64 KiB."""
     framing = Framing(0, 1000)
     with pytest.raises(PacketError):
         for _ in range(MAX_MESSAGE // 1000 + 2):
@@ -120,7 +124,7 @@ def test_fragments_that_never_end() -> None:
 
 @given(st.lists(st.binary(max_size=20), max_size=20))
 def test_any_fragments_are_a_message_or_refused(pieces: list[bytes]) -> None:
-    """Nothing but PacketError."""
+    """Any fragments are a message or a PacketError."""
     framing = Framing(0, 1000)
     with suppress(PacketError):
         for piece in pieces:

@@ -1,4 +1,4 @@
-"""Going on with a session: whose it is, for how long, and who is asked."""
+"""Resumption of TLS sessions: their user, their age, and the checks."""
 
 import gc
 from datetime import UTC, datetime, timedelta
@@ -25,13 +25,13 @@ KINDS = [eap.TLS, eap.TTLS, eap.PEAP]
 
 
 def inside(kind: int, password: bytes) -> Inside:
-    """What a client says inside its method."""
+    """Return the inner data of a client's method."""
     if kind == eap.TTLS:
         return in_ttls_pap(USER, password)
     return silent if kind == eap.TLS else in_peap(USER, MsChapSide(USER, password))
 
 
-def tried(
+def log_in_by(
     site: Site,
     kind: int,
     version: int,
@@ -41,7 +41,7 @@ def tried(
     now: float = 0,
     scope: str = "corp",
 ) -> tuple[Done, TlsSide]:
-    """A login, and the client's side of it."""
+    """Return the end of a login, and the client's side of it."""
     side = TlsSide(
         kind,
         inside(kind, password),
@@ -55,7 +55,7 @@ def tried(
 
 
 def test_what_is_over_keeps_no_tls(site: Site) -> None:
-    """A conversation that has ended, and is kept for a response that comes again, has let its connection go."""
+    """An ended conversation, which is kept for repeated responses, has released its TLS connection."""
     side = TlsSide(eap.PEAP, inside(eap.PEAP, PASSWORD))
     conversation = Conversation(offers(Terms(site.server, EVERYTHING)), now=0)
     gc.collect()
@@ -66,18 +66,18 @@ def test_what_is_over_keeps_no_tls(site: Site) -> None:
 
 
 def tunnels() -> int:
-    """How many there are."""
+    """Return the number of live tunnels."""
     return sum(isinstance(each, Tunnel) for each in gc.get_objects())
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_session_needs_no_password(site: Site, kind: int, version: int) -> None:
-    """Its user goes on without one, several times, and the keys are new each time."""
-    done, side = tried(site, kind, version)
+    """A session is resumed several times without a password, with new keys each time."""
+    done, side = log_in_by(site, kind, version)
     keys = {done.msk}
     for _ in range(3):
-        done, side = tried(site, kind, version, side, password=b"not asked for")
+        done, side = log_in_by(site, kind, version, side, password=b"not asked for")
         assert (done.success, done.user) == (True, USER)
         keys.add(done.msk)
     assert len(keys) == 4
@@ -88,38 +88,39 @@ def test_a_session_needs_no_password(site: Site, kind: int, version: int) -> Non
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_session_does_not_stay_young(site: Site, kind: int, version: int) -> None:
-    """An hour after the password nothing is resumed, however often it was meanwhile."""
-    _, side = tried(site, kind, version)
-    done, side = tried(site, kind, version, side, now=3599)
+def test_a_resumed_session_keeps_its_age(site: Site, kind: int, version: int) -> None:
+    """An hour after the password no session is resumed, however often it was resumed before."""
+    _, side = log_in_by(site, kind, version)
+    done, side = log_in_by(site, kind, version, side, now=3599)
     assert (done.success, side.is_new) == (True, False)
-    done, side = tried(site, kind, version, side, password=b"wrong", now=3601)
+    done, side = log_in_by(site, kind, version, side, password=b"wrong", now=3601)
     assert (done.success, side.is_new) == (kind == eap.TLS, True)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_session_does_not_outlive_its_certificate(site: Site, version: int) -> None:
-    """A handshake that resumes verifies no certificate: it would let in who has none any more."""
+    """A session ends with its certificate, since a resumed handshake verifies none."""
     site.issued = site.authority.certificate("ann", until=datetime.now(UTC) + timedelta(seconds=600))
-    _, side = tried(site, eap.TLS, version)
+    _, side = log_in_by(site, eap.TLS, version)
     for now, is_new in ((590, False), (601, True)):
-        _, side = tried(site, eap.TLS, version, side, now=now)
+        _, side = log_in_by(site, eap.TLS, version, side, now=now)
         assert side.is_new == is_new
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_session_of_nobody(site: Site, kind: int, version: int) -> None:
-    """A client whose session is too old logs in anew in the same conversation. That begins no session that could be
-    resumed; the next login does."""
-    _, side = tried(site, kind, version)
+def test_an_expired_session(site: Site, kind: int, version: int) -> None:
+    """A client with an expired session logs in with its password in the same conversation. That session cannot be
+    resumed; the one of the next login can.
+    """
+    _, side = log_in_by(site, kind, version)
     for now, is_new in ((3601, True), (3602, True), (3603, False)):
-        done, side = tried(site, kind, version, side, now=now)
+        done, side = log_in_by(site, kind, version, side, now=now)
         assert (done.success, side.is_new) == (True, is_new)
 
 
 def server_contexts(site: Site) -> Contexts:
-    """Those of a server that agrees to one group only, which a client does not guess."""
+    """Return the contexts of a server with one group, which a client does not guess."""
 
     def context() -> SSL.Context:
         made = SSL.Context(SSL.TLS_SERVER_METHOD)
@@ -136,8 +137,9 @@ def server_contexts(site: Site) -> Contexts:
 
 
 def test_a_hello_that_is_asked_for_again(site: Site) -> None:
-    """A client of TLS 1.3 that has guessed another group than the server's says hello twice, and its session is known
-    by the first: so it can be declined before anything was said."""
+    """A TLS 1.3 client that guessed another group sends two hellos. The session of the first one identifies it, so that
+    it can be declined early.
+    """
 
     contexts = server_contexts(site)
     before: TlsSide | None = None
@@ -158,17 +160,17 @@ def test_a_hello_that_is_asked_for_again(site: Site) -> None:
 
 
 class Fickle(Tunnel):
-    """Of a client whose first hello goes on with a session, and whose second begins a new one."""
+    """A tunnel whose client resumes a session in its first hello, and not in its second."""
 
     @property
     def resumed(self) -> bytes | None:
-        """Known until the handshake is over."""
+        """Return true until the handshake ends."""
         return None if self.established else super().resumed
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_session_that_is_let_go(site: Site, version: int) -> None:
-    """Whoever repeats another's hello and finishes the handshake without its session is not who began it."""
+def test_a_session_that_the_client_drops(site: Site, version: int) -> None:
+    """A client that repeats another's hello and completes the handshake without its session is refused."""
     contexts = server_contexts(site)
     table = Resumptions(3600)
 
@@ -188,16 +190,17 @@ def test_a_session_that_is_let_go(site: Site, version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("kind", [eap.TTLS, eap.PEAP])
-def test_who_may_not_go_on_logs_in_anew(site: Site, kind: int, version: int) -> None:
-    """Whoever was disabled is refused for the password that is asked for, and the session is worth nothing even when
-    they are let in again."""
-    _, side = tried(site, kind, version)
+def test_a_disabled_user_is_not_resumed(site: Site, kind: int, version: int) -> None:
+    """A disabled user is asked for the password and refused, and the session stays unusable after the user is enabled
+    again.
+    """
+    _, side = log_in_by(site, kind, version)
     site.users.disabled.add(USER)
-    done, _ = tried(site, kind, version, side)
+    done, _ = log_in_by(site, kind, version, side)
     assert (done.success, done.failure, done.user) == (False, Failure.REFUSED, USER)
     site.users.disabled.clear()
     assert site.users.asked.count(Resumed(USER)) == 1
-    done, _ = tried(site, kind, version, side, password=b"wrong")
+    done, _ = log_in_by(site, kind, version, side, password=b"wrong")
     assert not done.success
     assert site.users.asked.count(Resumed(USER)) == 1
 
@@ -205,12 +208,12 @@ def test_who_may_not_go_on_logs_in_anew(site: Site, kind: int, version: int) -> 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_failed_login_is_not_resumed(site: Site, kind: int, version: int) -> None:
-    """A session in which nobody logged in is nobody's."""
+    """The session of a failed login is not resumed."""
     site.users.disabled.add(USER)
-    done, side = tried(site, kind, version)
+    done, side = log_in_by(site, kind, version)
     assert not done.success
     site.users.disabled.clear()
-    done, side = tried(site, kind, version, side, password=b"wrong")
+    done, side = log_in_by(site, kind, version, side, password=b"wrong")
     assert (done.success, side.is_new) == (kind == eap.TLS, True)
     assert not any(isinstance(each, Resumed) for each in site.users.asked)
 
@@ -218,8 +221,8 @@ def test_a_failed_login_is_not_resumed(site: Site, kind: int, version: int) -> N
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("kind", [eap.TTLS, eap.PEAP])
 def test_a_session_of_another_method(site: Site, kind: int, version: int) -> None:
-    """What PEAP began is not gone on with in EAP-TLS, where it would stand for a certificate."""
-    _, side = tried(site, kind, version)
+    """A session of PEAP is not resumed in EAP-TLS, where it would replace a certificate."""
+    _, side = log_in_by(site, kind, version)
     client = TlsSide(eap.TLS, silent, before=side)
     done = log_in(
         Conversation(offers(Terms(site.server, EVERYTHING)), now=0), site.users, Supplicant(b"anonymous", client)
@@ -230,15 +233,15 @@ def test_a_session_of_another_method(site: Site, kind: int, version: int) -> Non
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_session_of_another_scope(site: Site, kind: int, version: int) -> None:
-    """Where the name would be somebody else's, the session is nobody's."""
-    _, side = tried(site, kind, version)
-    done, side = tried(site, kind, version, side, password=b"wrong", scope="branch")
+    """A session is not resumed in another scope, where the name may be another user's."""
+    _, side = log_in_by(site, kind, version)
+    done, side = log_in_by(site, kind, version, side, password=b"wrong", scope="branch")
     assert (done.success, side.is_new) == (kind == eap.TLS, True)
     assert not any(isinstance(each, Resumed) for each in site.users.asked)
 
 
 def test_the_table_is_bounded() -> None:
-    """The oldest sessions make room; what is too old or unknown is nobody's."""
+    """At the limit the oldest sessions are removed. An expired or unknown session is not found."""
     table = Resumptions(60, most=3)
     for number in range(5):
         table.keep([bytes((number,))], table.holder(b"%d" % number, now=0), 1)

@@ -1,4 +1,4 @@
-"""Somebody who answers the questions of conversations: users with passwords in a dictionary."""
+"""Users with passwords in a dictionary, for the questions of conversations."""
 
 from sallyport.radius.eap.conversation import Conversation
 from sallyport.radius.eap.model import Certificate, Chap, Check, MsChap, Outcome, Password, Question, Resumed, Verdict
@@ -10,8 +10,9 @@ EVERYTHING = frozenset({Password, Chap, MsChap})
 
 
 class Users:
-    """Names and their passwords. disabled: those that may not log in. codes: what must be typed after the password,
-    where a method can ask for it. asked: the questions that were put."""
+    """Names and passwords. disabled: users that may not log in. codes: the code to type after the password, if a method
+    can ask for it. asked: the questions so far.
+    """
 
     def __init__(self, passwords: dict[bytes, bytes], codes: dict[bytes, bytes] | None = None) -> None:
         self.passwords = passwords
@@ -20,13 +21,13 @@ class Users:
         self.asked: list[Question] = []
 
     def settle(self, conversation: Conversation, outcome: Outcome) -> Outcome:
-        """What a conversation comes to when its question is answered."""
+        """Answer the questions of a conversation, and return its outcome."""
         while isinstance(outcome, Check):
             outcome = conversation.answer(self.verdict(outcome.question))
         return outcome
 
     def verdict(self, question: Question) -> Verdict:
-        """The answer to one question."""
+        """Return the answer to one question."""
         self.asked.append(question)
         password = self.passwords.get(question.user)
         if password is None or question.user in self.disabled:
