@@ -18,12 +18,11 @@ from sallyport.base.config import Settings
 from sallyport.base.errors import Absent
 from sallyport.metrics import StoreMetrics
 from sallyport.radius.dictionary import load as load_dictionary
-from sallyport.store.directory import Reserve, open_data_directory, take_lock
+from sallyport.store.directory import TOKEN_FILE, Reserve, open_data_directory, take_lock
 from sallyport.store.sqlite import SqliteStore
 from sallyport.store.vault import Vault, load_master_keys
 
 FIRST_DOMAIN = "default"
-TOKEN_FILE = "admin.token"  # noqa: S105  a file's name
 
 New: TypeAlias = Literal["make", "empty", "refuse"]
 

@@ -105,8 +105,12 @@ def test_what_is_no_backup_is_refused(service: Service) -> None:
 
 
 def test_without_a_service(stopped: RunningService) -> None:
-    """Migrate makes the database, backup and restore work on it; the running service has what was restored."""
-    assert "schema" in stopped.ok("db", "migrate")
+    """Migrate makes the database and names the file with its token; backup and restore work on it; the running service
+    has what was restored."""
+    made = stopped.cli("db", "migrate")
+    assert made.returncode == 0
+    assert "schema" in made.stdout
+    assert made.stderr == f"the access token of the first start is in {stopped.data_dir / 'admin.token'}\n"
     stopped.ok("db", "backup", "empty.db")
     stopped.ok("domain", "add", "early", *TENANT)
     stopped.ok("db", "restore", "empty.db", "--yes")

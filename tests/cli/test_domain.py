@@ -162,10 +162,14 @@ def test_refusals(service: Service, corp: int, arguments: tuple[str, ...], statu
 
 
 def test_without_a_service(stopped: RunningService) -> None:
-    """The break-glass works where the service is down, too."""
+    """The mode of all domains and of one is set while the service is down, and no line of a log is printed."""
     stopped.ok("db", "migrate")
     stopped.ok("domain", "add", "early", *TENANT, "--mode", "enforce")
-    stopped.ok("domain", "mode", "--all", "monitor")
+    glass = stopped.cli("domain", "mode", "--all", "monitor")
+    assert glass.returncode == 0
+    assert "break_glass_activated" not in glass.stderr
+    single = stopped.cli("domain", "mode", "early", "monitor")
+    assert (single.returncode, single.stderr) == (0, "domain early (2): monitor, fallback deny\n")
     assert {row["enforcementMode"] for row in json.loads(stopped.ok("domain", "list", "--json"))} == {"monitor"}
 
 

@@ -70,7 +70,7 @@ async def _run(settings: Settings, once: bool) -> int:
 
             async def tell() -> None:
                 nonlocal status
-                story = Story(line, settings, ports)
+                story = Story(line, settings, ports, stays_up=not once)
                 status = await trio.to_thread.run_sync(story.tell, abandon_on_cancel=True)
                 if once:
                     stop.set()

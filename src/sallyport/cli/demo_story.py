@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import Final
 
 import httpx
 from pyotp import TOTP
@@ -49,11 +50,13 @@ START = 1  # of Acct-Status-Type (RFC 2866 section 5.1)
 
 
 class Story:
-    """One run of the demo against a running service. It blocks: run it in a thread."""
+    """One run of the demo against a running service. It blocks: run it in a thread. stays_up: whether the service goes
+    on after the last step."""
 
-    def __init__(self, line: CommandLine, settings: Settings, bound: Bound) -> None:
+    def __init__(self, line: CommandLine, settings: Settings, bound: Bound, *, stays_up: bool = True) -> None:
         self._line = line
         self._settings = settings
+        self._stays_up = stays_up
         self._radius, self._accounting, self._http = bound.radius_auth[0], bound.radius_acct[0], bound.http[0]
         self._problems: list[str] = []
         self._scope: Row = {"org": ORG, "tenant": TENANT}
@@ -71,7 +74,11 @@ class Story:
         self._delete_and_return()
         self._show_report()
         self._show_second_door()
-        self._show_ways_in()
+        self._check_pages()
+        if self._stays_up:
+            self._show_ways_in()
+        else:
+            self._show_next_steps()
         for each in self._problems:
             self._line.note(f"did not work: {each}")
         return int(bool(self._problems))
@@ -215,18 +222,22 @@ class Story:
 
     # --- where to go on ---------------------------------------------------------------------------------------
 
+    def _check_pages(self) -> None:
+        for path in _PAGES.values():
+            status = self._get(path)
+            self._must(status == 200, f"{path}: {status}")
+
+    def _show_next_steps(self) -> None:
+        self._title("Where to go on")
+        program = sys.argv[0]
+        self._line.print("The service of the demo has ended, and its data are removed.")
+        self._line.print(f"{program} demo    the same again; the service stays up for your own requests")
+        self._line.print(f"{program} serve   a service that keeps its data, in ./sallyport-data")
+
     def _show_ways_in(self) -> None:
         self._title("Where to go on")
         base = f"http://{self._http}"
-        for name, path in (
-            ("API", "/docs"),
-            ("OpenAPI", "/openapi.json"),
-            ("metrics", "/metrics"),
-            ("alive", "/healthz"),
-            ("ready", "/readyz"),
-        ):
-            status = self._get(path)
-            self._must(status == 200, f"{path}: {status}")
+        for name, path in _PAGES.items():
             self._line.print(f"{name:9} {base}{path}")
         self._line.print(f"RADIUS    {self._radius} (authentication), {self._accounting} (accounting)")
         self._line.print(f"token     {self._token}\n")
@@ -265,6 +276,13 @@ class Story:
 
 
 _BOB = USERS["bob"].decode()
+_PAGES: Final = {
+    "API": "/docs",
+    "OpenAPI": "/openapi.json",
+    "metrics": "/metrics",
+    "alive": "/healthz",
+    "ready": "/readyz",
+}
 
 
 def _login_row(outcome: Outcome) -> Row:

@@ -35,7 +35,7 @@ class Local:
     """
 
     def __init__(self, settings: Settings, environ: Mapping[str, str], *, new: New = "make") -> None:
-        log.configure(level=settings.log_level, json={"json": True, "text": False}.get(settings.log_format))
+        log.configure(level="error", json=False)  # the command itself reports what it has done
         self._opened: Future[tuple[Requests, trio.Event, trio.lowlevel.TrioToken]] = Future()
         self._error: BaseException | None = None
         self._thread = Thread(target=self._run, args=(settings, environ, new), name="store", daemon=True)

@@ -10,6 +10,7 @@ from sallyport.base.errors import StartError
 from sallyport.base.options import Group, InputFile
 from sallyport.base.setting_values import MASTER_KEY
 from sallyport.base.text import counted
+from sallyport.store.directory import TOKEN_FILE
 from sallyport.store.vault import FILE
 
 CONFIRM = "Everything in the present database is replaced. Go on?"
@@ -26,6 +27,9 @@ def db() -> None:
 def migrate(line: CommandLine) -> None:
     """Bring the database to the schema of this program, as every start does."""
     line.print(str(line.call("db.migrate")))
+    token = line.settings().data_dir / TOKEN_FILE
+    if token.exists():
+        line.note(f"the access token of the first start is in {token}")
 
 
 @db.command()

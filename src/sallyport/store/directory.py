@@ -18,6 +18,9 @@ from sallyport.base.owner import denied
 LOCK: Final = "lock"
 """The file whose lock the owning process holds. `serve` makes it first of all."""
 
+TOKEN_FILE: Final = "admin.token"  # noqa: S105  a file's name
+"""The file with the access token of the first start."""
+
 
 def make_data_directory(path: Path) -> None:
     """Make the directory (mode 0700) where it is new. StartError."""
