@@ -1,4 +1,4 @@
-"""A certificate authority of a test's own, and the certificates that it gives out."""
+"""The tests' own certificate authority, and its certificates."""
 
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
@@ -10,7 +10,7 @@ from cryptography.x509.oid import NameOID
 
 
 class Authority:
-    """One authority. pem: its certificate, by which others trust what it gives out."""
+    """An authority. pem: its certificate, for the trust of others."""
 
     def __init__(self, name: str) -> None:
         self._name = _named(name)
@@ -25,7 +25,7 @@ class Authority:
         self.pem = self._certificate.public_bytes(serialization.Encoding.PEM).decode()
 
     def key_for(self, *hosts: str) -> bytes:
-        """A new private key and the certificate for host names and IP addresses, in PEM."""
+        """Return a new private key and its certificate for host names and IP addresses, in PEM."""
         key = ec.generate_private_key(ec.SECP256R1())
         certificate = (
             self._blank(_named(hosts[0]), key.public_key())

@@ -31,14 +31,16 @@ needs_boot = [
 
 
 class BootedHost:
-    """One machine. directory: takes the log of its start. mounts: directories of this machine, by their place there."""
+    """A machine. directory: takes the log of its start. mounts: directories of this machine, by their path there."""
 
     def __init__(self, base_directory: Path, directory: Path, mounts: Mapping[str, Path]) -> None:
         options = ["--quiet", "--boot", "--volatile=overlay", "--private-network", "--console=pipe"]
         options += ["--register=no", "--keep-unit", f"--directory={base_directory}"]
         options += [f"--bind-ro={source}:{place}" for place, source in mounts.items()]
         self._log = directory / "boot.log"
-        with self._log.open("wb") as log:  # it shuts down by SIGTERM, and gets that also when the test is killed
+        with self._log.open(
+            "wb"
+        ) as log:  # systemd-nspawn shuts down at SIGTERM, which it also gets when the test is killed
             self._process = subprocess.Popen(
                 ["setpriv", "--pdeathsig", "TERM", find("systemd-nspawn"), *options],
                 stdin=subprocess.DEVNULL,
@@ -65,7 +67,7 @@ class BootedHost:
         return done
 
     def shell(self, script: str) -> str:
-        """Return what a script prints; it must succeed."""
+        """Return the output of a script, which must succeed."""
         return self.run("sh", "-eu", "-c", script).stdout
 
     def __enter__(self) -> "BootedHost":

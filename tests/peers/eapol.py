@@ -1,4 +1,4 @@
-"""eapol_test as the station and its access point: an EAP login over RADIUS, with the check of its keys."""
+"""eapol_test as station and access point: an EAP login over RADIUS, with a check of its keys."""
 
 import subprocess
 from pathlib import Path
@@ -9,9 +9,8 @@ SUCCESS, KEYS = "\nSUCCESS\n", "MPPE keys OK: 1  mismatch: 0"
 
 
 def eapol_test(directory: Path, port: int, secret: str, network: str, *options: str) -> str:
-    """Log in at 127.0.0.1; what it tells, which ends with SUCCESS where the login was let in and its keys match.
-
-    network: lines of a wpa_supplicant network, beside its key_mgmt.
+    """Log in at 127.0.0.1. Return the output, which ends with SUCCESS if the login was accepted and its keys match.
+    network: lines of a wpa_supplicant network, in addition to key_mgmt.
     """
     path = directory / "eapol.conf"
     path.write_text(f"network={{\nkey_mgmt=IEEE8021X\n{network}\n}}\n")

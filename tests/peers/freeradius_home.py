@@ -1,6 +1,6 @@
-"""FreeRADIUS as the home server that logins are passed on to: passwords, MS-CHAP, and EAP with certificates.
+"""FreeRADIUS as the home server: passwords, MS-CHAP, and EAP with certificates.
 
-It runs in debug mode with all of its files in the test's folder. Release 3.2.1 signs its answers where it is told to.
+It runs in debug mode with all files in the test's directory. Release 3.2.1 signs answers if it is configured to.
 """
 
 import subprocess
@@ -137,7 +137,7 @@ server inner {{
 
 
 class Home:
-    """A running FreeRADIUS. certificate: what its clients trust, and log in with by EAP-TLS, with the key beside it."""
+    """A running FreeRADIUS. certificate: the CA of its clients, and their own for EAP-TLS, with the key beside it."""
 
     def __init__(self, directory: Path, port: int) -> None:
         self._directory = directory
@@ -149,22 +149,22 @@ class Home:
 
     @property
     def fields(self) -> dict[str, object]:
-        """It, as SetFirstFactor takes it."""
+        """Return the server's fields, as SetFirstFactor takes them."""
         return {"host": "127.0.0.1", "port": self.port, "secret": SECRET}
 
-    def told(self) -> str:
-        """Everything that it has told since its last start."""
+    def output(self) -> str:
+        """Return the output since the last start."""
         return self._output.read_text(errors="replace")
 
     def start(self) -> None:
-        """Start it, and wait until it is ready."""
+        """Start the server, and wait until it is ready."""
         command = [find("freeradius"), "-X", "-d", str(self._directory)]
         with self._output.open("wb") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log)
-        eventually(lambda: "Ready to process requests" in self.told(), self._output)
+        eventually(lambda: "Ready to process requests" in self.output(), self._output)
 
     def stop(self) -> None:
-        """Kill it. Nothing happens where it does not run."""
+        """Kill the server, if it runs."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -173,7 +173,7 @@ class Home:
 
 @contextmanager
 def freeradius_home(directory: Path, *, signs: bool = True, post_auth: str = "") -> Iterator[Home]:
-    """FreeRADIUS for the time of the block; anybody with PASSWORD gets in. post_auth: what else it does for them."""
+    """Yield a FreeRADIUS that accepts any user with PASSWORD. post_auth: further configuration of the Accept."""
     (port,) = free_ports(1)
     self_signed(directory, "home")
     (directory / "dictionary").write_text("")

@@ -1,10 +1,10 @@
-"""A customer's webhook, in the test's own process: it checks every signature, and its users do as the test says.
+"""A customer's webhook in the test's process: it checks each signature, and answers for its users as the test sets.
 
 with Hook() as hook:
     service.post("/ad/SetMFAProvider", {**ids, "provider": "webhook", **hook.fields})
     hook.will("bob", "approved", after_s=1)
 
-A user of whom nothing was said is waited for. `close` ends it as a kill does, with all its connections; `open` brings
+Without a setting a user does not answer. `close` ends it as a kill does, with all its connections; `open` brings
 it back on the same port.
 """
 
@@ -28,14 +28,16 @@ Misbehaviour = Callable[["Handler"], None]
 
 @dataclass(frozen=True)
 class Will:
-    """What a user answers, and when: seconds of the monotonic clock."""
+    """The answer of a user, and its time: seconds of the monotonic clock."""
 
     status: str
     at: float
 
 
 class Hook:
-    """The server. tls: its side of TLS; then its name is `localhost`. misbehave: does what it likes with a request."""
+    """The server. tls: its side of TLS; its name is then `localhost`. misbehave: handles a request in place of the
+    server.
+    """
 
     def __init__(self, *, tls: ssl.SSLContext | None = None) -> None:
         self.tls = tls
@@ -60,12 +62,12 @@ class Hook:
 
     @property
     def fields(self) -> dict[str, str]:
-        """The provider's fields of SetMFAProvider."""
+        """Return the provider's fields of SetMFAProvider."""
         origin = f"http://127.0.0.1:{self.port}" if self.tls is None else f"https://localhost:{self.port}"
         return {"url": f"{origin}/hook", "secret": SECRET}
 
     def open(self) -> None:
-        """Serve, on the port that it had before."""
+        """Listen, on the same port as before."""
         self.closing.clear()
         self._server = server = Server(("127.0.0.1", self.port), Handler)
         server.hook, server.tls = self, self.tls
@@ -74,24 +76,24 @@ class Hook:
         server.thread.start()
 
     def close(self) -> None:
-        """Be gone. Nothing happens where it is."""
+        """End the server, if it runs."""
         self.closing.set()
         if self._server is not None:
             self._server.end()
             self._server = None
 
     def will(self, user: str, status: str, *, after_s: float = 0.0) -> None:
-        """What a user answers to each prompt from now on, and to the one that waits."""
+        """Set the user's answer to the present prompt and to later ones."""
         self._wills[user] = status, after_s
         for prompt in [prompt for prompt in self.prompts if prompt["user"] == user]:
             self._decided.setdefault(prompt["challenge_id"], Will(status, time.monotonic() + after_s))
 
     def prompts_of(self, user: str) -> int:
-        """How often a user was prompted: each challenge_id once."""
+        """Return the number of a user's prompts: each challenge_id counts once."""
         return len({prompt["challenge_id"] for prompt in self.prompts if prompt["user"] == user})
 
     def wait_for_prompt(self, user: str, count: int = 1) -> None:
-        """Return when a user was prompted so often, within 10 seconds."""
+        """Return the time of a user's prompt with that number, within 10 seconds."""
         deadline = time.monotonic() + 10
         while self.prompts_of(user) < count:
             assert time.monotonic() < deadline, f"{user} was prompted {self.prompts_of(user)} times"
@@ -100,7 +102,7 @@ class Hook:
     # --- what it answers --------------------------------------------------------------------------------------
 
     def signed(self, headers: dict[str, str], body: bytes) -> bool:
-        """Whether X-Sallyport-Signature holds and is fresh."""
+        """Return whether X-Sallyport-Signature is right and fresh."""
         timestamp = headers.get("x-sallyport-timestamp", "")
         right = hmac.new(SECRET.encode(), f"{timestamp}.".encode() + body, hashlib.sha256).hexdigest()
         given = headers.get("x-sallyport-signature", "")
@@ -109,7 +111,7 @@ class Hook:
         return is_right
 
     def asked(self, body: bytes) -> tuple[int, dict[str, str]]:
-        """The answer to a POST."""
+        """Return the answer to a POST."""
         asked = json.loads(body)
         if asked["type"] == "enrolment":
             return 200, {"status": "unknown_user" if asked["user"] == "nobody" else "enrolled"}
@@ -122,7 +124,7 @@ class Hook:
         return 202, {"poll_url": f"/poll/{asked['challenge_id']}"}
 
     def polled(self, challenge_id: str) -> tuple[int, dict[str, str]]:
-        """The answer to a GET of a poll_url."""
+        """Return the answer to a GET of a poll_url."""
         self.polls += 1
         will = self._decided.get(challenge_id)
         decided = will is not None and time.monotonic() >= will.at
@@ -130,7 +132,7 @@ class Hook:
 
 
 class Server(ThreadingHTTPServer):
-    """A thread for each connection; all of them end with it."""
+    """A server with a thread for each connection; all of them end with it."""
 
     daemon_threads = False
     block_on_close = True
@@ -143,12 +145,12 @@ class Server(ThreadingHTTPServer):
         super().__init__(address, handler)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Remember the connection, so that `end` can break it."""
+        """Record the connection, so that `end` can break it."""
         self._connections.add(request)
         super().process_request(request, client_address)
 
     def finish_request(self, request: Any, client_address: Any) -> None:
-        """TLS begins in the connection's own thread; a client that does not trust us goes away."""
+        """Shake hands in the connection's own thread. A client without trust ends the connection."""
         if self.tls is None:
             super().finish_request(request, client_address)
             return
@@ -157,15 +159,15 @@ class Server(ThreadingHTTPServer):
             super().finish_request(secured, client_address)
 
     def shutdown_request(self, request: Any) -> None:
-        """The connection is over."""
+        """Record the end of the connection."""
         self._connections.discard(request)
         super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A connection that breaks is nothing to tell of."""
+        """Ignore a broken connection."""
 
     def end(self) -> None:
-        """Stop listening and break every connection."""
+        """Stop listening, and break every connection."""
         self.shutdown()
         self.thread.join()
         self.socket.close()
@@ -183,11 +185,11 @@ class Handler(BaseHTTPRequestHandler):
     server: Server
 
     def do_POST(self) -> None:
-        """A question."""
+        """Answer a question."""
         self._answer(self.rfile.read(int(self.headers["Content-Length"])))
 
     def do_GET(self) -> None:
-        """How a prompt stands."""
+        """Answer with the state of a prompt."""
         self._answer(b"")
 
     def _answer(self, body: bytes) -> None:
@@ -203,7 +205,7 @@ class Handler(BaseHTTPRequestHandler):
             self.say(*hook.polled(self.path.rpartition("/")[2]))
 
     def say(self, status: int, document: object, **headers: str) -> None:
-        """An answer in JSON."""
+        """Send an answer in JSON."""
         body = json.dumps(document).encode()
         self.send_response(status)
         for name, value in {"Content-Type": "application/json", "Content-Length": str(len(body)), **headers}.items():
@@ -212,4 +214,4 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing."""
+        """Log nothing."""

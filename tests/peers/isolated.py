@@ -57,8 +57,9 @@ needs_isolation = [
 
 @cache
 def base(packages: str = HOST_PACKAGES) -> Path:
-    """The file system of a minimal Debian with these packages. It is made if there is none, and kept. Skips where it
-    cannot be."""
+    """Return the file system of a minimal Debian with these packages. It is made once and kept. Skip if it cannot be
+    made.
+    """
     made = CACHE / f"{SUITE}-{hashlib.sha256(packages.encode()).hexdigest()[:8]}"
     CACHE.mkdir(parents=True, exist_ok=True)
     with (CACHE / "lock").open("w") as lock:
@@ -81,7 +82,7 @@ def base(packages: str = HOST_PACKAGES) -> Path:
 
 
 class IsolatedHost:
-    """One host. directory: an empty one, for its files."""
+    """A host. directory: an empty one, for its files."""
 
     def __init__(self, directory: Path, base_directory: Path) -> None:
         self.root = directory / "root"
@@ -96,15 +97,15 @@ class IsolatedHost:
             self._end()
             pytest.skip("no overlay file system can be mounted here")
         self._first = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split()[0]
-        # Its root directory is the host's from `ready` on; a mistake here would change the machine of the tests.
+        # From `ready` on its root directory is the host's; a mistake here would change the test machine.
         assert Path(f"/proc/{self._first}/root").readlink() == self.root
 
     def command(self, *arguments: str) -> list[str]:
-        """The command line that runs a program in the host."""
+        """Return the command line that runs a program in the host."""
         return ["nsenter", f"--target={self._first}", "--mount", "--pid", "--root", "--wd", *arguments]
 
     def sallyport(self, *arguments: str) -> list[str]:
-        """The arguments that run Sallyport in the host."""
+        """Return the arguments that run Sallyport in the host."""
         program = "from sallyport.cli.main import main; main()"
         return ["env", f"PYTHONPATH={_SOURCE}", "PYTHONDONTWRITEBYTECODE=1", sys.executable, "-c", program, *arguments]
 
@@ -125,11 +126,11 @@ class IsolatedHost:
         return process
 
     def write(self, path: str, text: str, mode: int = 0o644) -> None:
-        """Put a file into the host."""
+        """Write a file of the host."""
         self.run("install", "-D", "-m", f"{mode:o}", "/dev/stdin", path, stdin=text.encode())
 
     def read(self, path: str) -> str:
-        """A file of the host."""
+        """Read a file of the host."""
         return self.run("cat", path).stdout
 
     def __enter__(self) -> "IsolatedHost":

@@ -42,7 +42,7 @@ _COMMAND_S = 60
 
 @cache
 def may_unshare() -> bool:
-    """Whether this process may make namespaces."""
+    """Return whether this process may make namespaces."""
     if os.geteuid() != 0:
         return False
     try:
@@ -52,8 +52,9 @@ def may_unshare() -> bool:
 
 
 class Machine:
-    """One machine. directory: an empty one, for its files. own: directories of the host that it has for itself, and
-    their names in `directory`. resolver: the address of its name server."""
+    """A machine. directory: an empty one, for its files. own: directories of the host that the machine has for itself,
+    with their names in `directory`. resolver: the address of its name server.
+    """
 
     def __init__(self, directory: Path, own: Mapping[str, str], *, resolver: str) -> None:
         self.directory = directory
@@ -80,7 +81,7 @@ class Machine:
         self.close()
 
     def close(self) -> None:
-        """End all of its processes."""
+        """End all of the machine's processes."""
         assert self._holder.stdin is not None
         assert self._holder.stdout is not None
         self._holder.stdin.close()
@@ -90,12 +91,12 @@ class Machine:
 
     @property
     def process_id(self) -> int:
-        """A process in its network."""
+        """Return the id of a process in its network."""
         return self._holder.pid
 
     @property
     def wrapper(self) -> list[str]:
-        """The beginning of the command line of a program that is to see its network and files."""
+        """Return the start of a command line that runs a program with the machine's network and files."""
         kinds = {"net": "net", "mount": "mnt"}
         return ["nsenter", *(f"--{kind}=/proc/{self.process_id}/ns/{name}" for kind, name in kinds.items()), "--"]
 
@@ -106,19 +107,19 @@ class Machine:
             self._started.append(subprocess.Popen([*enter, *command], stdout=log, stderr=log))
 
     def run(self, *command: str) -> str:
-        """Run a program to its end: its standard output. It must succeed."""
+        """Run a program to its end, and return its standard output. It must succeed."""
         done = self.attempt(*command)
         assert done.returncode == 0, f"{' '.join(command)}: {done.returncode}\n{done.stdout}{done.stderr}"
         return done.stdout
 
     def attempt(self, *command: str) -> "subprocess.CompletedProcess[str]":
-        """The same, whatever its status."""
+        """Run a program to its end, whatever its status is."""
         full: Sequence[str] = [*self.wrapper, *command]
         return subprocess.run(full, capture_output=True, text=True, timeout=_COMMAND_S, check=False)
 
     @contextmanager
     def inside(self) -> Iterator[None]:
-        """Be in its network for the time of the block: this thread, and the processes that it starts."""
+        """Move this thread, and the processes that it starts, to the machine's network for the time of the block."""
         there = Path(f"/proc/{self.process_id}/ns/net")
         with Path("/proc/thread-self/ns/net").open() as home, there.open() as other:
             _enter(other.fileno())
@@ -129,7 +130,7 @@ class Machine:
 
 
 def connect(one: Machine, address: str, other: Machine, other_address: str) -> None:
-    """Put a cable between two machines, with an IPv4 address of a network of 256 at each end."""
+    """Connect two machines by a cable, with an IPv4 address of a /24 at each end."""
     peer = ("peer", "name", "cable", "netns", str(other.process_id))
     one.run("ip", "link", "add", "cable", "type", "veth", *peer)
     for machine, own in ((one, address), (other, other_address)):

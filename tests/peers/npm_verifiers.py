@@ -27,7 +27,7 @@ needs_npm = pytest.mark.skipif(
 
 
 def ask(directory: Path, questions: Sequence[Mapping[str, object]]) -> list[object]:
-    """What verify.mjs answers to each question: True, or the reason why not."""
+    """Return the answer of verify.mjs to each question: True, or the reason."""
     script = directory / "verify.mjs"
     script.write_bytes((HERE / "verify.mjs").read_bytes())
     (directory / "node_modules").symlink_to(MODULES)

@@ -3,7 +3,7 @@
     python -m tests.peers.pictures DIRECTORY
 
 Grafana cannot be installed everywhere; this asks the same expressions, lays the panels out as Grafana's JSON does, and
-shows what people would see: panels that are empty, units that do not fit, legends that cannot be told apart.
+shows what people would see: panels that are empty, units that do not fit, legends that look alike.
 """
 
 import json
@@ -41,7 +41,7 @@ class Series:
 
 
 def shown(value: float, unit: str) -> str:
-    """A number as Grafana has it in a unit."""
+    """Return a number as Grafana shows it in a unit."""
     if unit == "percentunit":
         return f"{value * 100:.3g} %"
     if unit == "s" and value < 1:
@@ -55,7 +55,7 @@ def shown(value: float, unit: str) -> str:
 
 
 def asked(prometheus: Prometheus, panel: dict[str, Any], end: float) -> list[Series]:
-    """What the panel's expressions come to."""
+    """Return the results of the panel's expressions."""
     found = []
     for target in panel["targets"]:
         query = filled(target["expr"], rate="15s", span="5m")
@@ -75,7 +75,7 @@ def asked(prometheus: Prometheus, panel: dict[str, Any], end: float) -> list[Ser
 
 
 def drawn(panel: dict[str, Any], series: list[Series], end: float) -> str:
-    """A panel as SVG, at its place."""
+    """Return a panel as SVG, at its position."""
     place, unit = panel["gridPos"], (panel.get("fieldConfig") or {}).get("defaults", {}).get("unit", "short")
     x, y, width, height = place["x"] * CELL, place["y"] * LINE, place["w"] * CELL - 8, place["h"] * LINE - 8
     if panel["type"] == "row":
@@ -92,15 +92,15 @@ def drawn(panel: dict[str, Any], series: list[Series], end: float) -> str:
         numbers = (
             f"{each.points[-1][1]:.0f}" if unit == "short" else shown(each.points[-1][1], unit) for each in series
         )
-        told = "  ".join((each.name for each in series) if is_text else numbers)
-        parts.append(f'<text x="10" y="{height - 22}" class="stat">{escape(told)}</text>')
+        text = "  ".join((each.name for each in series) if is_text else numbers)
+        parts.append(f'<text x="10" y="{height - 22}" class="stat">{escape(text)}</text>')
     else:
         parts += curves(series, unit, end, width, height)
     return "".join([*parts, "</g>"])
 
 
 def curves(series: list[Series], unit: str, end: float, width: int, height: int) -> list[str]:
-    """Lines with their scale and their legend."""
+    """Return lines with their scale and their legend."""
     left, top, right, bottom = 74, 32, width - 12, height - 44
     most = max(value for each in series for _, value in each.points) or 1.0
     parts = []
@@ -129,7 +129,7 @@ def curves(series: list[Series], unit: str, end: float, width: int, height: int)
 
 
 def page(board: dict[str, Any], prometheus: Prometheus, end: float) -> tuple[str, int]:
-    """A dashboard as HTML, and its height in pixels."""
+    """Return a dashboard as HTML, and its height in pixels."""
     panels = board["panels"]
     height = max(each["gridPos"]["y"] + each["gridPos"]["h"] for each in panels) * LINE + 60
     inside = "".join(drawn(each, asked(prometheus, each, end) if "targets" in each else [], end) for each in panels)
@@ -149,7 +149,7 @@ def main(directory: Path) -> None:
     """Write NAME.html and NAME.png of each dashboard."""
     directory.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch, watched_service(Path(scratch)) as watched:
-        time.sleep(15)  # so that what was counted last is a rate
+        time.sleep(15)  # so that the last counts make a rate
         end = time.time()
         for board in ALL:
             html, height = page(json.loads(build(board)), watched.prometheus, end)
@@ -160,7 +160,7 @@ def main(directory: Path) -> None:
 
 
 def photograph(file: Path, height: int) -> None:
-    """Chromium's picture of a page, beside it; nothing where it is not installed."""
+    """Save Chromium's picture of a page beside it, if Chromium is installed."""
     program = shutil.which("chromium")
     if program is None:
         return

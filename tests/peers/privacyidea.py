@@ -1,7 +1,6 @@
 """A real privacyIDEA server: installed once into .venv-privacyidea, run on a loopback port, stopped by its process id.
-
-Its packages are pinned in privacyidea.txt and are wheels alone, so that Python 3.11 to 3.13 needs no compiler. They
-live apart from ours: its requirements are not to choose our versions.
+Its packages are pinned in privacyidea.txt and are wheels alone, so that Python 3.11 to 3.13 needs no compiler. They are
+apart from the project's packages, whose versions they must not determine.
 """
 
 from __future__ import annotations
@@ -36,14 +35,14 @@ START_S = 90
 
 
 def python() -> Path:
-    """The Python that has privacyIDEA; installs it where that has not been done yet. Skips where it can't be."""
+    """Return the Python with privacyIDEA. Install it if it is missing, and skip if that is impossible."""
     VENV.mkdir(exist_ok=True)
     wanted = hashlib.sha256(REQUIREMENTS.read_bytes() + sys.version.encode()).hexdigest()
     ready = VENV / "ready"
     program = VENV / "bin" / "python"
     folder = os.open(VENV, os.O_RDONLY)
     try:
-        fcntl.flock(folder, fcntl.LOCK_EX)  # one installs, whoever else tests here meanwhile waits
+        fcntl.flock(folder, fcntl.LOCK_EX)  # one test process installs, the others wait
         if not ready.is_file() or ready.read_text() != wanted:
             _install(program)
             ready.write_text(wanted)
@@ -53,7 +52,7 @@ def python() -> Path:
 
 
 def _install(program: Path) -> None:
-    # Our own pip installs into it, without dependencies to work out and without compiling what is never imported.
+    # pip installs without dependencies and without compiling modules that are never imported
     pip = [sys.executable, "-m", "pip", "--python", str(program), "--disable-pip-version-check", "install", "--quiet"]
     patience = ["--retries", "2", "--timeout", "30"]
     options = ["--no-deps", "--no-compile", "--require-hashes", "--only-binary=:all:", "-r", str(REQUIREMENTS)]
@@ -70,7 +69,7 @@ def _install(program: Path) -> None:
 
 @contextmanager
 def running_privacyidea(directory: Path, users: Sequence[str]) -> Iterator[PrivacyIdea]:
-    """A server with the users in the realm `corp`, which is its default realm, and push tokens that poll."""
+    """Yield a server with the users in the default realm `corp`, and push tokens that poll."""
     program = python()
     port, password = _free_port(), secrets.token_urlsafe()
     _configure(directory, users)
@@ -93,7 +92,7 @@ def running_privacyidea(directory: Path, users: Sequence[str]) -> Iterator[Priva
 
 
 def server_stop(process: subprocess.Popen[bytes]) -> None:
-    """End it, and wait until it has ended."""
+    """End the server, and wait for its end."""
     process.terminate()
     with suppress(subprocess.TimeoutExpired):
         process.wait(5)
@@ -135,9 +134,8 @@ def _await_start(client: httpx.Client, process: subprocess.Popen[bytes], log: Pa
 
 
 class Phone:
-    """A user's phone with the privacyIDEA Authenticator: holds the key, asks for challenges, signs what it answers.
-
-    The protocol is in privacyIDEA's lib/tokens/pushtoken.py: RSA-SHA256 (PKCS1 v1.5) in base32 over texts joined by |.
+    """The privacyIDEA Authenticator on a user's phone: it has the key, polls for challenges and signs its answers. The
+    protocol is in privacyIDEA's lib/tokens/pushtoken.py: RSA-SHA256 (PKCS1 v1.5) in base32 over texts joined by |.
     """
 
     def __init__(self, client: httpx.Client, serial: str, credential: str) -> None:
@@ -149,7 +147,7 @@ class Phone:
         assert value_of(client.post("/ttype/push", data={"serial": serial, **rollout})) is True
 
     def waiting(self) -> list[str]:
-        """The nonces of the challenges that the user has not answered."""
+        """Return the nonces of the open challenges."""
         now = datetime.now(UTC).isoformat()
         signed = {"serial": self._serial, "timestamp": now, "signature": self._sign(self._serial, now)}
         challenges = value_of(self._client.get("/ttype/push", params=signed))
@@ -157,15 +155,17 @@ class Phone:
         return [challenge["nonce"] for challenge in challenges]
 
     def approve(self) -> str:
-        """Tap `accept` on the one challenge that waits; the code that the phone shows then, if it does."""
+        """Accept the one open challenge. Return the code that the phone then shows, if it does."""
         (nonce,) = self.waiting()
         return self._answer({"signature": self._sign(nonce, self._serial)}).get("display_code", "")
 
     def decline(self, reason: str = "") -> None:
-        """Tap `decline`. reason: unknown_trigger or cancelled, as newer apps tell."""
+        """Decline the one open challenge. reason: unknown_trigger or cancelled, as newer apps report it."""
         (nonce,) = self.waiting()
-        told = {"decline_reason": reason} if reason else {}
-        self._answer({"decline": "1", **told, "signature": self._sign(nonce, self._serial, "decline", *told.values())})
+        given = {"decline_reason": reason} if reason else {}
+        self._answer(
+            {"decline": "1", **given, "signature": self._sign(nonce, self._serial, "decline", *given.values())}
+        )
 
     def _answer(self, answer: Mapping[str, str]) -> dict[str, str]:
         response = self._client.post("/ttype/push", data={"serial": self._serial, **answer})
@@ -177,14 +177,14 @@ class Phone:
 
 
 def value_of(response: httpx.Response) -> object:
-    """result.value of an answer that is no error."""
+    """Return result.value of an answer without an error."""
     assert response.status_code == 200, response.text
     return response.json()["result"]["value"]
 
 
 @dataclass
 class PrivacyIdea:
-    """A running server, as its admin."""
+    """The client of a running server's admin."""
 
     client: httpx.Client
     process: subprocess.Popen[bytes]
@@ -192,11 +192,11 @@ class PrivacyIdea:
 
     @property
     def url(self) -> str:
-        """Where it answers."""
+        """Return the server's URL."""
         return str(self.client.base_url)
 
     def set_up(self, password: str, passwd: Path) -> None:
-        """The realm, its users, and the policy for push tokens that need no gateway: the phone asks by itself."""
+        """Set up the realm, its users, and a policy for push tokens that poll without a gateway."""
         token = self.client.post("/auth", data={"username": "admin", "password": password}).json()["result"]["value"]
         self.admin_token = token["token"]
         self.post("/resolver/people", {"type": "passwdresolver", "fileName": str(passwd)})
@@ -206,14 +206,14 @@ class PrivacyIdea:
         self.policy("push", "enrollment", push)
 
     def post(self, path: str, form: Mapping[str, str]) -> dict[str, dict[str, str]]:
-        """Do something as the admin; the whole answer."""
+        """Send a form as the admin, and return the whole answer."""
         response = self.client.post(path, data=form, headers={"Authorization": self.admin_token})
         value_of(response)
         document: dict[str, dict[str, str]] = response.json()
         return document
 
     def get(self, path: str, **params: str) -> object:
-        """Read something as the admin; the answer's value."""
+        """Read a value as the admin."""
         return value_of(self.client.get(path, params=params, headers={"Authorization": self.admin_token}))
 
     def policy(self, name: str, scope: str, action: str, user: str = "") -> None:
@@ -221,25 +221,25 @@ class PrivacyIdea:
         self.post(f"/policy/{name}", {"scope": scope, "action": action, "user": user})
 
     def add_totp(self, user: str, seed: bytes, pin: str = "") -> str:
-        """Give the user a TOTP token (SHA-1, 30 s, 6 digits); its serial."""
+        """Give the user a TOTP token (SHA-1, 30 s, 6 digits), and return its serial."""
         form = {"type": "totp", "user": user, "realm": REALM, "otpkey": seed.hex(), "pin": pin, "genkey": "0"}
         return self.post("/token/init", form)["detail"]["serial"]
 
     def add_push(self, user: str) -> Phone:
-        """Give the user a push token, on a phone that has enrolled."""
+        """Give the user a push token, on an enrolled phone."""
         made = self.post("/token/init", {"type": "push", "user": user, "realm": REALM, "genkey": "1"})["detail"]
         return Phone(self.client, made["serial"], made["enrollment_credential"])
 
     def challenges(self) -> list[str]:
-        """The serials of the tokens with a challenge, once for each."""
+        """Return the serials of the tokens with a challenge, each once."""
         return [challenge["serial"] for challenge in self._listed("/token/challenges/", "challenges")]
 
     def failures(self, user: str) -> int:
-        """How many failures it counts against the user's tokens."""
+        """Return the number of failures of the user's tokens."""
         return sum(int(token["failcount"]) for token in self._listed("/token/", "tokens", user=user, realm=REALM))
 
     def asked(self, user: str) -> list[str]:
-        """The requests about a user that are in its audit, such as `POST /validate/check`, the newest first."""
+        """Return the requests about a user in the server's audit, such as `POST /validate/check`, the newest first."""
         return [entry["action"] for entry in self._listed("/audit/", "auditdata", user=user)]
 
     def _listed(self, path: str, name: str, **params: str) -> list[dict[str, str]]:

@@ -1,4 +1,4 @@
-"""Real programs on the other end: where they are, and how they are run. One that is missing skips its tests by name."""
+"""Real programs as peers: where they are, and how they run. A missing one skips its tests by name."""
 
 import os
 import shutil
@@ -12,12 +12,12 @@ _PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin"
 
 
 def find(program: str) -> str:
-    """Where a program is; its bare name where it is not installed."""
+    """Return the path of a program, or its bare name if it is not installed."""
     return shutil.which(program, path=_PATH) or program
 
 
 def needs(*programs: str) -> pytest.MarkDecorator:
-    """Skip where a program is not installed."""
+    """Skip if a program is not installed."""
     missing = [program for program in programs if not Path(find(program)).is_absolute()]
     return pytest.mark.skipif(bool(missing), reason=f"{', '.join(missing)} is not installed")
 
@@ -32,10 +32,9 @@ def radclient(
     tries: int = 1,
     wait_s: float = 5,
 ) -> str:
-    """Let radclient send one packet; what it tells, with every attribute that it sent and received.
-
-    directory: takes a dictionary that adds nothing, so that /etc/freeradius is not read. server: host:port. kind:
-    auth, acct or status. attributes: such as 'User-Name = "bob"'; octets that are no text as octal escapes.
+    """Send one packet with radclient. Return its output, with every attribute that it sent and received. directory:
+    takes an empty dictionary, so that /etc/freeradius is not read. server: host:port. kind: auth, acct or status.
+    attributes: such as 'User-Name = "bob"'; octets that are no text as octal escapes.
     """
     (directory / "dictionary").write_text("")
     command = [find("radclient"), "-x", "-d", str(directory), "-r", str(tries), "-t", str(wait_s), *options]

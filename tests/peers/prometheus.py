@@ -19,24 +19,24 @@ READY_S = 90.0
 
 
 class Prometheus:
-    """What is asked of it over HTTP."""
+    """The HTTP API of a Prometheus."""
 
     def __init__(self, port: int) -> None:
         self._base = f"http://127.0.0.1:{port}"
 
     def get(self, path: str, **parameters: str) -> Any:
-        """The data of an answer of its API."""
+        """Return the data of an answer of the API."""
         answer = httpx.get(f"{self._base}/api/v1/{path}", params=parameters, timeout=30, trust_env=False)
         assert answer.status_code == 200, f"{path} {parameters}: {answer.text}"
         return answer.json()["data"]
 
     def query(self, expression: str) -> list[dict[str, Any]]:
-        """The series that an expression has now."""
+        """Return the present series of an expression."""
         result: list[dict[str, Any]] = self.get("query", query=expression)["result"]
         return result
 
     def wait_for(self, expression: str, *, seconds: float = 60.0) -> list[dict[str, Any]]:
-        """The series of an expression, once it has some."""
+        """Wait until an expression has series, and return them."""
         deadline = time.monotonic() + seconds
         while not (found := self.query(expression)):
             assert time.monotonic() < deadline, f"no series: {expression}"
@@ -44,7 +44,7 @@ class Prometheus:
         return found
 
     def is_ready(self) -> bool:
-        """Whether it answers."""
+        """Return whether the server answers."""
         try:
             return httpx.get(f"{self._base}/-/ready", timeout=5, trust_env=False).status_code == 200
         except httpx.TransportError:
@@ -53,7 +53,7 @@ class Prometheus:
 
 @contextmanager
 def scraping(directory: Path, port: int) -> Iterator[Prometheus]:
-    """Prometheus that scrapes the metrics at a port of this machine, for the time of the block."""
+    """Yield a Prometheus that scrapes the metrics at a port of this machine."""
     program = shutil.which("prometheus")
     if program is None:
         pytest.skip("prometheus is not installed")

@@ -73,25 +73,27 @@ needs_samba = pytest.mark.skipif(
 
 @dataclass(frozen=True)
 class Corp:
-    """The domain. authority: who gave the domain controller its certificate for TLS."""
+    """The domain. authority: issuer of the domain controller's certificate."""
 
     dc: Machine
     host: Machine
     authority: Authority
 
     def administer(self, *commands: Sequence[str]) -> None:
-        """What an admin would say to samba-tool, in one process, since that takes a second to start."""
+        """Run commands of samba-tool in one process, since each start takes a second."""
         _administer(self.dc, commands)
 
     def wrong_passwords(self, user: str) -> int:
-        """How many wrong passwords the domain controller has counted for a user."""
-        told = self.dc.run("samba-tool", "user", "show", user, "--attributes=badPwdCount")
-        found = re.search(r"^badPwdCount: (\d+)$", told, re.MULTILINE)
+        """Return how many wrong passwords of a user the domain controller has counted."""
+        shown = self.dc.run("samba-tool", "user", "show", user, "--attributes=badPwdCount")
+        found = re.search(r"^badPwdCount: (\d+)$", shown, re.MULTILINE)
         return int(found[1]) if found else 0
 
 
 def look_up(host: str, _port: int, _kind: socket.SocketKind) -> list[str]:
-    """A DNS that knows the domain controller alone: the system's, asked by a thread, would be in another network."""
+    """Resolve the domain controller's name. The system's resolver would run in a thread, which is in another
+    network.
+    """
     if host != DC_NAME:
         raise socket.gaierror(socket.EAI_NONAME, "not known")
     return [DC_ADDRESS]
@@ -99,14 +101,14 @@ def look_up(host: str, _port: int, _kind: socket.SocketKind) -> list[str]:
 
 @contextmanager
 def in_network(corp: Corp) -> Iterator[None]:
-    """The test is on the joined host for the time of the block."""
+    """Put the test on the joined host for the time of the block."""
     with corp.host.inside():
         yield
 
 
 @contextmanager
 def running_corp(directory: Path) -> Iterator[Corp]:
-    """The domain, for the time of the block. directory: an empty one."""
+    """Yield the domain. directory: an empty one."""
     authority = Authority("corp")
     for name in ("dc", "host"):
         (directory / name).mkdir()
@@ -144,7 +146,7 @@ def _provision(dc: Machine, authority: Authority) -> None:
 
 
 def _populate(dc: Machine) -> None:
-    """The people, groups and computers that are there at first."""
+    """Add the first people, groups and computers."""
     must_change = {"must": ["--must-change-at-next-login"]}
     commands = [
         [
@@ -167,7 +169,7 @@ def _administer(dc: Machine, commands: Sequence[Sequence[str]]) -> None:
 
 
 def _join(host: Machine) -> None:
-    """As an admin does it: `net ads join`, then winbindd."""
+    """Join the domain as an admin does: `net ads join`, then winbindd."""
     (host.directory / "etc" / "smb.conf").write_text(_MEMBER)
     (host.directory / "lib" / "private").mkdir(mode=0o700)
     join = ("net", "ads", "join", "-U", f"Administrator%{ADMIN_PASSWORD}", "--no-dns-updates")

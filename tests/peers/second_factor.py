@@ -1,4 +1,4 @@
-"""What the tests of the second factor share: a domain that enforces, users, and devices that radclient speaks for."""
+"""Helpers for tests of the second factor: a domain that enforces, users, and devices played by radclient."""
 
 import re
 import time
@@ -22,7 +22,7 @@ _stations = count(1)
 
 
 def populate(service: RunningService, *users: str, address: str = "127.0.0.1", secret: str = SECRET) -> None:
-    """A client, users of the first domain, which enforces."""
+    """Add a RADIUS client, and users of the first domain, which enforces."""
     service.add_client("devices", address, secret)
     for user in users:
         service.add_user(user, PASSWORD)
@@ -35,40 +35,40 @@ def provide(service: RunningService, provider: str, **fields: object) -> None:
 
 
 def enrol(service: RunningService, user: str) -> pyotp.TOTP:
-    """Enrol a user for one-time passwords with the code of now: the next one that counts is `next_code`."""
+    """Enrol a user for one-time passwords with the present code. The next code that counts is `next_code`."""
     seed = pyotp.TOTP(service.enrol_totp(user))
     service.confirm_totp(user, seed.now())
     return seed
 
 
 def next_code(seed: pyotp.TOTP) -> str:
-    """The code of the step after this one, which counts already."""
+    """Return the code of the next step, which is valid already."""
     return seed.at(int(time.time()) + 30)
 
 
 def event(service: RunningService, user: str) -> tuple[Any, ...]:
-    """A user's last event: decision, applied decision, reason, factor."""
+    """Return decision, applied decision, reason and factor of a user's last event."""
     sql = "select decision, applied_decision, reason, factor from events where user_name = ? order by id desc limit 1"
     (row,) = service.rows(sql, user)
     return row
 
 
-def state_of(told: str) -> str:
-    """The State of the challenge that radclient has shown, as an attribute to send."""
-    found = re.findall(r"^\s+State = (0x[0-9a-f]+)", told.partition(CHALLENGED)[2], re.MULTILINE)
-    assert len(found) == 1, told
+def state_of(output: str) -> str:
+    """Return the State of the challenge in radclient's output, as an attribute to send."""
+    found = re.findall(r"^\s+State = (0x[0-9a-f]+)", output.partition(CHALLENGED)[2], re.MULTILINE)
+    assert len(found) == 1, output
     return f"State = {found[0]}"
 
 
-def answer_attributes(told: str) -> list[str]:
-    """What an Access-Accept carries but its signature, as radclient shows it."""
-    lines = told.partition(ACCEPTED)[2].splitlines()[1:]
+def answer_attributes(output: str) -> list[str]:
+    """Return the attributes of an Access-Accept without its signature, from radclient's output."""
+    lines = output.partition(ACCEPTED)[2].splitlines()[1:]
     found = [line.strip() for line in lines if line.startswith("\t")]
     return [line for line in found if not line.startswith("Message-Authenticator")]
 
 
 class Device:
-    """radclient as a device with one station behind it; each new one is another device and station."""
+    """radclient as a device with one station. Each new one is another device and station."""
 
     def __init__(self, directory: Path, port: int, secret: str = SECRET) -> None:
         number = next(_stations)
@@ -79,11 +79,11 @@ class Device:
         self._server, self._secret = f"127.0.0.1:{port}", secret
 
     def pap(self, user: str, password: str, *more: str, tries: int = 1, wait_s: float = 10) -> str:
-        """A login; what radclient tells."""
+        """Log in by PAP, and return radclient's output."""
         return self._send([f'User-Name = "{user}"', f'User-Password = "{password}"', *more], tries, wait_s)
 
     def chap(self, user: str, password: str, *more: str, tries: int = 1, wait_s: float = 10) -> str:
-        """The same by CHAP."""
+        """Log in by CHAP, and return radclient's output."""
         return self._send([f'User-Name = "{user}"', f'CHAP-Password = "{password}"', *more], tries, wait_s)
 
     def _send(self, attributes: Sequence[str], tries: int, wait_s: float) -> str:

@@ -41,8 +41,9 @@ _SCHEMAS = Path("/etc/ldap/schema")
 
 
 class Slapd:
-    """A slapd with StartTLS, and with ldaps at `secure_url`. directory: an empty folder. in_all: `size.prtotal`, the
-    number of entries of a paged search. page: `size.pr`, the largest page. A search without pages gets SIZE_LIMIT."""
+    """A slapd with StartTLS, and with ldaps at `secure_url`. directory: an empty one. in_all: `size.prtotal`, the
+    number of entries of a paged search. page: `size.pr`, the largest page. A search without pages gets SIZE_LIMIT.
+    """
 
     def __init__(
         self, directory: Path, authority: Authority, in_all: str = "unlimited", page: str = "unlimited"
@@ -86,7 +87,7 @@ ppolicy_use_lockout
 """
 
     def start(self) -> None:
-        """Start it and wait until it answers."""
+        """Start the server, and wait until it answers."""
         urls = f"{self.url} ldaps://127.0.0.1:{self.secure_port}"
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
@@ -101,29 +102,29 @@ ppolicy_use_lockout
             time.sleep(0.02)
 
     def kill(self) -> None:
-        """End it as a power cut would."""
+        """End the server as a power cut would."""
         if self._process is not None:
             self._process.kill()
             self._process.wait(30)
             self._process = None
 
     def stop(self) -> None:
-        """End it. Nothing happens where it does not run."""
+        """Stop the server, if it runs."""
         if self._process is not None:
             self._process.terminate()
             self._process.wait(30)
             self._process = None
 
     def log(self) -> str:
-        """What it has done: one line for each operation."""
+        """Return the log, one line for each operation."""
         return self._log.read_text(errors="replace")
 
     def binds(self, dn: str) -> int:
-        """How many binds as that entry it has seen. dn: in ASCII, as the log has it."""
+        """Return the number of binds as that entry. dn: in ASCII, as the log has it."""
         return len(re.findall(rf'BIND dn="{re.escape(dn)}" method=128', self.log()))
 
     def add(self, ldif: str) -> None:
-        """Add, change or remove entries, as ldapmodify reads them."""
+        """Add, change or remove entries, given as for ldapmodify."""
         subprocess.run(
             [find("ldapmodify"), "-a", "-x", "-H", self.url, "-D", ROOT, "-w", ROOT_PASSWORD],
             input=ldif.encode(),
@@ -133,11 +134,11 @@ ppolicy_use_lockout
         )
 
     def change(self, dn: str, *lines: str) -> None:
-        """Change one entry: the lines of an LDIF change."""
+        """Change one entry, given as the lines of an LDIF change."""
         self.add("\n".join((f"dn: {dn}", "changetype: modify", *lines, "")))
 
     def attribute(self, dn: str, name: str) -> list[str]:
-        """The values of an attribute."""
+        """Return the values of an attribute."""
         command = [find("ldapsearch"), "-x", "-LLL", "-o", "ldif-wrap=no", "-H", self.url, "-D", ROOT]
         done = subprocess.run(
             [*command, "-w", ROOT_PASSWORD, "-b", dn, "-s", "base", "(objectClass=*)", name],
@@ -146,14 +147,14 @@ ppolicy_use_lockout
         return re.findall(rf"^{name}: (.*)$", done.stdout, re.MULTILINE)
 
     def populate(self) -> None:
-        """Everybody and everything that is in it at first."""
+        """Add the first entries."""
         self.add(_TREE)
         self.add("\n".join(_person(name, password) for name, password in PEOPLE.items()))
         self.add(_GROUPS)
 
 
 def dn_of(name: str) -> str:
-    """The entry of a person whose name needs no escapes."""
+    """Return the entry of a person whose name needs no escapes."""
     return f"uid={name},{STAFF}"
 
 
@@ -231,7 +232,7 @@ member: {dn_of("ann")}
 def slapd(
     directory: Path, authority: Authority | None = None, in_all: str = "unlimited", page: str = "unlimited"
 ) -> Iterator[Slapd]:
-    """A populated server that runs for the time of the block. directory: an empty one."""
+    """Yield a populated server. directory: an empty one."""
     server = Slapd(directory, authority or Authority("The directory's CA"), in_all, page)
     try:
         server.start()

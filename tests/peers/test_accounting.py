@@ -1,4 +1,4 @@
-"""radclient (FreeRADIUS) accounts for a session: what it says by its dictionary is what we show."""
+"""Accounting by radclient (FreeRADIUS): attributes by FreeRADIUS's dictionary appear in the session."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.peer, needs("radclient")]
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """A service that knows radclient."""
+    """Yield a service with radclient as RADIUS client."""
     with running_service(tmp_path_factory.mktemp("service")) as service:
         service.add_client("radclient", "127.0.0.1", SECRET)
         yield service
@@ -26,7 +26,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
 
 @pytest.fixture
 def account(service: RunningService, tmp_path: Path) -> Account:
-    """Send one Accounting-Request."""
+    """Return a function that sends one Accounting-Request."""
 
     def send(*attributes: str) -> str:
         return radclient(tmp_path, "acct", f"127.0.0.1:{service.ports.acct}", SECRET, attributes)
@@ -35,8 +35,9 @@ def account(service: RunningService, tmp_path: Path) -> Account:
 
 
 def test_a_session_by_radclient(service: RunningService, account: Account) -> None:
-    """Its addresses, counters with gigawords, port type and cause of end; it goes on over a restart of the service;
-    a repeated Stop counts once; Accounting-On ends what is left."""
+    """The session has its addresses, counters with gigawords, port type and cause of end. It continues over a restart
+    of the service, a repeated Stop counts once, and Accounting-On ends the other sessions.
+    """
     assert ANSWERED in account(
         "Acct-Status-Type = Start", "NAS-Port-Type = Wireless-802.11", "Framed-IP-Address = 10.5.0.7",
         "Framed-IPv6-Prefix = 2001:db8:5::/64", "Delegated-IPv6-Prefix = 2001:db8:700::/56",

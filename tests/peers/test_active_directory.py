@@ -1,4 +1,4 @@
-"""Binds to Active Directory (Samba): StartTLS, the names of a user, restricted hours, and servers that come and go."""
+"""Binds to Active Directory (Samba): TLS, names of users, states of accounts, and failover."""
 
 import base64
 from collections.abc import AsyncIterator
@@ -32,7 +32,7 @@ R = Reason
 
 @asynccontextmanager
 async def bound(corp: Corp, url: str = f"ldaps://{DC_NAME}", **fields: object) -> AsyncIterator[Asked]:
-    """A checker in the network of the joined host, with the service account `reader`."""
+    """Yield a checker in the network of the joined host, with the service account `reader`."""
     account = {"bindDN": f"reader@{REALM.lower()}", "bindPassword": PASSWORD, "timeoutSeconds": 20}
     with in_network(corp):
         given = {"servers": [url], "baseDN": BASE, "caCertificate": corp.authority.pem, **account, **fields}
@@ -45,7 +45,7 @@ async def bound(corp: Corp, url: str = f"ldaps://{DC_NAME}", **fields: object) -
     [(f"ldaps://{DC_NAME}", False), (f"ldap://{DC_NAME}", True), (f"ldaps://{DC_NAME}:3269", False)],
 )
 async def test_encrypted(corp: Corp, url: str, start_tls: bool) -> None:
-    """LDAPS, StartTLS, and the global catalogue; a wrong password is told as one."""
+    """LDAPS, StartTLS and the global catalogue accept a right password and report a wrong one."""
     async with bound(corp, url, startTls=start_tls) as asked:
         assert await asked.bind("ann", PASSWORD) is R.NONE, asked.steps
         assert asked.found is not None and "staff" in asked.found.groups
@@ -54,7 +54,7 @@ async def test_encrypted(corp: Corp, url: str, start_tls: bool) -> None:
 
 
 async def test_names_of_a_user(corp: Corp) -> None:
-    """The short name, in any case; not what only sounds like one, nor the principal's, which is another name."""
+    """The account name is found in any case. Similar names and the principal name, which is another name, are not."""
     async with bound(corp) as asked:
         for name in ("ann", "ANN"):
             assert await asked.bind(name, PASSWORD) is R.NONE, name
@@ -68,13 +68,13 @@ async def test_names_of_a_user(corp: Corp) -> None:
 
 
 async def test_states_of_accounts(corp: Corp) -> None:
-    """By the codes in the text of the refusal."""
+    """The codes in the text of a refusal give the state of the account."""
     async with bound(corp) as asked:
-        told = {}
+        states = {}
         for user in ("off", "gone", "must"):
             reason = await asked.bind(user, PASSWORD)
-            told[user] = reason, any("data " in step for step in asked.steps)
-    assert told == {
+            states[user] = reason, any("data " in step for step in asked.steps)
+    assert states == {
         "off": (R.ACCOUNT_DISABLED, True),
         "gone": (R.ACCOUNT_EXPIRED, True),
         "must": (R.PASSWORD_MUST_CHANGE, True),
@@ -82,7 +82,7 @@ async def test_states_of_accounts(corp: Corp) -> None:
 
 
 @pytest.mark.parametrize(
-    ("user", "password", "changed", "told"),
+    ("user", "password", "changed", "expected"),
     [
         pytest.param("ann", PASSWORD, {"baseDN": "DC=other,DC=example"}, "no base DN DC=other", id="another domain"),
         pytest.param("ann", PASSWORD, {"baseDN": f"OU=Nope,{BASE}"}, "no base DN OU=Nope", id="unit that is not there"),
@@ -98,11 +98,11 @@ async def test_states_of_accounts(corp: Corp) -> None:
         pytest.param("jörg", "wrong", {}, "the user's password is not", id="user's password"),
     ],
 )
-async def test_what_is_wrong(corp: Corp, user: str, password: str, changed: dict[str, object], told: str) -> None:
-    """Base DN, anonymous search, service account, user and password are told apart, each by one remedy."""
+async def test_what_is_wrong(corp: Corp, user: str, password: str, changed: dict[str, object], expected: str) -> None:
+    """A wrong base DN, an anonymous search, a wrong service account, user and password have one remedy each."""
     async with bound(corp, **changed) as asked:
         assert await asked.bind(user, password) is not R.NONE
-        assert any(told in step for step in asked.steps), asked.steps
+        assert any(expected in step for step in asked.steps), asked.steps
         hints = (
             "is right: check the name", "the user's password is not", "no base DN", "check bindDN", "set bindDN",
             "not the user's: ",
@@ -111,7 +111,7 @@ async def test_what_is_wrong(corp: Corp, user: str, password: str, changed: dict
 
 
 async def test_a_locked_account(corp: Corp) -> None:
-    """A locked account is told as one, with the right password too."""
+    """A locked account is reported as locked, with the right password too."""
     corp.administer(["user", "create", "shut", PASSWORD])
     async with bound(corp) as asked:
         for _ in range(THRESHOLD):
@@ -122,19 +122,19 @@ async def test_a_locked_account(corp: Corp) -> None:
 
 @pytest.mark.parametrize(("scheme", "start_tls"), [("ldaps", False), ("ldap", True)])
 async def test_an_untrusted_certificate(corp: Corp, scheme: str, start_tls: bool) -> None:
-    """A certificate of an unknown issuer is told with its issuer, one of another name with both names."""
-    for url, changed, told in (
+    """For an unknown issuer the step names the issuer; for another name it has both names."""
+    for url, changed, expected in (
         (DC_NAME, {"caCertificate": Authority("another CA").pem}, "its issuer is unknown: CN=corp; add"),
         (DC_ADDRESS, {}, f"it is for {DC_NAME}, and not for {DC_ADDRESS}; configure"),
     ):
         async with bound(corp, f"{scheme}://{url}", startTls=start_tls, **changed) as asked:
             assert await asked.bind("ann", PASSWORD) is R.FIRST_FACTOR_UNREACHABLE
-            assert any(told in step for step in asked.steps), asked.steps
+            assert any(expected in step for step in asked.steps), asked.steps
 
 
 @needs("ldapmodify")
 async def test_restricted_hours(corp: Corp) -> None:
-    """A user who may log in at no hour of the week is told apart from one with a wrong password."""
+    """A user with no permitted hour is reported as such, not as one with a wrong password."""
     corp.dc.run("samba-tool", "user", "create", "night", PASSWORD)
     none = base64.b64encode(bytes(21)).decode()
     change = f"dn: CN=night,CN=Users,{BASE}\nchangetype: modify\nreplace: logonHours\nlogonHours:: {none}\n"
@@ -148,12 +148,12 @@ async def test_restricted_hours(corp: Corp) -> None:
 
 
 async def test_the_next_domain_controller(corp: Corp) -> None:
-    """Where one does not listen, the next one is asked."""
+    """If one domain controller does not listen, the next one is asked."""
     async with bound(corp, servers=[f"ldaps://{DC_NAME}:1", f"ldaps://{DC_NAME}"]) as asked:
         assert await asked.bind("ann", PASSWORD) is R.NONE
 
 
 async def test_many_logins_one_after_another(corp: Corp) -> None:
-    """A directory without a password policy control is asked for it once, and serves on."""
+    """A directory without a password policy control is asked for it once, and serves all logins."""
     async with bound(corp) as asked:
         assert {await asked.bind("ann", PASSWORD) for _ in range(30)} == {R.NONE}

@@ -1,4 +1,4 @@
-"""Active Directory (Samba), imported and read again: people, groups in groups, who is off, and who is gone."""
+"""Import of Active Directory (Samba): people, nested groups, disabled and removed users."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.peer, pytest.mark.system, needs_samba, needs_bonsai]
 
 
 async def synced(areas: Areas) -> Job:
-    """A reading of the directory, once it is over."""
+    """Read the directory, and return the finished job."""
     directories = areas.directory.directories
     job_id = await directories.sync(areas.domain, "ad")
     with trio.fail_after(120):
@@ -27,20 +27,20 @@ async def synced(areas: Areas) -> Job:
 
 
 async def people(areas: Areas) -> dict[str, User]:
-    """The people of the domain by name."""
+    """Return the people of the domain by name."""
     found, _ = await areas.directory.directories.users(Stretch(areas.domain, 0, 1000), "")
     return {user.name: user for user in found}
 
 
 async def members(areas: Areas, name: str) -> set[str]:
-    """The people in a group, and in those in it."""
+    """Return the people in a group and in its nested groups."""
     directories, stretch = areas.directory.directories, Stretch(areas.domain, 0, 1000)
     (group,) = [group for group in (await directories.groups(stretch, name))[0] if group.name == name]
     return {user.name for user in (await directories.users_of_group(group.id, stretch, ""))[0]}
 
 
 async def test_a_domain_is_imported(corp: Corp, tmp_path: Path) -> None:
-    """Everything at first, then what has changed, by the row of the one who is renamed."""
+    """The first import has everything. The next one has the changes, and a renamed user keeps the row."""
     corp.administer(
         ["user", "create", "moves", PASSWORD],
         ["user", "create", "leaves", PASSWORD],

@@ -1,4 +1,4 @@
-"""Active Directory (Samba), read: what it has that others have not, and what changes there."""
+"""Reading of Active Directory (Samba): its own attributes, and its changes."""
 
 from dataclasses import replace
 
@@ -20,24 +20,26 @@ USERS = f"CN=Users,{BASE}"
 
 
 def source_of(corp: Corp, url: str = f"ldaps://{DC_NAME}", *, start_tls: bool = False) -> LdapSource:
-    """The domain, read by the user `reader`."""
+    """Return the domain as a source, read by the user `reader`."""
     account = Account(f"reader@{REALM.lower()}", PASSWORD)
     return LdapSource((Server(url, start_tls),), BASE, account, authorities=corp.authority.pem)
 
 
 def dn_of(name: str) -> str:
-    """A person's entry."""
+    """Return a person's DN."""
     return f"CN={name},{USERS}"
 
 
 async def read_all(corp: Corp, cursor: str = "", *, full: bool = True) -> Reading:
-    """Read it from the joined host."""
+    """Read the domain from the joined host."""
     with in_network(corp):
         return await read(source_of(corp), cursor, full=full, look_up=look_up)
 
 
 async def test_everything_is_read(corp: Corp) -> None:
-    """People with their states, without computers; groups with their members, nested too; units."""
+    """People come with their states, without computers; groups come with their members, also nested ones; units come
+    too.
+    """
     corp.administer(
         ["group", "add", "outer"],
         ["group", "add", "inner"],
@@ -62,14 +64,18 @@ async def test_everything_is_read(corp: Corp) -> None:
 
 
 async def test_the_primary_group(corp: Corp) -> None:
-    """It is in no memberOf and no member, and found all the same; a membership that the group tells is not repeated."""
+    """The primary group, which is in no memberOf and no member, is found. A membership that the group lists is not
+    repeated.
+    """
     people = (await read_all(corp)).people
     assert people["ann"].member_of == (f"CN=Domain Users,{USERS}",)
     assert people["ann"].aliases == (f"ann@{REALM.lower()}",)
 
 
 async def test_changes(corp: Corp) -> None:
-    """By uSNChanged: what is new, changed, disabled, renamed, in or out of a group; all others by identity alone."""
+    """Changes are found by uSNChanged: new, changed, disabled, renamed, and in or out of a group. All others come by
+    identity alone.
+    """
     corp.administer(*(["user", "create", name, PASSWORD] for name in ("chg", "dis", "rem", "ren")))
     before = await read_all(corp)
     assert set(await _changed(corp, before)) == set()
@@ -100,7 +106,9 @@ async def _changed(corp: Corp, before: Reading) -> list[str]:
 
 
 async def test_encrypted(corp: Corp) -> None:
-    """StartTLS, LDAPS, the global catalogue; not with a certificate that is for another name, or of somebody else."""
+    """StartTLS, LDAPS and the global catalogue work. A certificate for another name or of another authority is
+    refused.
+    """
     with in_network(corp):
         for url, start_tls in ((f"ldap://{DC_NAME}", True), (f"ldaps://{DC_NAME}:3269", False)):
             assert "ann" in (await read(source_of(corp, url, start_tls=start_tls), look_up=look_up)).people, url
@@ -111,7 +119,7 @@ async def test_encrypted(corp: Corp) -> None:
 
 
 async def test_a_part_of_the_accounts(corp: Corp) -> None:
-    """A filter of matching rules, as Active Directory has them: all groups come beside who fits it."""
+    """A filter with Active Directory's matching rules selects the accounts. All groups are read in addition."""
     member_of = f"(memberOf:1.2.840.113556.1.4.1941:=CN=staff,{USERS})"
     with in_network(corp):
         source = replace(source_of(corp), accounts=f"(&(objectCategory=person){member_of})")

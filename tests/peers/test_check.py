@@ -1,4 +1,4 @@
-"""A NAS that does not sign, beside `sallyport check radius`, which does: radclient is the NAS."""
+"""A NAS that does not sign, and `sallyport check radius`, which does. radclient is the NAS."""
 
 import json
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.peer, needs("radclient")]
 
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[RunningService]:
-    """A service with the user bob and a RADIUS client that may learn whether its device signs."""
+    """Yield a service with the user bob and a RADIUS client that may latch signatures."""
     with running_service(tmp_path) as service:
         service.add_client("here", "127.0.0.1", SECRET)
         service.add_user("bob", b"hello")
@@ -28,13 +28,13 @@ def service(tmp_path: Path) -> Iterator[RunningService]:
 
 
 def ask(service: RunningService, *attributes: str, secret: str = SECRET, wait_s: float = 5) -> str:
-    """A login of radclient; what it tells."""
+    """Log in with radclient, and return its output."""
     server = f"127.0.0.1:{service.ports.auth}"
     return radclient(service.directory, "auth", server, secret, [*PLAIN, *attributes], wait_s=wait_s)
 
 
-def told(service: RunningService, address: str = "127.0.0.1") -> tuple[str, str]:
-    """What `client unknown`, `doctor` and the log say of a sender, which is the same: verdict and remedy."""
+def finding(service: RunningService, address: str = "127.0.0.1") -> tuple[str, str]:
+    """Return verdict and remedy of a sender, which are the same in `client unknown`, `doctor` and the log."""
     rows = json.loads(service.ok("client", "unknown", "--json"))
     (row,) = [each for each in rows if each["address"] == address]
     doctor = json.loads(service.cli("doctor", "--json").stdout)
@@ -47,14 +47,15 @@ def told(service: RunningService, address: str = "127.0.0.1") -> tuple[str, str]
 
 
 def test_a_nas_that_does_not_sign_works_after_a_check(service: RunningService) -> None:
-    """The check signs and latches nothing, so the unsigned login after it is answered. A signed login of the NAS
-    latches: then the unsigned one gets no answer, and the cause is named with the command that ends it."""
+    """The check signs and latches nothing, so that an unsigned login after it is answered. A signed login of the NAS
+    latches: an unsigned one then gets no answer, and its cause is named with the command that ends it.
+    """
     server = f"127.0.0.1:{service.ports.auth}"
     service.ok("check", "radius", server, "--secret", SECRET, *LOGIN)
     assert ACCEPTED in ask(service)
     assert ACCEPTED in ask(service, SIGNED)
     assert SILENT in ask(service, wait_s=1)
-    verdict, remedy = told(service)
+    verdict, remedy = finding(service)
     assert verdict == "unsigned, and the client must sign"
     assert remedy.endswith("if it cannot sign, sallyport client unlatch here")
     service.ok("client", "unlatch", "here")
@@ -75,11 +76,11 @@ def test_a_nas_that_does_not_sign_works_after_a_check(service: RunningService) -
     ],
     ids=["wrong secret, signed", "wrong secret, unsigned", "Proxy-State", "stranger"],
 )  # fmt: skip
-def test_each_cause_is_told_apart(
+def test_each_cause_is_named(
     service: RunningService, attributes: tuple[str, ...], secret: str, verdict: str, remedy: str
 ) -> None:
-    """What radclient gets no answer for, in the list of senders, the doctor and the log."""
-    assert ACCEPTED in ask(service)  # from now on Proxy-State needs a signature
+    """Each cause of a missing answer is in the list of senders, in doctor and in the log."""
+    assert ACCEPTED in ask(service)  # Proxy-State now needs a signature
     assert ACCEPTED not in ask(service, *attributes, secret=secret, wait_s=1)
-    found = told(service, "127.0.0.9" if "127.0.0.9" in "".join(attributes) else "127.0.0.1")
+    found = finding(service, "127.0.0.9" if "127.0.0.9" in "".join(attributes) else "127.0.0.1")
     assert found[0] == verdict and remedy in found[1]

@@ -1,6 +1,5 @@
-"""Verifiers from npm accept what is issued here, and refuse what was tampered with.
-
-Each file of answers is one run of node, which takes a second to load them.
+"""Verifiers from npm accept the service's credentials, and refuse altered ones. Each file of answers is one run of
+node, which takes a second to load them.
 """
 
 import json
@@ -25,25 +24,25 @@ pytestmark = [pytest.mark.peer, pytest.mark.system, needs_npm]
 
 @pytest.fixture
 def clock() -> SetClock:
-    """The present: others look at the clock of the machine."""
+    """Return the present time, which the verifiers use too."""
     return SetClock(now_us())
 
 
 def tampered(jwt: str) -> str:
-    """The token with another user in its payload, and the signature of before."""
+    """Return the token with another user in its payload and the old signature."""
     header, _, signature = jwt.split(".")
     payload = json.loads(json.dumps(jws.parse(jwt).payload).replace("alice", "mallory"))
     return f"{header}.{to_base64url(json.dumps(payload).encode())}.{signature}"
 
 
 async def documents(areas: Areas, *dids: str) -> dict[str, JSON]:
-    """What DIDs resolve to here."""
+    """Return the documents of the DIDs."""
     return {each: (await areas.did.resolver.resolve(each)).content for each in dids}
 
 
 @pytest.mark.parametrize("method", ["key", "jwk", "web"])
 @pytest.mark.parametrize("curve", ISSUERS)
-async def test_did_jwt_vc_takes_our_credentials(areas: Areas, tmp_path: Path, method: str, curve: str) -> None:
+async def test_did_jwt_vc_verifies_credentials(areas: Areas, tmp_path: Path, method: str, curve: str) -> None:
     """did-jwt-vc verifies a token of each method and curve, and refuses it with another claim."""
     some = await identity(areas, method, curve)
     issued = await some.issue()
@@ -54,8 +53,8 @@ async def test_did_jwt_vc_takes_our_credentials(areas: Areas, tmp_path: Path, me
     assert "signature" in str(bad).lower()
 
 
-async def test_did_jwt_vc_takes_a_rotated_key(areas: Areas, tmp_path: Path) -> None:
-    """By the did:web's document after a rotation, what either key has signed verifies."""
+async def test_did_jwt_vc_verifies_after_a_rotation(areas: Areas, tmp_path: Path) -> None:
+    """After a rotation of a did:web's key did-jwt-vc verifies tokens of either key."""
     some = await identity(areas, "web")
     tokens = []
     for _ in range(2):
@@ -66,8 +65,8 @@ async def test_did_jwt_vc_takes_a_rotated_key(areas: Areas, tmp_path: Path) -> N
     assert ask(tmp_path, [{"ask": "didJwtVc", "jwt": each, "documents": known} for each in tokens]) == [True, True]
 
 
-def test_did_jwt_vc_takes_our_presentations(tmp_path: Path) -> None:
-    """A presentation verifies for its audience and nonce alone."""
+def test_did_jwt_vc_verifies_presentations(tmp_path: Path) -> None:
+    """A presentation is valid for its audience and nonce alone."""
     held = vc.sign(credential(ISSUERS["Ed25519"]), ISSUERS["Ed25519"])
     jwt = vc.present([held], HOLDER, audience="did:web:v.test", nonce="n-1", id="urn:uuid:1", now=now_us())
     question = {"ask": "didJwtVp", "jwt": jwt, "audience": "did:web:v.test", "nonce": "n-1"}
@@ -76,8 +75,8 @@ def test_did_jwt_vc_takes_our_presentations(tmp_path: Path) -> None:
     assert True not in bad
 
 
-def test_jose_takes_our_tokens(tmp_path: Path) -> None:
-    """jose verifies EdDSA and ES256 by our JWK, and refuses them when tampered with and by another key."""
+def test_jose_verifies_tokens(tmp_path: Path) -> None:
+    """jose verifies EdDSA and ES256 by the service's JWK, and refuses altered tokens and another key."""
     questions: list[dict[str, object]] = []
     for issuer in (ISSUERS["Ed25519"], ISSUERS["P-256"]):
         jwt = vc.sign(credential(issuer), issuer)
@@ -88,8 +87,8 @@ def test_jose_takes_our_tokens(tmp_path: Path) -> None:
     assert [each is True for each in answers] == [True, False, True, False, False]
 
 
-def test_pex_reads_our_definitions(tmp_path: Path) -> None:
-    """A definition of ours is met by the credential that it asks for, and by no other."""
+def test_pex_reads_definitions(tmp_path: Path) -> None:
+    """A definition of the service matches the credential that it asks for, and no other."""
     jwt = vc.sign(credential(ISSUERS["Ed25519"]), ISSUERS["Ed25519"])
     questions = [
         {
@@ -108,8 +107,10 @@ def test_pex_reads_our_definitions(tmp_path: Path) -> None:
     assert True not in bad
 
 
-def test_resolvers_read_our_dids(tmp_path: Path) -> None:
-    """key-did-resolver finds the same verification method for each curve, did-method-key the same key for Ed25519."""
+def test_resolvers_read_dids(tmp_path: Path) -> None:
+    """key-did-resolver finds the same verification method for each curve, and did-method-key the same key for
+    Ed25519.
+    """
     questions: list[dict[str, object]] = [
         {"ask": "keyDidResolver", "did": did(issuer), "method": issuer.method_id} for issuer in ISSUERS.values()
     ]
@@ -122,8 +123,10 @@ def test_resolvers_read_our_dids(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("method", ["key", "web"])
-async def test_data_integrity_takes_our_proofs(areas: Areas, tmp_path: Path, method: str) -> None:
-    """The proof of a credential, of a schema and of a status list holds; another claim, and another proof, do not."""
+async def test_data_integrity_verifies_proofs(areas: Areas, tmp_path: Path, method: str) -> None:
+    """The proofs of a credential, of a schema and of a status list are valid. With another claim or another proof they
+    are not.
+    """
     some = await identity(areas, method)
     issued = await some.issue()
     document = await areas.store.read(lambda tx: repo.document(tx, issued.id))
@@ -143,8 +146,10 @@ async def test_data_integrity_takes_our_proofs(areas: Areas, tmp_path: Path, met
     assert answers[5] is True
 
 
-async def test_vc_status_list_reads_our_lists(areas: Areas, tmp_path: Path) -> None:
-    """A credential stands until it is revoked, and its neighbours go on to; a list of another issuer is refused."""
+async def test_vc_status_list_reads_lists(areas: Areas, tmp_path: Path) -> None:
+    """A credential is valid until its revocation, and its neighbours stay valid. A list of another issuer is
+    refused.
+    """
     some = await identity(areas)
     kept, revoked = await some.issue(), await some.issue()
     shown = [await areas.store.read(lambda tx, number=each.id: repo.document(tx, number)) for each in (kept, revoked)]

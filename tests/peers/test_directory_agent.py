@@ -1,4 +1,4 @@
-"""The directory agent between a real OpenLDAP and a running service, which does not reach the directory."""
+"""The directory agent between a real OpenLDAP and a running service that cannot reach the directory."""
 
 import json
 import os
@@ -40,14 +40,14 @@ PATIENCE_S = 60.0
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slapd]:
-    """A directory that stays as it is."""
+    """Yield a directory that no test changes."""
     with slapd(tmp_path_factory.mktemp("slapd"), Authority("The directory's CA")) as directory:
         yield directory
 
 
 @pytest.fixture
 def changing(tmp_path: Path) -> Iterator[Slapd]:
-    """A directory of the test's own."""
+    """Yield a directory of the test's own."""
     (tmp_path / "slapd").mkdir()
     with slapd(tmp_path / "slapd", Authority("The directory's CA")) as directory:
         yield directory
@@ -55,19 +55,19 @@ def changing(tmp_path: Path) -> Iterator[Slapd]:
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """A service that may connect to nobody."""
+    """Yield a service that may not connect to the directory."""
     with running_service(tmp_path_factory.mktemp("service"), {"SALLYPORT_EGRESS": "192.0.2.0/32"}) as service:
         yield service
 
 
 @pytest.fixture
 def domain(service: RunningService, request: pytest.FixtureRequest) -> int:
-    """A domain of the test's own."""
+    """Add a domain of the test's own."""
     return service.add_domain(request.node.name)
 
 
 def configured(service: RunningService, directory: Slapd, domain: int, tmp_path: Path) -> Path:
-    """The file that `agent key create` prints, with the one thing that is to be filled in."""
+    """Write the file that `agent key create` prints, with its one gap filled in."""
     text = service.ok(
         "agent", "key", "create", *TENANT, "--domain", str(domain), "--kind", "directory",
         "--ldap-server", directory.secure_url, "--base-dn", BASE, "--bind-dn", SERVICE,
@@ -83,23 +83,23 @@ def configured(service: RunningService, directory: Slapd, domain: int, tmp_path:
 
 @pytest.fixture
 def config(tmp_path: Path, directory: Slapd, service: RunningService, domain: int) -> Path:
-    """The file of an agent of the directory that stays as it is."""
+    """Return the configuration of an agent for the shared directory."""
     return configured(service, directory, domain, tmp_path)
 
 
 @pytest.fixture
 def own_config(tmp_path: Path, changing: Slapd, service: RunningService, domain: int) -> Path:
-    """The file of an agent of the test's own directory."""
+    """Return the configuration of an agent for the test's own directory."""
     return configured(service, changing, domain, tmp_path)
 
 
 def agent(service: RunningService, config: Path, *options: str) -> str:
-    """Run the agent, which must succeed: what it prints."""
+    """Run the agent, which must succeed, and return its output."""
     return service.ok("agent", "directory", "--config", str(config), *options)
 
 
 def until(done: Callable[[], Any]) -> Any:
-    """What `done` gives once that is something; asked again and again."""
+    """Call `done` until it returns a value, and return that."""
     deadline = time.monotonic() + PATIENCE_S
     while not (result := done()):
         assert time.monotonic() < deadline
@@ -108,14 +108,16 @@ def until(done: Callable[[], Any]) -> Any:
 
 
 def people(service: RunningService, domain: int) -> dict[str, dict[str, Any]]:
-    """The users of the domain by name, when no import is open."""
+    """Return the users of the domain by name, once no import is open."""
     until(lambda: not service.rows("select 1 from directory_jobs where state in ('QUEUED', 'RUNNING')"))
     body = {"orgId": 1, "tenantId": 1, "domainId": domain, "pageSize": 1000}
     return {user["userName"]: user for user in service.post("/ad/GetAllAdUsers", body)["users"]}
 
 
-def test_a_directory_arrives(service: RunningService, changing: Slapd, own_config: Path, domain: int) -> None:
-    """Everybody, with groups; then what has changed: a new one, a locked one, one who is gone, one who is renamed."""
+def test_a_directory_is_sent(service: RunningService, changing: Slapd, own_config: Path, domain: int) -> None:
+    """The first run sends everybody with groups. The next one sends the changes: new, locked, removed and renamed
+    users.
+    """
     assert "everything" in agent(service, own_config, "--once")
     first = people(service, domain)
     assert set(first) == set(PEOPLE)
@@ -135,8 +137,8 @@ def test_a_directory_arrives(service: RunningService, changing: Slapd, own_confi
     assert people(service, domain) == second
 
 
-def test_its_key_is_its_own(service: RunningService, config: Path, domain: int) -> None:
-    """After the first run the enrolment key is gone from the file, and the agent goes on after it was revoked."""
+def test_the_agent_makes_a_key_of_its_own(service: RunningService, config: Path, domain: int) -> None:
+    """After the first run the enrolment key is not in the file, and the agent runs after the key's revocation."""
     agent(service, config, "--once")
     assert "enrolment_key" not in config.read_text()
     keys = json.loads(service.ok("agent", "key", "list", "--domain", str(domain), "--json"))
@@ -149,7 +151,7 @@ def test_its_key_is_its_own(service: RunningService, config: Path, domain: int) 
 
 
 def test_a_dry_run(service: RunningService, config: Path, domain: int) -> None:
-    """Prints what would be sent and sends nothing, not even its key; no password is in it."""
+    """A dry run prints what would be sent, without a password. It sends nothing, not even its key."""
     before = config.read_text()
     lines = [json.loads(line) for line in agent(service, config, "--dry-run").splitlines()]
     assert {each["name"] for each in lines if each["kind"] == "person"} == set(PEOPLE)
@@ -159,8 +161,8 @@ def test_a_dry_run(service: RunningService, config: Path, domain: int) -> None:
     assert not service.rows("select 1 from directory_runs where domain_id = ?", domain)
 
 
-def test_a_directory_that_is_away(service: RunningService, directory: Slapd, config: Path, domain: int) -> None:
-    """Told in a line; nobody is removed."""
+def test_an_unreachable_directory(service: RunningService, directory: Slapd, config: Path, domain: int) -> None:
+    """An unreachable directory is reported in one line, and no user is removed."""
     agent(service, config, "--once")
     before = people(service, domain)
     directory.kill()
@@ -172,49 +174,49 @@ def test_a_directory_that_is_away(service: RunningService, directory: Slapd, con
 
 @contextmanager
 def listening(path: Path) -> Iterator[set[str]]:
-    """A systemd that listens: what it has been told so far."""
-    told: set[str] = set()
+    """Yield the messages to a simulated systemd."""
+    messages: set[str] = set()
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
         sock.bind(str(path))
 
         def listen() -> None:
             while message := sock.recv(4096).decode():
-                told.add(message)
+                messages.add(message)
 
         thread = threading.Thread(target=listen, daemon=True)
         thread.start()
-        yield told
+        yield messages
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as end:
             end.sendto(b"", str(path))
         thread.join(PATIENCE_S)
 
 
 def test_the_loop_outlives_its_service(service: RunningService, config: Path, domain: int, tmp_path: Path) -> None:
-    """It tells systemd that it is at work, waits for a service that is away, and ends when it is told to."""
+    """The agent notifies systemd, waits for an unavailable service, and ends at SIGTERM."""
     service.stop()
     environ = {**os.environ, "NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "2000000"}
-    with listening(tmp_path / "notify") as told, (tmp_path / "agent.log").open("wb") as log:
+    with listening(tmp_path / "notify") as messages, (tmp_path / "agent.log").open("wb") as log:
         process = subprocess.Popen([PROGRAM, "agent", "directory", "--config", config], env=environ, stderr=log)
         try:
-            until(lambda: any("failed" in each for each in tuple(told)) and "WATCHDOG=1" in told)
-            assert any(each.startswith("READY=1") for each in told)
+            until(lambda: any("failed" in each for each in tuple(messages)) and "WATCHDOG=1" in messages)
+            assert any(each.startswith("READY=1") for each in messages)
             service.start()
             until(lambda: set(people(service, domain)) == set(PEOPLE))
             process.send_signal(signal.SIGTERM)
             assert process.wait(PATIENCE_S) == 0
-            until(lambda: "STOPPING=1" in told)
+            until(lambda: "STOPPING=1" in messages)
         finally:
             process.kill()
             process.wait()
     assert SERVICE_PASSWORD not in (tmp_path / "agent.log").read_text()
 
 
-class Cut(Exception):
-    """The process ends here."""
+class ProcessEnd(Exception):
+    """The simulated end of the agent's process."""
 
 
-class CutOff:
-    """The way to the service until a number of batches was taken."""
+class LimitedConnection:
+    """A connection to the service that ends after a number of batches."""
 
     def __init__(self, service: ServiceClient, batches: int) -> None:
         self._service = service
@@ -225,16 +227,16 @@ class CutOff:
     ) -> dict[str, object]:
         if path.endswith(("batch", "finish")):
             if not self._left:
-                raise Cut
+                raise ProcessEnd
             self._left -= 1
         return self._service.post(path, body, key=key, timeout_s=timeout_s)
 
 
-async def run(config: Path, way: Callable[[ServiceClient], CutOff]) -> str:
-    """One run by that way to the service."""
+async def run(config: Path, connect: Callable[[ServiceClient], LimitedConnection]) -> str:
+    """Run the agent once with this connection."""
     found = file.read(config, TABLE)
     service = ServiceClient(found.service)
-    posts = way(service)
+    posts = connect(service)
     state = StateFile(found.state_dir / "state.json")
     reader = LdapReader(Egress(ANYWHERE), now_us)
     agent = DirectoryAgent(settings_of(found), reader, posts, KeyRing(config, TABLE, posts), state, now_us)
@@ -245,34 +247,34 @@ async def run(config: Path, way: Callable[[ServiceClient], CutOff]) -> str:
 
 
 def populate(directory: Slapd) -> list[str]:
-    """Add more people than one batch holds."""
+    """Add more people than one batch can have."""
     many = [f"many{number}" for number in range(700)]
     people = (f"dn: uid={each},{STAFF}\nobjectClass: inetOrgPerson\nuid: {each}\ncn: {each}\nsn: x\n" for each in many)
     directory.add("\n".join(people))
     return many
 
 
-def cut_after(batches: int) -> Callable[[ServiceClient], CutOff]:
-    """A way that ends after some batches."""
-    return lambda service: CutOff(service, batches)
+def cut_after(batches: int) -> Callable[[ServiceClient], LimitedConnection]:
+    """Return a connection that ends after some batches."""
+    return lambda service: LimitedConnection(service, batches)
 
 
 def test_a_crash_between_two_batches(service: RunningService, changing: Slapd, own_config: Path, domain: int) -> None:
-    """Nothing of the run is seen, whichever batch was the last; the next run is whole."""
+    """After a crash nothing of the run is visible, whichever batch was the last. The next run is complete."""
     many = populate(changing)
     for batches in range(2):
-        with pytest.raises(Cut):
+        with pytest.raises(ProcessEnd):
             trio.run(run, own_config, cut_after(batches))
         assert people(service, domain) == {}
     trio.run(run, own_config, cut_after(100))
     assert set(people(service, domain)) == {*PEOPLE, *many}
-    with pytest.raises(Cut):
+    with pytest.raises(ProcessEnd):
         trio.run(run, own_config, cut_after(0))
     assert set(people(service, domain)) == {*PEOPLE, *many}
 
 
-class Killing(CutOff):
-    """The way to a service that is killed before its second batch, and is back when it is asked once more."""
+class KillingConnection(LimitedConnection):
+    """A connection to a service that is killed before its second batch and started again at the next request."""
 
     def __init__(self, service: ServiceClient, running: RunningService) -> None:
         super().__init__(service, 0)
@@ -293,13 +295,13 @@ class Killing(CutOff):
 def test_a_service_that_is_killed_between_two_batches(
     service: RunningService, changing: Slapd, own_config: Path, domain: int
 ) -> None:
-    """The run goes on where it was, and is whole."""
+    """The run continues where it was, and is complete."""
     many = populate(changing)
-    killing: list[Killing] = []
+    killing: list[KillingConnection] = []
 
-    def way(to: ServiceClient) -> Killing:
-        killing.append(Killing(to, service))
+    def connect(to: ServiceClient) -> KillingConnection:
+        killing.append(KillingConnection(to, service))
         return killing[0]
 
-    assert f"{len(PEOPLE) + len(many)} person" in trio.run(run, own_config, way)
+    assert f"{len(PEOPLE) + len(many)} person" in trio.run(run, own_config, connect)
     assert set(people(service, domain)) == {*PEOPLE, *many}

@@ -1,4 +1,4 @@
-"""OpenLDAP as an admin adds it: `sallyport directory add`, `set`, `check`, `people` and `groups`."""
+"""OpenLDAP, added by an admin: `sallyport directory add`, `set`, `check`, `people` and `groups`."""
 
 import json
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.peer, needs("slapd", "ldapmodify", "ldapsearch"), need
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slapd]:
-    """A directory that only its own authority certifies."""
+    """Yield a directory with a certificate of its own authority."""
     with slapd(tmp_path_factory.mktemp("slapd"), Authority("The directory's CA")) as directory:
         yield directory
 
@@ -35,8 +35,8 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 @pytest.fixture
-def words(directory: Slapd, tmp_path: Path) -> dict[str, str]:
-    """The options of a directory that works."""
+def options(directory: Slapd, tmp_path: Path) -> dict[str, str]:
+    """Return the options of a directory that works."""
     (tmp_path / "password").write_text(SERVICE_PASSWORD + "\n")
     (tmp_path / "ca.pem").write_text(directory.authority.pem)
     return {
@@ -48,19 +48,20 @@ def words(directory: Slapd, tmp_path: Path) -> dict[str, str]:
     }
 
 
-def flat(words: dict[str, str]) -> list[str]:
-    """The words of a command."""
-    return [word for pair in words.items() for word in pair]
+def flat(options: dict[str, str]) -> list[str]:
+    """Return the arguments of a command."""
+    return [word for pair in options.items() for word in pair]
 
 
-def test_a_directory_is_added_read_and_changed(service: Service, words: dict[str, str]) -> None:
-    """It is tried before it is saved; the next command is named; people and groups are listed once it was read; a
-    setting is changed without the secret, which stays."""
+def test_a_directory_is_added_read_and_changed(service: Service, options: dict[str, str]) -> None:
+    """A directory is tried before it is saved, and the next command is named. People and groups are listed after a
+    read. A setting is changed without the secret, which stays.
+    """
     place = ("--domain", str(add_domain(service, "ldap")))
-    added = service.cli("directory", "add", "hq", *place, *flat(words))
+    added = service.cli("directory", "add", "hq", *place, *flat(options))
     assert (added.returncode, added.stdout) == (0, ""), added.stderr
     assert "the directory answers" in added.stderr and "sallyport directory sync hq" in added.stderr
-    again = service.cli("directory", "add", "HQ", *place, *flat(words))
+    again = service.cli("directory", "add", "HQ", *place, *flat(options))
     assert again.returncode == 1 and "directory set" in again.stderr
     assert service.cli("directory", "check", "hq", *place).returncode == 0
     service.ok("directory", "sync", "hq", *place, "--wait")
@@ -76,14 +77,14 @@ def test_a_directory_is_added_read_and_changed(service: Service, words: dict[str
     service.ok("directory", "sync", "hq", *place, "--full", "--wait")
     (changed,) = json.loads(service.ok("directory", "list", *place, "--json"))
     assert changed["settings"] == {**shown["settings"], "filter": "(uid=a*)"} and changed["hasSecret"]
-    told = (
+    message = (
         service.ok("directory", "list") + service.ok("directory", "show", "hq", *place) + added.stderr + service.log()
     )
-    assert SERVICE_PASSWORD not in told
+    assert SERVICE_PASSWORD not in message
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "message"),
     [
         ({"--base-dn": f"dc=nowhere,{BASE}"}, "no entry of the base's name"),
         ({"--bind-dn": f"cn=nobody,{BASE}"}, "refuses the account that reads"),
@@ -93,46 +94,48 @@ def test_a_directory_is_added_read_and_changed(service: Service, words: dict[str
         ({"--base-dn": f"ou=empty,{STAFF}"}, "no entry of the base's name"),
     ],
 )
-def test_what_is_wrong_is_told_before_it_is_saved(
-    service: Service, words: dict[str, str], wrong: dict[str, str], told: str
+def test_an_error_is_shown_before_the_directory_is_saved(
+    service: Service, options: dict[str, str], wrong: dict[str, str], message: str
 ) -> None:
-    """A directory that cannot be read is not added, nor changed into one; --no-check saves it all the same."""
+    """A directory that cannot be read is not saved, neither by add nor by set. --no-check saves it."""
     place = ("--domain", add_domain(service, "".join(filter(str.isalnum, str(wrong)))))
-    refused = service.cli("directory", "add", "hq", *place, *flat({**words, **wrong}))
-    assert refused.returncode == 1 and told in refused.stderr and "--no-check" in refused.stderr
+    refused = service.cli("directory", "add", "hq", *place, *flat({**options, **wrong}))
+    assert refused.returncode == 1 and message in refused.stderr and "--no-check" in refused.stderr
     assert json.loads(service.ok("directory", "list", *place, "--json")) == []
-    service.ok("directory", "add", "hq", *place, *flat(words))
+    service.ok("directory", "add", "hq", *place, *flat(options))
     before = service.ok("directory", "list", *place, "--json")
-    secret = {"--secret-file": words["--secret-file"]}
+    secret = {"--secret-file": options["--secret-file"]}
     refused = service.cli("directory", "set", "hq", *place, *flat({**wrong, **secret}))
-    assert refused.returncode == 1 and told in refused.stderr
+    assert refused.returncode == 1 and message in refused.stderr
     assert service.ok("directory", "list", *place, "--json") == before
     service.ok("directory", "set", "hq", *place, *flat({**wrong, **secret}), "--no-check")
     assert service.ok("directory", "list", *place, "--json") != before
     failed = service.cli("directory", "check", "hq", *place)
-    assert failed.returncode == 1 and told in failed.stderr
+    assert failed.returncode == 1 and message in failed.stderr
 
 
-def test_the_secret_is_not_sent_elsewhere(service: Service, words: dict[str, str]) -> None:
-    """Another server or account needs the secret again, from standard input or a file; the stored one is not sent."""
+def test_the_secret_is_not_sent_elsewhere(service: Service, options: dict[str, str]) -> None:
+    """Another server or account needs the secret again, from standard input or a file. The stored one is not sent to
+    it.
+    """
     place = ("--domain", add_domain(service, "elsewhere"))
-    service.ok("directory", "add", "hq", *place, *flat(words))
+    service.ok("directory", "add", "hq", *place, *flat(options))
     for moved in (("--url", "ldaps://127.0.0.1:1"), ("--bind-dn", "cn=x"), ("--ca-certificate", "")):
         refused = service.cli("directory", "set", "hq", *place, *moved)
         assert refused.returncode == 1 and "--secret-file FILE" in refused.stderr
     secret = SERVICE_PASSWORD.encode() + b"\n"
-    given = ("--url", words["--url"].replace("localhost", "127.0.0.1"), "--bind-password", "-")
+    given = ("--url", options["--url"].replace("localhost", "127.0.0.1"), "--bind-password", "-")
     changed = service.cli("directory", "set", "hq", *place, *given, input=secret)
     assert changed.returncode == 0, changed.stderr
     wrong = service.cli("directory", "set", "hq", *place, "--bind-password", "-", input=b"wrong\n")
     assert wrong.returncode == 1 and "refuses the account that reads" in wrong.stderr and "wrong" not in wrong.stderr
 
 
-def test_without_a_service(service: Service, words: dict[str, str], tmp_path: Path) -> None:
-    """A directory is tried and saved on the store if no service runs."""
+def test_without_a_service(service: Service, options: dict[str, str], tmp_path: Path) -> None:
+    """Without a running service a directory is tried, and saved in the store."""
     (tmp_path / "own").mkdir()
     stopped = Service(tmp_path / "own")
     stopped.ok("db", "migrate")
     stopped.ok("domain", "add", "corp", "--org", "1", "--tenant", "1")
-    added = stopped.cli("directory", "add", "hq", "--domain", "corp", *flat(words))
+    added = stopped.cli("directory", "add", "hq", "--domain", "corp", *flat(options))
     assert added.returncode == 0 and "the directory answers" in added.stderr

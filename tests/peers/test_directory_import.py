@@ -1,4 +1,4 @@
-"""OpenLDAP, imported by the running service: by importUsers, and as a directory that is set and read again."""
+"""OpenLDAP, imported by the running service: by importUsers, and as a configured directory that is read again."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,31 +36,31 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 @pytest.fixture
 def tenant(world: World) -> Tenant:
-    """A tenant of the test's own."""
+    """Return a tenant of the test's own."""
     return world.tenant()
 
 
 @pytest.fixture(scope="module")
 def authority() -> Authority:
-    """Who signs the directory's certificate."""
+    """Return the issuer of the directory's certificate."""
     return Authority("The directory's CA")
 
 
 @pytest.fixture
 def directory(tmp_path: Path, authority: Authority) -> Iterator[Slapd]:
-    """A directory of the test's own."""
+    """Yield a directory of the test's own."""
     with slapd(tmp_path, authority) as directory:
         yield directory
 
 
 def person(name: str, *lines: str) -> str:
-    """An entry."""
+    """Return an entry."""
     base = f"dn: uid={name},{STAFF}\nobjectClass: inetOrgPerson\nuid: {name}\ncn: {name}\nsn: {name}\n"
     return "".join((base, *(f"{line}\n" for line in lines)))
 
 
 def body(tenant: Tenant, directory: Slapd, **fields: Any) -> dict[str, Any]:
-    """An importUsers of everything, in clear, since it is this machine."""
+    """Return an importUsers body for everything, without TLS, since the server is on this machine."""
     return {
         "ldapHost": "127.0.0.1", "ldapPort": str(directory.port), "baseDN": BASE, "filter": "", "bindDN": SERVICE,
         "bindPassword": SERVICE_PASSWORD, "domainID": str(tenant.domain), "directoryName": "hq", **fields,
@@ -68,39 +68,41 @@ def body(tenant: Tenant, directory: Slapd, **fields: Any) -> dict[str, Any]:
 
 
 def imported(tenant: Tenant, directory: Slapd, **fields: Any) -> dict[str, Any]:
-    """An import by importUsers, once it is over."""
+    """Import by importUsers, and return the finished job."""
     answer = tenant.world.post(IMPORT, tenant.token, json=[body(tenant, directory, **fields)])
     assert answer.status_code == 200, answer.text
     return job(tenant, "hq", tenant.ask(STATUS, DirectoryName="hq")["jobs"][0]["jobId"])
 
 
 def synced(tenant: Tenant, **fields: Any) -> dict[str, Any]:
-    """A reading of the directory as it is set, once it is over."""
+    """Read the configured directory, and return the finished job."""
     queued = tenant.ask(SYNC, domainId=tenant.domain, directoryName="hq", **fields)
     return job(tenant, "hq", queued["jobId"])
 
 
 def people(tenant: Tenant) -> dict[str, dict[str, Any]]:
-    """The people of the domain by name."""
+    """Return the people of the domain by name."""
     found = tenant.ask(USERS, domainId=tenant.domain, pageSize=1000)["users"]
     return {user["userName"]: user for user in found}
 
 
 def members(tenant: Tenant, name: str) -> set[str]:
-    """The people in a group, and in those in it."""
+    """Return the people in a group and in its nested groups."""
     (group,) = tenant.ask(GROUPS, domainId=tenant.domain, search=name)["groups"]
     answer = tenant.ask(MEMBERS, domainId=tenant.domain, groupId=group["groupId"], pageSize=1000)
     return {user["userName"] for user in answer["users"]}
 
 
 def save(tenant: Tenant, directory: Slapd, **fields: Any) -> None:
-    """Set the directory."""
+    """Configure the directory."""
     given = {"appUrl": directory.url, "baseDN": BASE, "bindDN": SERVICE, "bindPassword": SERVICE_PASSWORD, **fields}
     tenant.ask(SAVE, domainId=tenant.domain, directoryName="hq", **given)
 
 
 def test_import_users(tenant: Tenant, directory: Slapd) -> None:
-    """All people and groups, several times the server's size limit; nested groups, and groups in a circle."""
+    """All people and groups are imported, several times the server's size limit, with nested groups and circles of
+    groups.
+    """
     directory.add("\n".join(person(f"many{number}") for number in range(MANY)))
     directory.add(
         f"dn: cn=outer,{BASE}\nobjectClass: groupOfNames\ncn: outer\nmember: {VPN}\nmember: cn=circle,{BASE}\n\n"
@@ -125,7 +127,8 @@ def test_import_users_from_a_server_with_small_pages(tenant: Tenant, tmp_path: P
 
 def test_mapped_fields(tenant: Tenant, directory: Slapd) -> None:
     """Mappings for group, subgroup, roles and primaryApp, by attributes with options, in any case and as lists, take
-    effect in GetAllAdUsers, GetAllUsersByGroup and the preview."""
+    effect in GetAllAdUsers, GetAllUsersByGroup and the preview.
+    """
     imported(tenant, directory)
     directory.change(
         dn_of("ann"), "add: title;lang-de", "title;lang-de: Leiterin", "-", "add: employeeType", "employeeType: admin",
@@ -151,7 +154,9 @@ def test_mapped_fields(tenant: Tenant, directory: Slapd) -> None:
 
 
 def test_over_tls(tenant: Tenant, directory: Slapd, authority: Authority) -> None:
-    """LDAPS and StartTLS with the right authority; with a wrong one nobody is imported, and the reason is told."""
+    """LDAPS and StartTLS work with the right authority. With a wrong one no user is imported, and the message has the
+    cause.
+    """
     failed = imported(tenant, directory, useTls=True, caCertificate=Authority("another CA").pem)
     assert (failed["state"], "its certificate is not trusted" in failed["message"]) == ("FAILED", True)
     assert people(tenant) == {}
@@ -162,7 +167,7 @@ def test_over_tls(tenant: Tenant, directory: Slapd, authority: Authority) -> Non
 
 
 def test_what_changes(tenant: Tenant, directory: Slapd) -> None:
-    """What is new, changed, renamed, locked or gone in the directory is so here after the next reading."""
+    """New, changed, renamed, locked and removed entries are updated by the next read."""
     save(tenant, directory)
     directory.add(person("old", "mail: old@example.com") + "\n" + person("leaves"))
     assert synced(tenant)["state"] == "DONE"
@@ -185,7 +190,7 @@ def test_what_changes(tenant: Tenant, directory: Slapd) -> None:
 
 
 def test_a_directory_that_dies(tenant: Tenant, directory: Slapd) -> None:
-    """The import fails and says why, and nobody is taken for gone."""
+    """If the directory dies, the import fails with the cause, and no user is removed."""
     save(tenant, directory)
     assert synced(tenant)["state"] == "DONE"
     directory.kill()
@@ -195,7 +200,7 @@ def test_a_directory_that_dies(tenant: Tenant, directory: Slapd) -> None:
 
 
 def test_an_attribute_that_a_mapping_takes(tenant: Tenant, directory: Slapd) -> None:
-    """It is read from the next reading on, of those too who have not changed since."""
+    """A newly mapped attribute is read with the next read, also of unchanged users."""
     directory.add(person("ann2", "carLicense: 007"))
     save(tenant, directory)
     assert synced(tenant)["state"] == "DONE"
@@ -206,7 +211,7 @@ def test_an_attribute_that_a_mapping_takes(tenant: Tenant, directory: Slapd) -> 
 
 
 def test_secrets_stay_here(tenant: Tenant, directory: Slapd) -> None:
-    """The bind password is in no answer, no trail, no log, and not in the store in clear."""
+    """The bind password is in no answer, no audit trail and no log, and not in clear in the store."""
     save(tenant, directory)
     imported(tenant, directory)
     service = tenant.world.service

@@ -1,6 +1,5 @@
-"""FreeRADIUS as a NAS that takes Disconnect and CoA requests: it checks both proofs and reads what we mean.
-
-radclient accounts for the sessions, from the address at which FreeRADIUS listens.
+"""FreeRADIUS as a NAS that accepts Disconnect and CoA requests: it verifies both authenticators and reads the
+attributes. radclient accounts for the sessions, from the address at which FreeRADIUS listens.
 """
 
 import subprocess
@@ -63,14 +62,14 @@ pytestmark = [pytest.mark.peer, needs("freeradius", "radclient")]
 
 @dataclass(frozen=True)
 class Nas:
-    """FreeRADIUS, and the service that it accounts to. output: what it tells."""
+    """FreeRADIUS, and the service that it accounts to. output: its log."""
 
     service: RunningService
     directory: Path
     output: Path
 
     def session(self, name: str, *facts: str) -> int:
-        """The id of a new session."""
+        """Return the id of a new session."""
         server = f"127.0.0.1:{self.service.ports.acct}"
         start = ("Acct-Status-Type = Start", f'Acct-Session-Id = "{name}"', 'NAS-Identifier = "radiusd"', *facts)
         assert "Received Accounting-Response" in radclient(self.directory, "acct", server, SECRET, start)
@@ -78,24 +77,24 @@ class Nas:
         return next(int(each["sessionId"]) for each in found if each["acctSessionId"] == name)
 
     def disconnect(self, session: int) -> dict[str, Any]:
-        """The result of a DisconnectSession."""
+        """Return the result of a DisconnectSession."""
         (result,) = self.service.disconnect(session)
         return result
 
     def change(self, session: int, attributes: list[dict[str, str]]) -> dict[str, Any]:
-        """The result of a ChangeSession."""
+        """Return the result of a ChangeSession."""
         body = {"sessionId": session, "replyAttributes": attributes}
         (result,) = self.service.run("/network_device/ChangeSession", body, domain="default")["results"]
         return dict(result)
 
-    def told(self) -> str:
-        """What FreeRADIUS has told so far."""
+    def log(self) -> str:
+        """Return FreeRADIUS's output so far."""
         return self.output.read_text(errors="replace")
 
 
 @pytest.fixture(scope="module")
 def nas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nas]:
-    """Both, ready."""
+    """Yield both, ready."""
     directory = tmp_path_factory.mktemp("raddb")
     (port,) = free_ports(1)
     (directory / "dictionary").write_text("")
@@ -113,11 +112,11 @@ def nas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nas]:
 
 
 def test_a_disconnect(nas: Nas) -> None:
-    """FreeRADIUS says yes, having read the session's names and its own."""
+    """FreeRADIUS acknowledges the request, and has read the session's attributes."""
     session = nas.session("one", 'User-Name = "bob"', 'Calling-Station-Id = "02-00-00-00-00-01"')
     result = nas.disconnect(session)
-    assert (result["outcome"], result["errorCause"]) == ("ack", None), nas.told()[-3000:]
-    request = nas.told().rpartition("Received Disconnect-Request")[2].partition("Sent")[0]
+    assert (result["outcome"], result["errorCause"]) == ("ack", None), nas.log()[-3000:]
+    request = nas.log().rpartition("Received Disconnect-Request")[2].partition("Sent")[0]
     for line in (
         'User-Name = "bob"', 'Acct-Session-Id = "one"', 'Calling-Station-Id = "02-00-00-00-00-01"',
         'NAS-Identifier = "radiusd"', "Event-Timestamp = ", "Message-Authenticator = ",
@@ -125,23 +124,23 @@ def test_a_disconnect(nas: Nas) -> None:
         assert line in request
 
 
-def test_a_no(nas: Nas) -> None:
-    """Its Error-Cause is told by name."""
+def test_a_disconnect_nak(nas: Nas) -> None:
+    """A Disconnect-NAK's Error-Cause is returned with its name."""
     result = nas.disconnect(nas.session("gone", 'User-Name = "bob"'))
     assert (result["outcome"], result["errorCause"]) == ("nak", 503)
     assert result["errorText"] == "Session-Context-Not-Found"
 
 
 def test_a_change(nas: Nas) -> None:
-    """Attributes of the RFCs and of vendors arrive as they were meant."""
+    """Attributes of the RFCs and of vendors arrive with their values."""
     attributes = [
         {"name": "Filter-Id", "value": "guests"},
         {"name": "Session-Timeout", "value": "600"},
         {"name": "Cisco-AVPair", "value": "subscriber:command=reauthenticate"},
     ]
     session = nas.session("two", "NAS-Port = 7", "Framed-IP-Address = 10.5.0.7")
-    assert nas.change(session, attributes)["outcome"] == "ack", nas.told()[-3000:]
-    request = nas.told().rpartition("Received CoA-Request")[2].partition("Sent")[0]
+    assert nas.change(session, attributes)["outcome"] == "ack", nas.log()[-3000:]
+    request = nas.log().rpartition("Received CoA-Request")[2].partition("Sent")[0]
     for line in (
         'Filter-Id = "guests"', "Session-Timeout = 600", 'Cisco-AVPair = "subscriber:command=reauthenticate"',
         "NAS-Port = 7", "Framed-IP-Address = 10.5.0.7",

@@ -68,7 +68,7 @@ pytestmark = [
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Iterator[Machine]:
-    """A network with a cable in it."""
+    """Return a network with a cable in it."""
     (tmp_path / "machine").mkdir()
     with Machine(tmp_path / "machine", {}, resolver="127.0.0.1") as machine:
         machine.run("ip", "link", "add", "switch0", "type", "veth", "peer", "name", "station0")
@@ -79,7 +79,7 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
 
 @pytest.fixture
 def service(machine: Machine, tmp_path: Path) -> Iterator[RunningService]:
-    """A service that knows the switch."""
+    """Yield a service with the switch as RADIUS client."""
     (tmp_path / "service").mkdir()
     with behind(machine, tmp_path / "service") as service:
         yield service
@@ -87,8 +87,9 @@ def service(machine: Machine, tmp_path: Path) -> Iterator[RunningService]:
 
 @contextmanager
 def behind(machine: Machine, directory: Path) -> Iterator[RunningService]:
-    """A service for devices of its own machine. Another hostapd there checks the password of ann, whose sessions the
-    service ends when she is deleted."""
+    """Yield a service for devices of its own machine. Another hostapd there checks the password of ann, whose sessions
+    the service ends when she is deleted.
+    """
     (machine.directory / "users").write_text(f'"ann" MD5 "{PASSWORD}"\n')
     (machine.directory / "clients").write_text(f"127.0.0.1/32 {HOME_SECRET}\n")
     hostapd(machine, "home", HOME_SERVER.format(directory=machine.directory, port=HOME))
@@ -107,7 +108,7 @@ def behind(machine: Machine, directory: Path) -> Iterator[RunningService]:
 
 
 def hostapd(machine: Machine, name: str, settings: str) -> Path:
-    """hostapd, ready; what it tells."""
+    """Start hostapd, wait until it is ready, and return its log."""
     file, output = machine.directory / f"{name}.conf", machine.directory / name
     file.write_text(settings)
     machine.start(output, find("hostapd"), "-d", str(file))
@@ -117,7 +118,7 @@ def hostapd(machine: Machine, name: str, settings: str) -> Path:
 
 @pytest.fixture
 def station(machine: Machine, service: RunningService) -> Path:
-    """The switch, and a station that has logged in at it; what the switch tells."""
+    """Start the switch, log a station in at it, and return the switch's log."""
     ports, file = service.ports, machine.directory / "station.conf"
     output = hostapd(machine, "switch", SWITCH.format(auth=ports.auth, acct=ports.acct, secret=SECRET, port=DYNAMIC))
     file.write_text(STATION.format(password=PASSWORD))
@@ -128,13 +129,13 @@ def station(machine: Machine, service: RunningService) -> Path:
 
 
 def live(service: RunningService) -> list[dict[str, Any]]:
-    """The sessions that go on."""
+    """Return the live sessions."""
     found: list[dict[str, Any]] = service.sessions(live=True)
     return found
 
 
 def test_a_station_is_disconnected(service: RunningService, station: Path) -> None:
-    """hostapd says yes, ends the session and accounts for its end."""
+    """hostapd acknowledges the request, ends the session and accounts for its end."""
     (session,) = live(service)
     assert (session["userName"], session["device_name"], session["client_ip"]) == ("ann", "switch-1", "192.0.2.7")
     (result,) = service.disconnect(session["sessionId"])
@@ -145,17 +146,17 @@ def test_a_station_is_disconnected(service: RunningService, station: Path) -> No
 
 
 def test_a_deleted_user_is_disconnected(service: RunningService, station: Path) -> None:
-    """By itself, and it is in the audit trail."""
+    """A deleted user's session is disconnected by the service, with an entry in the audit trail."""
     (session,) = live(service)
     service.remove_user("ann")
     eventually(lambda: session["sessionId"] not in [each["sessionId"] for each in live(service)], station, limit_s=60)
-    told = "select actor_kind, changes from audit_trail where action = 'session.disconnect'"
-    eventually(lambda: len(service.rows(told)) == 1, station)
-    assert service.rows(told) == [("service", '{"reason": [null, "the user was deleted"], "outcome": [null, "ack"]}')]
+    query = "select actor_kind, changes from audit_trail where action = 'session.disconnect'"
+    eventually(lambda: len(service.rows(query)) == 1, station)
+    assert service.rows(query) == [("service", '{"reason": [null, "the user was deleted"], "outcome": [null, "ack"]}')]
 
 
-def test_what_hostapd_refuses(service: RunningService, station: Path) -> None:
-    """Its no has an Error-Cause; the session goes on."""
+def test_a_coa_nak(service: RunningService, station: Path) -> None:
+    """A CoA-NAK of hostapd has an Error-Cause, and the session continues."""
     (session,) = live(service)
     attributes = [{"name": "Session-Timeout", "value": "60"}]
     body = {"sessionId": session["sessionId"], "replyAttributes": attributes}

@@ -116,7 +116,7 @@ pytestmark = [
 
 
 def charon(machine: Machine, settings: str, connections: str) -> Path:
-    """strongSwan, ready; what it tells."""
+    """Start strongSwan, wait until it is ready, and return its log."""
     directory, output = machine.directory, machine.directory / "charon"
     (directory / "strongswan.conf").write_text(settings)
     (directory / "swanctl.conf").write_text(connections)
@@ -129,7 +129,7 @@ def charon(machine: Machine, settings: str, connections: str) -> Path:
 
 @pytest.fixture
 def gateway(tmp_path: Path) -> Iterator[Machine]:
-    """The gateway's machine, with a cable to the user's."""
+    """Yield the gateway's machine, with a cable to the user's."""
     for name in ("gateway", "laptop", "service"):
         (tmp_path / name).mkdir()
     with Machine(tmp_path / "gateway", {}, resolver="127.0.0.1") as gateway:
@@ -138,19 +138,19 @@ def gateway(tmp_path: Path) -> Iterator[Machine]:
 
 @pytest.fixture
 def service(gateway: Machine, tmp_path: Path) -> Iterator[RunningService]:
-    """A service at the gateway."""
+    """Yield a service at the gateway."""
     with behind(gateway, tmp_path / "service") as service:
         yield service
 
 
 def test_a_vpn_user_is_disconnected(gateway: Machine, service: RunningService, tmp_path: Path) -> None:
-    """strongSwan says yes, and the user's machine has no tunnel any more."""
+    """strongSwan acknowledges the request, and the user's machine has no tunnel after it."""
     with Machine(tmp_path / "laptop", {}, resolver="127.0.0.1") as laptop:
         connect(gateway, GATEWAY, laptop, LAPTOP)
         settings = CHARON.format(dynamic=DYNAMIC, secret=SECRET, auth=service.ports.auth, acct=service.ports.acct)
         output = charon(gateway, settings, AT_GATEWAY)
         charon(laptop, settings, AT_LAPTOP)
-        # A kernel without ESP takes no CHILD_SA; the IKE_SA stands all the same.
+        # A kernel without ESP has no CHILD_SA, and the IKE_SA is up all the same.
         laptop.attempt(find("swanctl"), "--initiate", "--child", "net", "--timeout", "30")
         eventually(lambda: len(live(service)) == 1, output, limit_s=30)
         (session,) = live(service)

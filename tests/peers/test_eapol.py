@@ -33,8 +33,8 @@ TICKETS = "tls_disable_session_ticket=0"
 
 
 @dataclass(frozen=True)
-class Told:
-    """What eapol_test prints, how it ends, and what the server made of it."""
+class EapolResult:
+    """The result of eapol_test: output, exit status, and the server's outcomes."""
 
     output: str
     code: int
@@ -42,7 +42,7 @@ class Told:
 
 
 class Bench:
-    """Certificates, a server's configuration, and eapol_test against it."""
+    """Certificates, a server's configuration, and eapol_test as its client."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -54,8 +54,10 @@ class Bench:
         self.has_tls = True
         self.between_s = 0.0
 
-    async def run(self, method: str, *lines: str, options: Sequence[str] = (), password: bytes = PASSWORD) -> Told:
-        """Log in. method: of wpa_supplicant's configuration. lines: further ones of it."""
+    async def run(
+        self, method: str, *lines: str, options: Sequence[str] = (), password: bytes = PASSWORD
+    ) -> EapolResult:
+        """Log in. method: of wpa_supplicant's configuration. lines: further lines of it."""
         network = [
             "key_mgmt=IEEE8021X", f"eap={method}", f'password="{password.decode()}"',
             f'ca_cert="{self.authority.file}"', *lines,
@@ -72,16 +74,16 @@ class Bench:
                 command = [find("eapol_test"), "-c", str(file), "-a", "127.0.0.1", "-p", str(port)]
                 command += ["-s", SECRET.decode(), "-t", "30", *options]
                 done = await trio.run_process(command, capture_stdout=True, capture_stderr=True, check=False)
-        return Told(done.stdout.decode(errors="replace"), done.returncode, server.done)
+        return EapolResult(done.stdout.decode(errors="replace"), done.returncode, server.done)
 
     def shows(self, issued: Issued) -> tuple[str, str]:
-        """The lines of a configuration that show a client certificate."""
+        """Return the configuration lines with a client certificate."""
         return f'client_cert="{issued.file}"', f'private_key="{issued.file}"'
 
 
 @asynccontextmanager
 async def serving(server: EapServer) -> AsyncIterator[int]:
-    """Answer datagrams on a free port until the block is left."""
+    """Answer datagrams on a free port for the time of the block."""
     with trio.socket.socket(trio.socket.AF_INET, trio.socket.SOCK_DGRAM) as sock:
         await sock.bind(("127.0.0.1", 0))
 
@@ -102,10 +104,10 @@ def bench(tmp_path: Path) -> Bench:
     return Bench(tmp_path)
 
 
-def is_let_in(told: Told, times: int = 1) -> bool:
-    """Whether the supplicant is content, with the keys of the Access-Accept."""
-    good = told.code == 0 and told.output.rstrip().endswith("SUCCESS")
-    return good and f"MPPE keys OK: {times}  mismatch: 0" in told.output
+def is_accepted(result: EapolResult, times: int = 1) -> bool:
+    """Return whether the supplicant accepted the login, with the keys of the Access-Accept."""
+    good = result.code == 0 and result.output.rstrip().endswith("SUCCESS")
+    return good and f"MPPE keys OK: {times}  mismatch: 0" in result.output
 
 
 PLAIN = {
@@ -126,11 +128,11 @@ TUNNELLED = {
 
 @pytest.mark.parametrize("method", PLAIN)
 async def test_without_a_tunnel(bench: Bench, method: str) -> None:
-    """MD5 lets in and makes no keys; MS-CHAPv2 lets in with its keys; neither needs a server certificate."""
+    """MD5 logs in without keys, and MS-CHAPv2 with keys. Neither needs a server certificate."""
     bench.has_tls = False
-    told = await bench.run(PLAIN[method][0], options=["-n"] if method == "md5" else [])
-    assert told.code == 0, told.output
-    assert [(each.success, each.method, each.user) for each in told.done] == [(True, PLAIN[method][1], USER)]
+    result = await bench.run(PLAIN[method][0], options=["-n"] if method == "md5" else [])
+    assert result.code == 0, result.output
+    assert [(each.success, each.method, each.user) for each in result.done] == [(True, PLAIN[method][1], USER)]
     wrong = await bench.run(PLAIN[method][0], password=b"wrong")
     assert wrong.code != 0
     assert [(each.success, each.method) for each in wrong.done] == [(False, PLAIN[method][1])]
@@ -139,13 +141,13 @@ async def test_without_a_tunnel(bench: Bench, method: str) -> None:
 @pytest.mark.parametrize("version", [TLS12, TLS13])
 @pytest.mark.parametrize("method", TUNNELLED)
 async def test_in_a_tunnel(bench: Bench, method: str, version: str) -> None:
-    """The right password gets in with right keys, by the name inside the tunnel; the outer one tells nobody."""
+    """The right password logs in with right keys, under the inner name. The outer name is not used."""
     name, phase2 = TUNNELLED[method]
     lines = phase2, f'phase1="{version}"', 'anonymous_identity="anonymous"'
-    told = await bench.run(name, *lines)
-    assert is_let_in(told), told.output
-    assert SPOKEN[version] in told.output
-    assert [(each.success, each.method, each.user) for each in told.done] == [(True, f"eap-{method}", USER)]
+    result = await bench.run(name, *lines)
+    assert is_accepted(result), result.output
+    assert SPOKEN[version] in result.output
+    assert [(each.success, each.method, each.user) for each in result.done] == [(True, f"eap-{method}", USER)]
     wrong = await bench.run(name, *lines, password=b"wrong")
     assert wrong.code != 0
     assert [(each.success, each.method, each.user) for each in wrong.done] == [(False, f"eap-{method}", USER)]
@@ -153,13 +155,15 @@ async def test_in_a_tunnel(bench: Bench, method: str, version: str) -> None:
 
 @pytest.mark.parametrize("version", [TLS12, TLS13])
 async def test_a_certificate(bench: Bench, version: str) -> None:
-    """EAP-TLS lets in whom the certificate names, whatever the client calls itself; unless nobody is called so."""
+    """EAP-TLS logs in the user that the certificate names, whatever the client's identity is. An unknown name is
+    rejected.
+    """
     issued = bench.authority.certificate("a laptop", [upn("ann"), x509.DNSName("laptop.example.com")])
     lines = *bench.shows(issued), f'phase1="{version}"', 'identity="anonymous"'
-    told = await bench.run("TLS", *lines)
-    assert is_let_in(told), told.output
-    assert SPOKEN[version] in told.output
-    assert [(each.success, each.method, each.user) for each in told.done] == [(True, "eap-tls", USER)]
+    result = await bench.run("TLS", *lines)
+    assert is_accepted(result), result.output
+    assert SPOKEN[version] in result.output
+    assert [(each.success, each.method, each.user) for each in result.done] == [(True, "eap-tls", USER)]
     bench.configuration = replace(bench.configuration, user_names=UserNames((NamedBy.DNS,)))
     other = await bench.run("TLS", *lines)
     assert other.code != 0
@@ -168,7 +172,7 @@ async def test_a_certificate(bench: Bench, version: str) -> None:
 
 @pytest.mark.parametrize("version", [TLS12, TLS13])
 async def test_certificates_that_are_refused(bench: Bench, version: str) -> None:
-    """A certificate that is revoked, too old or another authority's does not get in, and the reason says why."""
+    """A revoked or expired certificate, and one of another authority, are rejected with the reason."""
     revoked = bench.authority.certificate("ann")
     good = bench.authority.certificate("ann")
     old = bench.authority.certificate("ann", until=NOW - timedelta(hours=1))
@@ -177,11 +181,11 @@ async def test_certificates_that_are_refused(bench: Bench, version: str) -> None
     foreign = Authority(elsewhere, "another authority").certificate("ann")
     lists = bench.authority.revocations(revoked.certificate)
     bench.configuration = replace(bench.configuration, crl_file=lists)
-    assert is_let_in(await bench.run("TLS", *bench.shows(good), f'phase1="{version}"'))
+    assert is_accepted(await bench.run("TLS", *bench.shows(good), f'phase1="{version}"'))
     for issued, reason in ((revoked, "it is revoked"), (old, "it has expired"), (foreign, "its issuer is unknown")):
-        told = await bench.run("TLS", *bench.shows(issued), f'phase1="{version}"')
-        assert told.code != 0
-        assert [(each.success, each.reason) for each in told.done] == [
+        result = await bench.run("TLS", *bench.shows(issued), f'phase1="{version}"')
+        assert result.code != 0
+        assert [(each.success, each.reason) for each in result.done] == [
             (False, f"the client's certificate is refused: {reason}")
         ]
 
@@ -189,16 +193,16 @@ async def test_certificates_that_are_refused(bench: Bench, version: str) -> None
 @pytest.mark.parametrize("version", [TLS12, TLS13])
 @pytest.mark.parametrize("size", [100, 1020, 3000])
 async def test_fragments_of_any_size(bench: Bench, size: int, version: str) -> None:
-    """Certificates that need many fragments pass, both ways, in small ones and in large ones."""
-    long = 3000 if size > 100 else 500  # wpa_supplicant ends a login after fifty short messages on end
+    """Long certificates are sent in fragments of any size, both ways."""
+    long = 3000 if size > 100 else 500  # wpa_supplicant stops a login after fifty short messages in a row
     server = bench.authority.certificate("radius.example.com", padding=long)
     bench.configuration = replace(
         bench.configuration, certificate_file=server.file, key_file=server.file, fragment_size=size
     )
     lines = f"fragment_size={size}", f'phase1="{version}"'
     issued = bench.authority.certificate("ann", padding=long)
-    assert is_let_in(told := await bench.run("TLS", *bench.shows(issued), *lines)), told.output
-    assert is_let_in(told := await bench.run("PEAP", 'phase2="auth=MSCHAPV2"', *lines)), told.output
+    assert is_accepted(result := await bench.run("TLS", *bench.shows(issued), *lines)), result.output
+    assert is_accepted(result := await bench.run("PEAP", 'phase2="auth=MSCHAPV2"', *lines)), result.output
 
 
 RESUMED = {
@@ -211,105 +215,107 @@ RESUMED = {
 @pytest.mark.parametrize("version", [TLS12, f"{TLS12} {TICKETS}", TLS13])
 @pytest.mark.parametrize("method", RESUMED)
 async def test_a_session_is_resumed(bench: Bench, method: str, version: str) -> None:
-    """The next logins of a client need no password, by session or by ticket, with right keys of their own; whoever is
-    asked hears whose session it is."""
+    """The next logins of a client are resumed without a password, with keys of their own. The check gets the session's
+    user.
+    """
     name, phase2, again = RESUMED[method]
     issued = bench.authority.certificate("ann")
     lines = *bench.shows(issued), phase2, f'phase1="{version}"'
-    told = await bench.run(name, *lines, options=["-r", "2"])
-    assert is_let_in(told, 3), told.output
-    assert [(each.success, each.user) for each in told.done] == [(True, USER)] * 3
-    assert [each.method for each in told.done[1:]] == [again, again]
+    result = await bench.run(name, *lines, options=["-r", "2"])
+    assert is_accepted(result, 3), result.output
+    assert [(each.success, each.user) for each in result.done] == [(True, USER)] * 3
+    assert [each.method for each in result.done[1:]] == [again, again]
     if method != "tls":
         assert bench.users.asked[1:] == [Resumed(USER), Resumed(USER)]
 
 
 @pytest.mark.parametrize("version", [TLS12, TLS13])
 @pytest.mark.parametrize("method", RESUMED)
-async def test_who_was_disabled_does_not_resume(bench: Bench, method: str, version: str) -> None:
-    """A session of a user who may not log in any more is worth nothing."""
+async def test_a_disabled_user_does_not_resume(bench: Bench, method: str, version: str) -> None:
+    """The session of a disabled user is not resumed."""
     name, phase2, _ = RESUMED[method]
     issued = bench.authority.certificate("ann")
-    bench.users = Forgetful({USER: PASSWORD})
-    told = await bench.run(name, *bench.shows(issued), phase2, f'phase1="{version}"', options=["-r", "1"])
-    assert told.code != 0
-    assert [each.success for each in told.done] == [True, False]
+    bench.users = DisabledAfterLogin({USER: PASSWORD})
+    result = await bench.run(name, *bench.shows(issued), phase2, f'phase1="{version}"', options=["-r", "1"])
+    assert result.code != 0
+    assert [each.success for each in result.done] == [True, False]
 
 
 @pytest.mark.parametrize("version", [TLS12, f"{TLS12} {TICKETS}", TLS13])
 @pytest.mark.parametrize(("method", "inner"), [("PEAP", "mschapv2"), ("TTLS", "pap")])
-async def test_a_session_that_is_worth_nothing(bench: Bench, method: str, inner: str, version: str) -> None:
-    """Its user is asked anew for the password in the same conversation, and is let in by it."""
+async def test_an_invalid_session(bench: Bench, method: str, inner: str, version: str) -> None:
+    """If a session is invalid, the same conversation asks for the password, and the right one logs in."""
     bench.users = Changing({USER: PASSWORD})
-    told = await bench.run(method, f'phase2="auth={inner.upper()}"', f'phase1="{version}"', options=["-r", "1"])
-    assert is_let_in(told, 2), told.output
-    assert [each.method for each in told.done] == [f"eap-{method.lower()}-{inner}"] * 2
+    result = await bench.run(method, f'phase2="auth={inner.upper()}"', f'phase1="{version}"', options=["-r", "1"])
+    assert is_accepted(result, 2), result.output
+    assert [each.method for each in result.done] == [f"eap-{method.lower()}-{inner}"] * 2
     assert Resumed(USER) in bench.users.asked
 
 
 @pytest.mark.parametrize("version", [TLS12, f"{TLS12} {TICKETS}", TLS13])
 async def test_a_session_that_grew_old(bench: Bench, version: str) -> None:
-    """TLS 1.3 gives a new ticket each time, so that a client still has one when the password was given too long ago: it
-    is asked for."""
+    """TLS 1.3 gives a new ticket each time, so that a client still has one when the password is too old. The password
+    is then asked for.
+    """
     bench.between_s = 1801
-    told = await bench.run("TTLS", 'phase2="auth=PAP"', f'phase1="{version}"', options=["-r", "2"])
-    assert is_let_in(told, 3), told.output
-    assert [each.method for each in told.done] == ["eap-ttls-pap", "eap-ttls-resumed", "eap-ttls-pap"]
+    result = await bench.run("TTLS", 'phase2="auth=PAP"', f'phase1="{version}"', options=["-r", "2"])
+    assert is_accepted(result, 3), result.output
+    assert [each.method for each in result.done] == ["eap-ttls-pap", "eap-ttls-resumed", "eap-ttls-pap"]
 
 
 async def test_nothing_is_resumed_where_it_is_turned_off(bench: Bench) -> None:
-    """With a lifetime of nothing each login needs its password."""
+    """With a lifetime of 0 each login needs its password."""
     bench.configuration = replace(bench.configuration, resume_s=0)
-    told = await bench.run("PEAP", 'phase2="auth=MSCHAPV2"', f'phase1="{TLS13}"', options=["-r", "1"])
-    assert is_let_in(told, 2), told.output
-    assert [each.method for each in told.done] == ["eap-peap-mschapv2"] * 2
+    result = await bench.run("PEAP", 'phase2="auth=MSCHAPV2"', f'phase1="{TLS13}"', options=["-r", "1"])
+    assert is_accepted(result, 2), result.output
+    assert [each.method for each in result.done] == ["eap-peap-mschapv2"] * 2
 
 
 @pytest.mark.parametrize(("name", "phase2"), [("PEAP", "auth=GTC"), ("TTLS", "autheap=GTC")])
 async def test_a_code_is_asked_for_by_gtc(bench: Bench, name: str, phase2: str) -> None:
-    """After the password, GTC asks for more; what is typed then is told apart from the password."""
-    bench.users = Users({USER: PASSWORD}, codes={USER: PASSWORD})  # eapol_test types the same again
-    assert is_let_in(told := await bench.run(name, f'phase2="{phase2}"')), told.output
+    """GTC asks for a code after the password, and the code is checked separately."""
+    bench.users = Users({USER: PASSWORD}, codes={USER: PASSWORD})  # eapol_test types the password again
+    assert is_accepted(result := await bench.run(name, f'phase2="{phase2}"')), result.output
     assert [each.step for each in bench.users.asked if isinstance(each, Password)] == [0, 1]
     bench.users = Users({USER: PASSWORD}, codes={USER: b"123456"})
     assert (await bench.run(name, f'phase2="{phase2}"')).code != 0
 
 
 async def test_the_client_chooses_among_what_is_offered(bench: Bench) -> None:
-    """A client that wants another method gets it; one that wants what is not there is told off, and we say why."""
-    assert is_let_in(await bench.run("TTLS PEAP", 'phase2="auth=MSCHAPV2"'))
+    """A client may choose another offered method. If its method is not offered, the login ends with that reason."""
+    assert is_accepted(await bench.run("TTLS PEAP", 'phase2="auth=MSCHAPV2"'))
     bench.has_tls = False
-    told = await bench.run("PEAP", 'phase2="auth=MSCHAPV2"')
-    assert [(each.success, each.reason) for each in told.done] == [
+    result = await bench.run("PEAP", 'phase2="auth=MSCHAPV2"')
+    assert [(each.success, each.reason) for each in result.done] == [
         (False, "the client wants what is not offered: peap (there is no server certificate)")
     ]
 
 
 async def test_a_client_that_does_not_trust_the_server(bench: Bench) -> None:
-    """The client's alert is in the reason."""
+    """The client's TLS alert is in the reason."""
     elsewhere = bench.directory / "elsewhere"
     elsewhere.mkdir()
     foreign = Authority(elsewhere, "another authority").certificate("radius.example.com")
     bench.configuration = replace(bench.configuration, certificate_file=foreign.file, key_file=foreign.file)
-    told = await bench.run("PEAP", 'phase2="auth=MSCHAPV2"')
-    assert told.code != 0
-    assert [(each.success, "unknown ca" in each.reason) for each in told.done] == [(False, True)]
+    result = await bench.run("PEAP", 'phase2="auth=MSCHAPV2"')
+    assert result.code != 0
+    assert [(each.success, "unknown ca" in each.reason) for each in result.done] == [(False, True)]
 
 
 class Changing(Users):
-    """Passwords that have changed by the next login."""
+    """Users whose passwords have changed by the next login."""
 
     def verdict(self, question: Question) -> Verdict:
-        """No session is worth anything."""
+        """Refuse every session."""
         verdict = super().verdict(question)
         return Verdict(False) if isinstance(question, Resumed) else verdict
 
 
-class Forgetful(Users):
-    """Disables each user who has logged in."""
+class DisabledAfterLogin(Users):
+    """Users that are disabled after their login."""
 
     def verdict(self, question: Question) -> Verdict:
-        """Right once."""
+        """Accept each user once."""
         verdict = super().verdict(question)
         if verdict.right:
             self.disabled.add(question.user)

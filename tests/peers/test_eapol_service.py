@@ -1,4 +1,4 @@
-"""eapol_test logs in at the service as its operator runs it: `cert init`, `cert issue`, `user add`, and that is all."""
+"""eapol_test logs in at a service that was set up by `cert init`, `cert issue` and `user add` alone."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,7 +17,7 @@ TLS13, TLS12 = "tls_disable_tlsv1_3=0", "tls_disable_tlsv1_3=1"
 
 
 class Site:
-    """A running service with a certificate, a RADIUS client and ann, who has a password and a certificate."""
+    """A running service with a certificate, a RADIUS client, and the user ann with a password and a certificate."""
 
     def __init__(self, service: RunningService) -> None:
         self.service = service
@@ -29,19 +29,19 @@ class Site:
         self.certificates = service.data_dir / "certs"
 
     def eapol(self, directory: Path, lines: Sequence[str], *options: str) -> str:
-        """Run eapol_test with a network of these lines; what it tells."""
+        """Run eapol_test with a network of these lines, and return its output."""
         network = "\n".join([f'ca_cert="{self.certificates / "ca.pem"}"', *lines])
         return eapol_test(directory, self.service.ports.auth, SECRET, network, *options)
 
     def event(self) -> tuple[object, ...]:
-        """User, method and applied decision of the newest event."""
+        """Return user, method and applied decision of the newest event."""
         sql = "select user_name, method, applied_decision from events order by id desc limit 1"
         return self.service.rows(sql)[0]
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """One service for all tests."""
+    """Yield one service for all tests."""
     settings = {"SALLYPORT_REJECT_DELAY_S": "0"}
     with running_service(tmp_path_factory.mktemp("service"), settings) as service:
         yield Site(service)
@@ -60,11 +60,11 @@ METHODS = {
 @pytest.mark.parametrize("version", [TLS12, TLS13])
 @pytest.mark.parametrize("method", METHODS)
 def test_passwords(site: Site, tmp_path: Path, method: str, version: str) -> None:
-    """The right one is let in with right keys, twice by one session; the wrong one is refused; the event names ann."""
+    """The right password logs in with right keys, twice by one session. A wrong one is refused. The event names ann."""
     lines = [*METHODS[method], 'identity="ann"', 'anonymous_identity="anonymous"', f'phase1="{version}"']
-    told = site.eapol(tmp_path, [*lines, f'password="{PASSWORD}"'], "-r", "1")
-    assert SUCCESS in told, told
-    assert TWICE in told
+    output = site.eapol(tmp_path, [*lines, f'password="{PASSWORD}"'], "-r", "1")
+    assert SUCCESS in output, output
+    assert TWICE in output
     assert site.event() == ("ann", f"{method.rpartition('-')[0].removesuffix('-eap')}-resumed", "accept")
     assert SUCCESS not in site.eapol(tmp_path, [*lines, 'password="wrong"'])
     assert site.event() == ("ann", method, "reject")
@@ -72,17 +72,17 @@ def test_passwords(site: Site, tmp_path: Path, method: str, version: str) -> Non
 
 @pytest.mark.parametrize("version", [TLS12, TLS13])
 def test_certificates(site: Site, tmp_path: Path, version: str) -> None:
-    """ann's certificate is let in."""
+    """ann's certificate logs in."""
     file = site.certificates / "clients" / "ann.pem"
     shown = [f'client_cert="{file}"', f'private_key="{file.with_suffix(".key")}"']
-    told = site.eapol(tmp_path, ["eap=TLS", 'identity="anonymous"', *shown, f'phase1="{version}"'], "-r", "1")
-    assert SUCCESS in told, told
-    assert TWICE in told
+    output = site.eapol(tmp_path, ["eap=TLS", 'identity="anonymous"', *shown, f'phase1="{version}"'], "-r", "1")
+    assert SUCCESS in output, output
+    assert TWICE in output
     assert site.event() == ("ann", "eap-tls", "accept")
 
 
 def test_a_certificate_that_is_taken_back(site: Site, tmp_path: Path) -> None:
-    """`cert revoke` holds for the next login, without a restart."""
+    """`cert revoke` applies to the next login, without a restart."""
     site.service.ok("cert", "issue", "bob")
     site.service.add_user("bob", PASSWORD)
     file = site.certificates / "clients" / "bob.pem"
@@ -95,24 +95,25 @@ def test_a_certificate_that_is_taken_back(site: Site, tmp_path: Path) -> None:
 
 
 def test_a_station_by_its_address(site: Site, tmp_path: Path) -> None:
-    """As a switch asks by EAP-MD5 in a printer's name: nobody gets in so before the printer is on the list, nor another
-    station after."""
+    """A switch sends a printer's address by EAP-MD5: it is rejected before the printer is on the list, and so is
+    another station after that.
+    """
     mac = "aabbccddeeff"
     lines = ["eap=MD5", f'identity="{mac}"', f'password="{mac}"']
     asked = ("-n", "-M", "aa:bb:cc:dd:ee:ff")
     assert SUCCESS not in site.eapol(tmp_path, lines, *asked)
     site.service.ok("bypass", "add", mac, "--domain", "default")
-    told = site.eapol(tmp_path, lines, *asked)
-    assert SUCCESS in told, told
+    output = site.eapol(tmp_path, lines, *asked)
+    assert SUCCESS in output, output
     assert site.event() == (mac, "mab", "accept")
     assert SUCCESS not in site.eapol(tmp_path, lines, "-n", "-M", "aa:bb:cc:dd:ee:00")
 
 
 @pytest.mark.parametrize("version", [TLS12, TLS13])
 def test_a_certificate_from_pkcs12(site: Site, tmp_path: Path, version: str) -> None:
-    """The file that `cert issue --p12` writes, with the password that it prints; with another one it does not open."""
+    """The file of `cert issue --p12` opens with the printed password, and with no other."""
     lines = ["eap=TLS", 'identity="anonymous"', f'private_key="{site.p12}"', f'phase1="{version}"']
-    told = site.eapol(tmp_path, [*lines, f'private_key_passwd="{site.p12_password}"'])
-    assert SUCCESS in told, told
+    output = site.eapol(tmp_path, [*lines, f'private_key_passwd="{site.p12_password}"'])
+    assert SUCCESS in output, output
     assert site.event() == ("ann", "eap-tls", "accept")
     assert SUCCESS not in site.eapol(tmp_path, [*lines, 'private_key_passwd="another"'])

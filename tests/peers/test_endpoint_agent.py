@@ -38,7 +38,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
 
 @pytest.fixture(autouse=True)
 def own_files_stay() -> Iterator[None]:
-    """The accounts of the machine that runs the tests are the same before and after."""
+    """Assert that the accounts of the test machine are unchanged."""
     before = _digests()
     yield
     assert _digests() == before
@@ -72,7 +72,7 @@ class Site:
         return answer
 
     def add_user(self, name: str, **fields: object) -> int:
-        """A user who is assigned to the host."""
+        """Add a user that is assigned to the host."""
         answer = self.post("/api/v1/endpointUsers/addEpmUserInfo", userName=name, **fields)
         user_id = int(str(answer["userId"]))
         self.assign(user_id, "add")
@@ -87,13 +87,13 @@ class Site:
         )
 
     def key(self) -> str:
-        """A key pair: the public one; the other is in the file `key`."""
+        """Make a key pair. Return the public key; the private one is in the file `key`."""
         path = self.directory / "key"
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(path)], check=True)
         return path.with_name("key.pub").read_text().strip()
 
     def sshd(self, more: str = "") -> int:
-        """Start a server: its port."""
+        """Start sshd, and return its port."""
         with socket.socket() as sock:
             sock.bind(("127.0.0.1", 0))
             port = int(sock.getsockname()[1])
@@ -109,21 +109,21 @@ class Site:
         raise AssertionError("sshd does not listen")
 
     def ssh(self, port: int, user: str, *command: str) -> list[str]:
-        """The command line of a login by the key."""
+        """Return the command line of a login by the key."""
         options = ("StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "BatchMode=yes", "IdentitiesOnly=yes")
         flags = [each for option in options for each in ("-o", option)]
         to = ["-p", str(port), "-i", str(self.directory / "key"), f"{user}@127.0.0.1"]
         return ["ssh", "-F", "/dev/null", *flags, *to, *command]
 
     def logged_in(self, port: int, user: str) -> str:
-        """Who a login by the key is; empty where it is refused."""
+        """Return the user name of a login by the key, or an empty text if it is refused."""
         done = subprocess.run(
             self.ssh(port, user, "id", "-un"), capture_output=True, text=True, timeout=LIMIT_S, check=False
         )
         return done.stdout.strip()
 
     def su(self, user: str, password: str, command: str = "id -un") -> "subprocess.CompletedProcess[str]":
-        """What nobody gets who has that password."""
+        """Run a command with su and this password, started by an unprivileged user."""
         by = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
         return self.host.run(*by, "su", user, "-c", command, stdin=f"{password}\n".encode(), check=False)
 
@@ -144,11 +144,13 @@ def site(service: RunningService, tmp_path: Path) -> Iterator[Site]:
 
 
 def test_a_user_logs_in_by_ssh_and_loses_access(site: Site) -> None:
-    """A user that the API assigns logs in with the key; taken away, the session ends and no other begins."""
+    """An assigned user logs in with the key. After the removal of the assignment the session ends, and no other
+    begins.
+    """
     user_id = site.add_user("ann", sshKey=site.key())
     planned = site.agent("--dry-run").stdout
     assert "+ create     ann" in planned
-    assert site.host.run("id", "ann", check=False).returncode != 0  # a plan changes nothing
+    assert site.host.run("id", "ann", check=False).returncode != 0  # a dry run changes nothing
     site.agent("--once")
     port = site.sshd()
     assert site.logged_in(port, "ann") == "ann"
@@ -170,8 +172,9 @@ def test_a_user_logs_in_by_ssh_and_loses_access(site: Site) -> None:
 
 
 def test_a_hostile_user_leaves(site: Site) -> None:
-    """A user who opens the home to all, puts a FIFO for the keys, and hides processes behind a subordinate uid and an
-    ignored signal is locked out, and leaves neither an account nor a process."""
+    """A user that opens the home to all, puts a FIFO in the place of the keys, and hides processes behind a subordinate
+    uid and an ignored signal is locked out, and leaves neither an account nor a process.
+    """
     user_id = site.add_user("ann", sshKey=site.key())
     site.agent("--once")
     site.host.run("sh", "-c", "grep -q ^ann: /etc/subuid || echo ann:2300000000:65536 >>/etc/subuid")
@@ -193,7 +196,9 @@ def test_a_hostile_user_leaves(site: Site) -> None:
 
 
 def test_keys_by_command_end_with_the_account(site: Site) -> None:
-    """sshd asks `agent authorized-keys`; the home is not touched, and without the file nobody gets in."""
+    """sshd calls `agent authorized-keys`. The home is not touched, and without the agent's file no login is
+    accepted.
+    """
     site.host.run("sed", "-i", 's/^\\[endpoint\\]/[endpoint]\\nkeys = "command"/', CONFIG)
     site.add_user("ann", sshKey=site.key())
     site.agent("--once")
@@ -207,15 +212,16 @@ def test_keys_by_command_end_with_the_account(site: Site) -> None:
     assert site.host.run("test", "-e", "/home/ann/.ssh", check=False).returncode == 1
     site.host.run("usermod", "--lock", "--expiredate", "1", "ann")
     assert site.logged_in(port, "ann") == ""
-    site.agent("--once")  # what another user has locked is open again
+    site.agent("--once")  # another user's locked directory is open again
     assert site.logged_in(port, "ann") == "ann"
     site.host.run("rm", "/var/lib/sallyport-keys/ann")
     assert site.logged_in(port, "ann") == ""
 
 
 def test_a_rotated_password_works_with_su_and_sudo(site: Site) -> None:
-    """The password that the service has set works; after a rotation only the new one does, which the service tells. A
-    privileged user becomes root with it, and others do not."""
+    """The password that the service has set works. After a rotation only the new one does, which the service shows. A
+    privileged user becomes root with it, and others do not.
+    """
     site.add_user("ann", password="First-password-1", privilegedUser="true")
     site.add_user("ben", password="Other-password-2")
     site.agent("--once")
@@ -223,8 +229,8 @@ def test_a_rotated_password_works_with_su_and_sudo(site: Site) -> None:
     assert site.su("ann", "Other-password-2").returncode != 0
     site.service.ok("agent", "order", "rotate", _name(site), "--domain", site.domain, "--user", "ann", "--wait", "0")
     site.agent("--once")
-    told = site.service.ok("agent", "password", _name(site), "ann", "--domain", site.domain)
-    password = told.split()[-1]
+    shown = site.service.ok("agent", "password", _name(site), "ann", "--domain", site.domain)
+    password = shown.split()[-1]
     assert site.su("ann", password).stdout.strip() == "ann"
     assert site.su("ann", "First-password-1").returncode != 0
     as_root = "echo {} | sudo -S -p '' id -un"
@@ -234,7 +240,7 @@ def test_a_rotated_password_works_with_su_and_sudo(site: Site) -> None:
 
 
 def test_leaving_a_host(site: Site) -> None:
-    """`agent status` names the accounts; `uninstall --lock-accounts` locks them and takes the rights away."""
+    """`agent status` names the accounts. `uninstall --lock-accounts` locks them and removes their rights."""
     site.add_user("ann", password="First-password-1", privilegedUser="true")
     site.agent("--once")
     status = site.host.run(*site.host.sallyport("agent", "status")).stdout
@@ -242,7 +248,7 @@ def test_leaving_a_host(site: Site) -> None:
     assert f"instance   {site.instance_id}" in status
     unit = "/etc/systemd/system/sallyport-agent-endpoint.service"
     assert "Type=notify" in site.host.read(unit)
-    # There is no systemd in the host, so that it is not asked.
+    # The host has no systemd, so that it is not called.
     site.host.run(*site.host.sallyport("agent", "uninstall", "--lock-accounts", "--purge"))
     assert site.su("ann", "First-password-1").returncode != 0
     assert site.host.run("test", "-e", "/etc/sudoers.d/sallyport", check=False).returncode == 1

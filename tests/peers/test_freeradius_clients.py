@@ -1,7 +1,6 @@
-"""FreeRADIUS itself reads the clients.conf that the import reads, and says what it understood.
-
-`freeradius -XCx` prints each client with its values, `Adding client` with its network, and at this level the secret.
-That the secret is the one it prints is shown by its signature under an answer.
+"""The import of clients.conf against FreeRADIUS itself. `freeradius -XCx` prints each client with its values, `Adding
+client` with its network, and at this level the secret. That the secret is the printed one is shown by its signature
+under an answer.
 """
 
 import hashlib
@@ -63,7 +62,7 @@ server default {{
 
 @dataclass(slots=True)
 class Theirs:
-    """A client as FreeRADIUS prints it: octets that are no ASCII, and control characters, come as `?` or a blank."""
+    """A client as FreeRADIUS prints it. Octets that are no ASCII, and control characters, are `?` or a blank."""
 
     label: str
     network: str = ""
@@ -71,7 +70,7 @@ class Theirs:
 
 
 def configured(folder: Path, octets: bytes, port: int = 18120) -> Path:
-    """A configuration directory with these clients."""
+    """Write a configuration directory with these clients."""
     (folder / "dictionary").write_text(f"$INCLUDE {SHARE / 'dictionary'}\n")
     (folder / "radiusd.conf").write_text(RADIUSD.format(directory=folder, port=port))
     (folder / "clients.conf").write_bytes(octets)
@@ -79,14 +78,14 @@ def configured(folder: Path, octets: bytes, port: int = 18120) -> Path:
 
 
 def run(folder: Path, *flags: str, **environ: str) -> tuple[int, str]:
-    """The exit code of `freeradius -XC` and what it prints."""
+    """Return the exit status of `freeradius -XC` and its output."""
     command = [str(SERVER), "-XC", *flags, "-d", str(folder)]
     done = subprocess.run(command, capture_output=True, timeout=30, check=False, env=os.environ | environ)
     return done.returncode, done.stdout.decode("latin-1")
 
 
 def understood(output: str) -> list[Theirs]:
-    """The clients of its debug output, in order."""
+    """Return the clients of the debug output, in order."""
     clients: list[Theirs] = []
     for raw in output.partition("Loading Clients")[2].split("\n"):
         line = re.sub(r"^.*? : \w+: ?", "", raw)
@@ -100,16 +99,16 @@ def understood(output: str) -> list[Theirs]:
 
 
 def printed(text: str) -> str:
-    """Text as its log shows it, up to the octets that it replaces."""
+    """Return text as the log shows it, up to the octets that it replaces."""
     return re.sub(r"[^ -~]", "?", text)
 
 
 def agree(ours: Entry, theirs: Theirs) -> None:
-    """Name, network, secret and the signature setting are the same."""
+    """Return whether name, network, secret and the signature setting are equal."""
     assert printed(ours.name) == printed(theirs.values.get("shortname", theirs.label))
     assert ours.addresses == ipaddress.ip_network(theirs.network, strict=False)
     assert printed(ours.secret.reveal().decode("latin-1")) == printed(theirs.values["secret"])
-    # 3.2.1 knows yes and no; auto came with 3.2.5 and is what an unset one means there.
+    # 3.2.1 has yes and no; auto came with 3.2.5, and an unset one means auto there.
     required = theirs.values["require_message_authenticator"].lower() in ("yes", "true", "on")
     assert (ours.require_message_authenticator == "yes") is required
 
@@ -216,7 +215,7 @@ $include 'h i'
 
 
 def everything() -> bytes:
-    """One file with all forms that FreeRADIUS takes without a quarrel."""
+    """Return one file with all forms that FreeRADIUS accepts."""
     text = "top = TOP\ntemplates { branch { secret = templated\nnas_type = cisco\n}\n}\n"
     for number, secret in enumerate(SECRETS, 1):
         text += f"client s{number} {{\nipaddr = 198.51.100.{number}\nsecret = {secret}\n}}\n"
@@ -226,7 +225,7 @@ def everything() -> bytes:
 
 
 def test_every_form_of_a_client(tmp_path: Path) -> None:
-    """FreeRADIUS and the import name the same clients with the same networks, secrets and settings."""
+    """FreeRADIUS and the import find the same clients with the same networks, secrets and settings."""
     path = configured(tmp_path, everything())
     (tmp_path / "h-part").write_text("ipaddr = 18.0.0.5\n")
     (tmp_path / "h i").write_text("client i { ipaddr = 18.0.0.6, secret = i\n}\n$INCLUDE h-part\n")
@@ -241,7 +240,7 @@ def test_every_form_of_a_client(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("address", ALL)
 def test_forms_that_mean_everybody(tmp_path: Path, address: str) -> None:
-    """What FreeRADIUS takes for everybody is not imported as less."""
+    """A client that FreeRADIUS accepts from any address is imported as such."""
     path = configured(tmp_path, f"client all {{\n{address}\nsecret = x\n}}\n".encode())
     (theirs,) = understood(run(tmp_path, "-x")[1])
     (ours,) = read(path)
@@ -261,7 +260,7 @@ def test_forms_that_mean_everybody(tmp_path: Path, address: str) -> None:
     ],
 )
 def test_where_the_import_is_stricter(tmp_path: Path, address: str, network: str) -> None:
-    """What FreeRADIUS takes for something else than it looks like, or asks the DNS for, is set aside."""
+    """A client that FreeRADIUS reads differently from its look, or resolves by DNS, is set aside."""
     path = configured(tmp_path, f"client odd {{\n{address}\nsecret = x\n}}\n".encode())
     assert [client.network for client in understood(run(tmp_path, "-x")[1])] == [network]
     ours = read(path)
@@ -303,7 +302,7 @@ def test_where_the_import_is_stricter(tmp_path: Path, address: str, network: str
     ],
 )
 def test_what_is_no_configuration(tmp_path: Path, inside: str) -> None:
-    """What FreeRADIUS cannot parse is an error of the whole file here as well."""
+    """A file that FreeRADIUS cannot parse is an error of the whole file in the import too."""
     path = configured(tmp_path, f"client a {{\nipaddr = ::1\n{inside}\n}}\n".encode("latin-1"))
     code, output = run(tmp_path)
     assert code == 1
@@ -313,7 +312,7 @@ def test_what_is_no_configuration(tmp_path: Path, inside: str) -> None:
 
 
 def test_included_directory(tmp_path: Path) -> None:
-    """Of an included directory, FreeRADIUS and the import take the same files."""
+    """FreeRADIUS and the import read the same files of an included directory."""
     path = configured(tmp_path, b"$INCLUDE clients.d/\n")
     (tmp_path / "clients.d" / "inner").mkdir(parents=True)
     for number, name in enumerate(("a.conf", "b-c", "d_e.bak", ".f", "g~", "#h#", "i j", "k+", "inner/l"), 1):
@@ -325,7 +324,9 @@ def test_included_directory(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not os.access(DEBIAN / "radiusd.conf", os.R_OK), reason="freeradius-config is not readable")
 def test_the_whole_configuration_of_debian(tmp_path: Path) -> None:
-    """All that comes with FreeRADIUS is read, policies and modules too, and its clients are the same."""
+    """The whole configuration of Debian's FreeRADIUS is read, with policies and modules, and its clients are the
+    same.
+    """
     code, output = run(DEBIAN, "-x")
     ours = read(DEBIAN / "radiusd.conf")
     theirs = [client for client in understood(output) if client.network]
@@ -336,7 +337,7 @@ def test_the_whole_configuration_of_debian(tmp_path: Path) -> None:
 
 
 async def answered(address: str, port: int) -> tuple[bytes, bytes]:
-    """The authenticator of an Access-Request from that address, and the answer to it."""
+    """Return the authenticator of an Access-Request from that address, and the answer to it."""
     authenticator, user = os.urandom(16), b"\x01\x05bob"
     with trio.socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client, trio.fail_after(10):
         await client.bind((address, 0))
@@ -345,12 +346,12 @@ async def answered(address: str, port: int) -> tuple[bytes, bytes]:
 
 
 def signed(authenticator: bytes, answer: bytes, secret: bytes) -> bool:
-    """RFC 2865 section 3: the Response Authenticator."""
+    """Return the Response Authenticator (RFC 2865 section 3)."""
     return hashlib.md5(answer[:4] + authenticator + answer[20:] + secret).digest() == answer[4:20]
 
 
 async def ready(output: trio.abc.ReceiveStream) -> None:
-    """Wait until the server serves."""
+    """Wait until the server is ready."""
     seen = b""
     with trio.fail_after(20):
         while b"Ready to process" not in seen:
@@ -360,13 +361,13 @@ async def ready(output: trio.abc.ReceiveStream) -> None:
 
 
 async def drain(output: trio.abc.ReceiveStream) -> None:
-    """Read what the server logs, or it would stop."""
+    """Read the server's output, so that it does not block."""
     while await output.receive_some():
         pass
 
 
 async def test_secrets_sign_its_answers(tmp_path: Path) -> None:
-    """The octets that the import takes for a secret are those that FreeRADIUS signs with, whatever its log shows."""
+    """FreeRADIUS signs with the octets that the import takes as secret, whatever its log shows."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

@@ -1,7 +1,6 @@
-"""FreeRADIUS's own dictionary files as the other end: what both know must be the same.
-
-The files are read by a small parser of this test, so that a mistake of pyrad's or ours shows. FreeRADIUS is listed
-file by file, in the order in which it reads them: where a name or a number is defined twice, the last one holds.
+"""The package's dictionaries against FreeRADIUS's: attributes that both have must be equal. The files are read by a
+small parser of this test, so that a mistake of pyrad's or of the service's shows. FreeRADIUS is listed file by file, in
+the order in which it reads them: the last definition of a name or a number counts.
 """
 
 import shutil
@@ -21,11 +20,11 @@ NAMES += "rfc7055 rfc7155 rfc7268 rfc7499 rfc7930 rfc8045 rfc8559 iana rfc5090 a
 NAMES += "cisco.vpn3000 cisco.asa extreme f5 fortinet foundry freeradius hp huawei juniper meraki microsoft mikrotik "
 NAMES += "netscreen paloalto ruckus sonicwall trapeze wispr"
 
-# Types that pyrad does not have (RFC 6929, RFC 8044): our files leave such attributes out, with all that is in them.
+# Types that pyrad does not have (RFC 6929, RFC 8044): the package's files omit such attributes, with their parts.
 NOT_IN_PYRAD = {"vsa", "extended", "long-extended", "evs", "ipv4prefix", "combo-ip"}
 EXTENDED = range(241, 247)
 ALL_EXTENDED = {"rfc6929", "rfc7499", "rfc7930", "rfc8045", "rfc8559"}
-# Drafts, glue and internals that our files say they leave out.
+# Drafts, glue and internals that the package's files omit, as they say.
 LEFT_OUT = {"Digest-Attributes"}
 LEFT_OUT_NUMBERS = {(3561, 255), (11344, 186)}
 # Vendors that FreeRADIUS 3.2 has no file for.
@@ -39,7 +38,7 @@ pytestmark = [
 
 @dataclass(slots=True)
 class Theirs:
-    """An attribute as FreeRADIUS's files define it; number: as (type,) or (TLV, part)."""
+    """An attribute of FreeRADIUS's files. number: as (type,) or (TLV, part)."""
 
     vendor: int
     number: tuple[int, ...]
@@ -49,20 +48,20 @@ class Theirs:
 
     @property
     def left_out(self) -> bool:
-        """Whether our files leave it out for a reason that they give."""
+        """Return whether the package's files omit it for a stated reason."""
         extended = self.vendor == 0 and self.number[0] in EXTENDED
         return self.type in NOT_IN_PYRAD or extended or (self.vendor, self.number[0]) in LEFT_OUT_NUMBERS
 
 
 def lines(name: str) -> Iterator[list[str]]:
-    """The words of each line of one of FreeRADIUS's files."""
+    """Yield the words of each line of one of FreeRADIUS's files."""
     for line in (SHARE / f"dictionary.{name}").read_text().splitlines():
         if words := line.partition("#")[0].split():
             yield words
 
 
 def theirs(*names: str) -> tuple[dict[str, Theirs], dict[tuple[int, tuple[int, ...]], str]]:
-    """Attributes by name, and the name that a vendor and a number have in the end."""
+    """Return attributes by name, and the last name of each vendor and number."""
     vendors: dict[str, int] = {}
     known: dict[str, Theirs] = {}
     shown: dict[tuple[int, tuple[int, ...]], str] = {}
@@ -91,51 +90,51 @@ def theirs(*names: str) -> tuple[dict[str, Theirs], dict[tuple[int, tuple[int, .
 
 @pytest.fixture(scope="module")
 def slack() -> float:
-    """The share of names that FreeRADIUS may have and we not: none in the version that our files follow."""
+    """Return the share of names that may be missing in the package: none for the FreeRADIUS version that it follows."""
     program = shutil.which("freeradius", path="/usr/sbin:/usr/bin")
-    told = subprocess.run([program, "-v"], capture_output=True, text=True, check=False).stdout if program else ""
-    return 0.0 if "Version 3.2.1," in told else 0.2
+    version = subprocess.run([program, "-v"], capture_output=True, text=True, check=False).stdout if program else ""
+    return 0.0 if "Version 3.2.1," in version else 0.2
 
 
 @pytest.fixture(scope="module")
 def freeradius() -> dict[str, Theirs]:
-    """FreeRADIUS's attributes by name."""
+    """Return FreeRADIUS's attributes by name."""
     return theirs(*NAMES.split())[0]
 
 
 @pytest.fixture(scope="module")
 def ours() -> dict[str, Attribute]:
-    """Our attributes by name."""
+    """Return the package's attributes by name."""
     return dict(load().attributes)
 
 
 @pytest.fixture(scope="module")
 def both(freeradius: dict[str, Theirs], ours: dict[str, Attribute]) -> list[tuple[Attribute, Theirs]]:
-    """What both know."""
+    """Return the attributes that both have."""
     return [(ours[name], freeradius[name]) for name in ours.keys() & freeradius.keys()]
 
 
 def test_hundreds_of_attributes_are_compared(both: list[tuple[Attribute, Theirs]]) -> None:
-    """The comparison is about something: most of our attributes and their named values."""
+    """Most of the package's attributes and their named values are compared."""
     assert len(both) > 1100
     assert sum(len(attribute.values) for attribute, _ in both) > 600
 
 
 def test_vendor_and_number_are_the_same(both: list[tuple[Attribute, Theirs]], ours: dict[str, Attribute]) -> None:
-    """An attribute has the vendor, the number and, in a TLV, the parent that FreeRADIUS gives it."""
+    """An attribute has FreeRADIUS's vendor, number and, in a TLV, parent."""
     for attribute, other in both:
         parent = (ours[attribute.parent].number,) if attribute.parent else ()
         assert (attribute.vendor, (*parent, attribute.number)) == (other.vendor, other.number), attribute.name
 
 
 def test_types_are_the_same(both: list[tuple[Attribute, Theirs]]) -> None:
-    """The names of the types that pyrad has are FreeRADIUS's; a length such as octets[16] is not kept."""
+    """The types that pyrad has are FreeRADIUS's. A length such as octets[16] is not kept."""
     for attribute, other in both:
         assert attribute.type.value == other.type, attribute.name
 
 
 def test_tags_and_encryption_are_the_same(both: list[tuple[Attribute, Theirs]]) -> None:
-    """has_tag and encrypt=N are set where FreeRADIUS sets them, and nowhere else."""
+    """has_tag and encrypt=N are set as in FreeRADIUS's files."""
     for attribute, other in both:
         encrypt = {f"encrypt={n}" for n in range(1, 4)} & other.flags
         assert attribute.has_tag == ("has_tag" in other.flags), attribute.name
@@ -143,7 +142,7 @@ def test_tags_and_encryption_are_the_same(both: list[tuple[Attribute, Theirs]]) 
 
 
 def test_value_names_are_the_same(both: list[tuple[Attribute, Theirs]], slack: float) -> None:
-    """The named values of an attribute are FreeRADIUS's, with their numbers; a newer FreeRADIUS may have more."""
+    """The named values of an attribute are FreeRADIUS's, with their numbers. A newer FreeRADIUS may have more."""
     missing = 0
     for attribute, other in both:
         assert dict(attribute.values).items() <= other.values.items(), attribute.name
@@ -152,7 +151,7 @@ def test_value_names_are_the_same(both: list[tuple[Attribute, Theirs]], slack: f
 
 
 def test_numbers_are_shown_by_the_same_name() -> None:
-    """Of several names for a number, we show the one that FreeRADIUS shows: the last one."""
+    """Of several names for a number the last one is shown, as in FreeRADIUS."""
     known = load()
     _, shown = theirs(*NAMES.split())
     compared = {(vendor, number[0]): name for (vendor, number), name in shown.items() if len(number) == 1}
@@ -163,7 +162,9 @@ def test_numbers_are_shown_by_the_same_name() -> None:
 
 @pytest.mark.parametrize("name", NAMES.split())
 def test_a_file_is_covered(name: str, freeradius: dict[str, Theirs], ours: dict[str, Attribute], slack: float) -> None:
-    """What a file defines is ours too, except for what pyrad cannot represent or our file says it leaves out."""
+    """Each attribute of a file is in the package, except for those that pyrad cannot represent or that the file
+    omits.
+    """
     defined = [words[1] for words in lines(name) if words[0] == "ATTRIBUTE" and words[1] not in LEFT_OUT]
     kept = [attribute for attribute in defined if not freeradius[attribute].left_out]
     missing = [attribute for attribute in kept if attribute not in ours]
@@ -173,14 +174,14 @@ def test_a_file_is_covered(name: str, freeradius: dict[str, Theirs], ours: dict[
 
 
 def test_vendors_have_the_same_numbers() -> None:
-    """Each vendor of ours is one of FreeRADIUS's with its number, but for those it does not have."""
+    """Each vendor has FreeRADIUS's number, unless FreeRADIUS lacks it."""
     vendors = {words[1]: int(words[2]) for name in NAMES.split() for words in lines(name) if words[0] == "VENDOR"}
     for number, name in load().vendors.items():
         assert name in OURS_ALONE or vendors[name] == number
 
 
 def test_freeradius_own_directory_is_read() -> None:
-    """An admin may point at all of FreeRADIUS's files: they are read, and what is lost is told."""
+    """All of FreeRADIUS's files can be an admin's directory: they are read, and skipped definitions have notes."""
     known = load(SHARE)
     assert len(known.attributes) > 4000
     assert known.name(0, 1) == "User-Name"

@@ -1,6 +1,5 @@
-"""FreeRADIUS answers MS-CHAP as we do: the same verdict, proof, keys and error for the same request.
-
-It checks what we make of a password, and what it answers is opened and compared with what we would have answered.
+"""MS-CHAP against FreeRADIUS: the same verdict, proof, keys and error for the same request. FreeRADIUS checks the
+responses, and its answers are decrypted and compared with the service's.
 """
 
 import subprocess
@@ -94,7 +93,7 @@ pytestmark = pytest.mark.peer
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RadiusClient]:
-    """A client of FreeRADIUS, which knows ann's password."""
+    """Yield a client of FreeRADIUS, which knows ann's password."""
     directory = tmp_path_factory.mktemp("raddb")
     (port,) = free_ports(1)
     (directory / "dictionary").write_text("")
@@ -115,19 +114,19 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RadiusClient]:
 
 @pytest.fixture(params=["MS-CHAP", "MS-CHAPv2"])
 def blank(request: pytest.FixtureRequest) -> MsChap1 | MsChap2:
-    """An attempt without its response."""
+    """Return an attempt without its response."""
     if request.param == "MS-CHAP":
         return MsChap1(5, bytes(range(8)), b"")
     return MsChap2(6, bytes(range(16)), bytes(range(16, 32)), b"")
 
 
 def made(blank: MsChap1 | MsChap2, hashed: bytes) -> MsChap1 | MsChap2:
-    """The attempt that a client makes with an NT hash."""
+    """Return the attempt that a client makes with an NT hash."""
     return replace(blank, response=challenge_response(blank.nt_challenge(USER), hashed))
 
 
 def answered(server: RadiusClient, attempt: MsChap1 | MsChap2) -> tuple[int, bytes, Hiding]:
-    """What FreeRADIUS answers to an attempt: code, attributes in octets, and what its keys are hidden with."""
+    """Return code and attributes of FreeRADIUS's answer, and the encryption of its keys."""
     if isinstance(attempt, MsChap1):
         kind, middle = MS_CHAP_RESPONSE, b"\x01" + bytes(24)
     else:
@@ -148,7 +147,7 @@ def answered(server: RadiusClient, attempt: MsChap1 | MsChap2) -> tuple[int, byt
 
 
 def opened(attributes: bytes, hiding: Hiding) -> dict[int, bytes]:
-    """The Microsoft attributes of a reply, with the keys in clear."""
+    """Return the Microsoft attributes of a reply, with decrypted keys."""
     clear: dict[int, bytes] = {}
     for kind, value in pull_attributes(attributes):
         vendor, pairs = pull_vendor_attributes(value)
@@ -166,7 +165,7 @@ def opened(attributes: bytes, hiding: Hiding) -> dict[int, bytes]:
 
 @needs("freeradius")
 def test_a_right_password(server: RadiusClient, blank: MsChap1 | MsChap2) -> None:
-    """FreeRADIUS accepts our response, and its proof, keys, policy and types are those that we would have sent."""
+    """FreeRADIUS accepts the response. Its proof, keys, policy and types equal the service's."""
     attempt = made(blank, HASH)
     code, attributes, hiding = answered(server, attempt)
     assert code == ACCESS_ACCEPT
@@ -176,7 +175,7 @@ def test_a_right_password(server: RadiusClient, blank: MsChap1 | MsChap2) -> Non
 
 @needs("freeradius")
 def test_its_keys_pass_a_proxy(server: RadiusClient, blank: MsChap1 | MsChap2) -> None:
-    """What FreeRADIUS hid for us is the same for a NAS of another secret, once it is hidden anew."""
+    """Keys that FreeRADIUS encrypted are unchanged after encryption for a NAS with another secret."""
     _, attributes, hiding = answered(server, made(blank, HASH))
     nas = Hiding(SharedSecret(b"of the NAS"), bytes(range(16)))
     assert opened(rehide(attributes, hiding, nas), nas) == opened(attributes, hiding)
@@ -184,7 +183,7 @@ def test_its_keys_pass_a_proxy(server: RadiusClient, blank: MsChap1 | MsChap2) -
 
 @needs("freeradius")
 def test_a_wrong_password(server: RadiusClient, blank: MsChap1 | MsChap2) -> None:
-    """FreeRADIUS rejects with the error that we would have sent for its challenge."""
+    """FreeRADIUS rejects with the error that the service makes for its challenge."""
     attempt = made(blank, nt_hash(b"wrong"))
     code, attributes, hiding = answered(server, attempt)
     assert code == ACCESS_REJECT
@@ -198,7 +197,7 @@ def test_a_wrong_password(server: RadiusClient, blank: MsChap1 | MsChap2) -> Non
 
 @needs("smbencrypt")
 def test_hashes_of_smbencrypt() -> None:
-    """An independent program has the same NT hash for passwords of one block of MD4 and of several."""
+    """smbencrypt has the same NT hash for passwords of one and of several blocks of MD4."""
     passwords = [("Zz9~ !#" * 15)[:size] for size in range(1, 100)]
     done = subprocess.run([find("smbencrypt"), *passwords], capture_output=True, text=True, check=True, timeout=30)
     theirs = [line.split()[-1].lower() for line in done.stdout.splitlines()[-len(passwords) :]]

@@ -1,6 +1,5 @@
-"""FreeRADIUS as a proxy in front of the service: two NAS behind it, each a device of its own.
-
-It runs in debug mode with all of its files in the test's folder, and tells every packet that it receives.
+"""FreeRADIUS as a proxy in front of the service, with two NAS behind it, each a device of its own. It runs in debug
+mode with all of its files in the test's directory, and logs every packet that it receives.
 """
 
 import re
@@ -24,7 +23,7 @@ PASSWORD = "hello"
 DOMAIN = 1
 ACCEPTED, REJECTED, ACCOUNTED = "Received Access-Accept", "Received Access-Reject", "Received Accounting-Response"
 
-# The source address is its own, so that the service sees another host than the one that the NAS is.
+# The service sees the proxy's own source address, not the NAS's.
 RADIUSD = """\
 prefix = {directory}
 logdir = {directory}
@@ -102,7 +101,7 @@ pytestmark = [pytest.mark.peer, needs("freeradius", "radclient")]
 
 @dataclass(frozen=True)
 class Nas:
-    """A device behind the proxy: what it calls itself, and what its requests carry."""
+    """A NAS behind the proxy: its identity and its attributes."""
 
     identifier: str
     address: str
@@ -110,7 +109,7 @@ class Nas:
 
     @property
     def all(self) -> tuple[str, ...]:
-        """Its attributes with its names."""
+        """Return its attributes with its identity."""
         return f'NAS-Identifier = "{self.identifier}"', f"NAS-IP-Address = {self.address}", *self.attributes
 
 
@@ -127,17 +126,17 @@ class Proxy:
         self._acct_port = acct_port
 
     def login(self, nas: Nas, password: str = PASSWORD, *more: str) -> str:
-        """A login of bob at a NAS; what radclient tells."""
+        """Log bob in at a NAS, and return radclient's output."""
         credentials = ('User-Name = "bob"', f'User-Password = "{password}"', "Message-Authenticator = 0x00")
         return self._send("auth", self._port, (*credentials, *nas.all, *more))
 
     def account(self, nas: Nas) -> str:
-        """A session's start at a NAS; what radclient tells."""
+        """Start a session at a NAS, and return radclient's output."""
         session = ('User-Name = "bob"', "Acct-Status-Type = Start", 'Acct-Session-Id = "S1"')
         return self._send("acct", self._acct_port, (*session, *nas.all))
 
     def received(self) -> str:
-        """What the proxy has received from the service so far, packet by packet."""
+        """Return the packets that the proxy has received from the service so far."""
         text = (self._directory / "output").read_text(errors="replace")
         return "\n".join(re.findall(r"Received Access-\w+ Id \d+ from 127\.0\.0\.1:\d+ to .*(?:\n\(\d+\)   .*)*", text))
 
@@ -147,7 +146,7 @@ class Proxy:
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """A service whose one client is the proxy."""
+    """Yield a service whose one RADIUS client is the proxy."""
     with running_service(tmp_path_factory.mktemp("service")) as service:
         service.add_client("proxy", PROXY, HOME_SECRET)
         service.add_user("bob", PASSWORD)
@@ -163,7 +162,7 @@ def proxy(service: RunningService, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @contextmanager
 def freeradius(directory: Path, service: RunningService) -> Iterator[Proxy]:
-    """FreeRADIUS with the service as its home server, for the time of the block."""
+    """Yield FreeRADIUS with the service as its home server."""
     port, acct_port = free_ports(2)
     (directory / "dictionary").write_text("")
     (directory / "radiusd.conf").write_text(
@@ -184,7 +183,7 @@ def freeradius(directory: Path, service: RunningService) -> Iterator[Proxy]:
 
 
 def free_ports(count: int) -> list[int]:
-    """Loopback ports of UDP that nobody has now."""
+    """Return free UDP ports of loopback."""
     sockets = [socket.socket(type=socket.SOCK_DGRAM) for _ in range(count)]
     for sock in sockets:
         sock.bind(("127.0.0.1", 0))
@@ -195,7 +194,7 @@ def free_ports(count: int) -> list[int]:
 
 
 def eventually(holds: Callable[[], bool], output: Path, *, limit_s: float = 10) -> None:
-    """Ask until it holds, for ten seconds unless told otherwise."""
+    """Wait until the condition holds, for ten seconds by default."""
     deadline = time.monotonic() + limit_s
     while not holds():
         assert time.monotonic() < deadline, output.read_text(errors="replace")[-3000:]
@@ -203,13 +202,13 @@ def eventually(holds: Callable[[], bool], output: Path, *, limit_s: float = 10) 
 
 
 def devices(service: RunningService) -> dict[str, dict[str, Any]]:
-    """The inventory by NAS-Identifier, through the API."""
+    """Return the inventory by NAS-Identifier, from the API."""
     body = {"orgId": 1, "tenantId": 1, "domainId": DOMAIN, "pageId": 1, "pageSize": 100}
     return {row["nas_identifier"]: row for row in service.post("/network_device/ListDevices", body)["network_devices"]}
 
 
 def test_each_nas_behind_the_proxy_is_a_device(service: RunningService, proxy: Proxy) -> None:
-    """ip_address is the proxy's, client_ip the NAS's; the product is the proxy's, the one behind it stands beside."""
+    """ip_address is the proxy's, and client_ip the NAS's. The product is the proxy's, and the NAS's is beside it."""
     assert ACCEPTED in proxy.login(MIKROTIK)
     assert ACCEPTED in proxy.login(CISCO)
     found = devices(service)
@@ -223,8 +222,8 @@ def test_each_nas_behind_the_proxy_is_a_device(service: RunningService, proxy: P
 
 def test_answers_carry_the_proxy_states_back(proxy: Proxy) -> None:
     """The proxy gets its own Proxy-State and the NAS's, unchanged and in order, and the NAS gets its own."""
-    told = proxy.login(CISCO, PASSWORD, "Proxy-State = 0x6e6173")
-    assert "Proxy-State = 0x6e6173" in told.partition(ACCEPTED)[2]
+    output = proxy.login(CISCO, PASSWORD, "Proxy-State = 0x6e6173")
+    assert "Proxy-State = 0x6e6173" in output.partition(ACCEPTED)[2]
     states = re.findall(r"Proxy-State = 0x([0-9a-f]+)", proxy.received().rpartition(ACCEPTED)[2])
     assert states[0] == "6e6173"
     assert re.fullmatch(r"(3[0-9]){1,3}", states[1]), "FreeRADIUS sends its packet's number in digits"

@@ -1,4 +1,6 @@
-"""802.1X with EAP that ends here: hostapd as the switch takes a VLAN from the answer, wpa_supplicant is the station."""
+"""802.1X with EAP at the service: the switch hostapd takes a VLAN from the answer, and wpa_supplicant is the
+station.
+"""
 
 import shutil
 from collections.abc import Iterator
@@ -45,7 +47,7 @@ pytestmark = [
 
 @pytest.fixture
 def service(machine: Machine, made: Path, tmp_path: Path) -> Iterator[RunningService]:
-    """A service on the switch's machine: people get VLAN 20, computers VLAN 30."""
+    """Yield a service on the switch's machine: users get VLAN 20, computers VLAN 30."""
     (tmp_path / "service").mkdir()
     service = RunningService(tmp_path / "service", wrapper=machine.wrapper)
     service.data_dir.mkdir(mode=0o700)
@@ -65,10 +67,10 @@ def service(machine: Machine, made: Path, tmp_path: Path) -> Iterator[RunningSer
 
 @pytest.mark.parametrize(("user", "vlan"), [("ann", 20), ("host/pc1.corp.example", 30)])
 def test_a_station_gets_its_vlan(service: RunningService, machine: Machine, made: Path, user: str, vlan: int) -> None:
-    """PEAP in full, then the switch names the VLAN of the answer; the session is in the list, and can be ended."""
+    """After a complete PEAP the switch names the VLAN of the answer. The session is listed, and can be ended."""
     vlans, file = machine.directory / "vlans", machine.directory / "station.conf"
     vlans.write_text("20 people\n30 computers\n")
-    # The wired driver makes no interfaces of VLANs: they have to be there.
+    # The wired driver does not make the interfaces of VLANs.
     machine.run("ip", "link", "add", "people", "type", "veth", "peer", "name", "computers")
     ports = service.ports
     settings = SWITCH.format(auth=ports.auth, acct=ports.acct, secret=SECRET, port=DYNAMIC)

@@ -1,7 +1,6 @@
-"""The JSON Schema Test Suite of its authors, through our own check: what is kept says what the suite says of every
-value, and what is not kept is refused for a reason that is meant.
-
-`tests/peers/install` fetches the suite, with the source of the package that runs schemas here.
+"""The JSON Schema Test Suite against the service's schema check: a stored schema gives the suite's verdict for every
+value, and a schema is refused only for an intended reason. `tests/peers/install` fetches the suite, with the source of
+the package that runs schemas here.
 """
 
 import json
@@ -33,7 +32,7 @@ OTHER_DRAFT = "its $schema is draft-07 or 2020-12"
 
 
 def standing(schema: JSON, value: JSON) -> str:
-    """What our check says: kept and valid, kept and invalid, or why the schema is not kept."""
+    """Return the result of the check: stored and valid, stored and invalid, or the reason of the refusal."""
     try:
         kept = check_schema(schema)
     except Invalid as refused:
@@ -59,7 +58,7 @@ def standing(schema: JSON, value: JSON) -> str:
     ],
 )
 def test_the_suite(folder: str, draft: str, reasons: set[str], least: int) -> None:
-    """Not one case comes out otherwise than the suite says."""
+    """Each case has the suite's verdict."""
     others: list[str] = []
     found: Counter[str] = Counter()
     for file in sorted((SUITE / folder).glob("*.json")):

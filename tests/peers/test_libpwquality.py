@@ -1,7 +1,6 @@
-"""The real libpwquality as the other end of the password engine: random parameters, random passwords at the edges of
-all rules, and the same answer to each: whether it passes, and the first rule that fails.
-
-What it does not check here is left out of the engine too: dictionaries, and likeness to a password before.
+"""The password engine against libpwquality: random parameters and random passwords at the limits of all rules have the
+same verdict, and the same first failed rule. The engine omits dictionaries and similarity to the last password, and so
+does this test.
 """
 
 import ctypes
@@ -19,7 +18,7 @@ CASES = 240_000
 CHUNKS = 8
 A_SETTING = 60
 """How many passwords are tried with each set of parameters."""
-# pwquality.h; all other numbers are errors that these calls cannot run into.
+# pwquality.h; these calls cannot cause other errors.
 ERRORS = {
     -10: "dcredit",
     -11: "ucredit",
@@ -36,7 +35,7 @@ ERRORS = {
 }
 CREDITS = ("dcredit", "ucredit", "lcredit", "ocredit")
 NAMES = ("", "ann", "root", "Administrator", "o'Neil", "zoë.k", "1234", "abba", "j\udcffrg")
-# Cuts of letters, digits, others, controls, UTF-8 of all lengths, and octets that are no UTF-8.
+# Pieces of letters, digits, others, controls, UTF-8 of all lengths, and octets that are no UTF-8.
 ALPHABETS = (
     "aB3.",
     "abcdefg",
@@ -59,7 +58,7 @@ pytestmark = [
 
 
 class Library:
-    """libpwquality with one set of parameters, and no dictionary."""
+    """libpwquality with one set of parameters, without a dictionary."""
 
     def __init__(self, quality: Quality) -> None:
         assert LIBRARY is not None and quality.minlen is not None
@@ -75,12 +74,12 @@ class Library:
             assert LIBRARY.pwquality_set_option(self._settings, f"{name}={value}".encode()) == 0
 
     def close(self) -> None:
-        """Give the parameters back."""
+        """Free the parameters."""
         assert LIBRARY is not None
         LIBRARY.pwquality_free_settings(self._settings)
 
     def first_failure(self, password: str, user: str) -> str:
-        """The rule that fails first; empty where the password passes."""
+        """Return the first rule that fails, or an empty text if the password passes."""
         assert LIBRARY is not None
         given = [text.encode("utf-8", "surrogateescape") for text in (password, user)]
         result = LIBRARY.pwquality_check(
@@ -90,7 +89,7 @@ class Library:
 
 
 def some_quality(draw: random.Random) -> Quality:
-    """Parameters of which most demand something, also beyond what the library takes as it is."""
+    """Return parameters, most of them demanding, also beyond the library's own limits."""
 
     def at_times(low: int, high: int) -> int:
         return draw.randint(low, high) if draw.random() < 0.4 else 0
@@ -107,7 +106,9 @@ def some_quality(draw: random.Random) -> Quality:
 
 
 def some_password(draw: random.Random, user: str) -> str:
-    """Pieces that rules are about, behind one another: random ones, runs, sequences, the user's name in any case."""
+    """Return a password of pieces that the rules are about: random ones, runs, sequences, the user's name in any
+    case.
+    """
     pieces: list[str] = []
     wanted = draw.choice([0, 3, 4, 5, 6, 6, 7, 7, 8, 8, 9, 10, 12, 16, 24])
     while sum(map(len, pieces)) < wanted:
@@ -127,7 +128,7 @@ def some_password(draw: random.Random, user: str) -> str:
             pieces.append("".join(draw.choices("abcdefghijklmnopqrstuvwxyzABCDEFGHIJ0123456789.-#", k=4)))
     password = "".join(pieces)
     chance = draw.random()
-    if user and chance < 0.04:  # the name, in which every character may stand more than once
+    if user and chance < 0.04:  # the name, which may contain a character more than once
         return "".join(each * draw.choice([1, 1, 2, 3]) for each in draw.choice([user, user[::-1]]))
     mirrored = password + draw.choice([password[::-1], password[-2::-1], password[::-1].swapcase()])
     return mirrored if chance < 0.12 else password
@@ -135,7 +136,7 @@ def some_password(draw: random.Random, user: str) -> str:
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_the_engine_is_the_library(chunk: int) -> None:
-    """Whatever the parameters and the password, both say the same; every rule fails often, and many pass."""
+    """For any parameters and password both verdicts are equal. Every rule fails often, and many passwords pass."""
     draw = random.Random(chunk)
     seen: Counter[str] = Counter()
     for _ in range(CASES // CHUNKS // A_SETTING):
@@ -144,17 +145,17 @@ def test_the_engine_is_the_library(chunk: int) -> None:
             for _ in range(A_SETTING):
                 user = draw.choice(NAMES)
                 password = some_password(draw, user)
-                said = library.first_failure(password, user)
+                expected = library.first_failure(password, user)
                 found = failures(Rules(quality=quality), password, user)
-                assert first(found) == said, (quality, password, user)
-                seen[said] += 1
+                assert first(found) == expected, (quality, password, user)
+                seen[expected] += 1
     assert seen.keys() == {"", *ERRORS.values()}
     assert min(seen.values()) > CASES // CHUNKS // 1000, seen
 
 
 @pytest.mark.parametrize("rule", Quality.__slots__)
 def test_a_rule_by_itself(rule: str) -> None:
-    """With one parameter alone, so that no other rule hides it, and the shortest minlen there is."""
+    """With one rule alone, so that no other one hides it, and the smallest minlen, both verdicts are equal."""
     draw = random.Random(rule)
     for _ in range(100):
         quality = Quality(**{"minlen": 0, rule: getattr(some_quality(draw), rule)})
@@ -162,13 +163,12 @@ def test_a_rule_by_itself(rule: str) -> None:
             for _ in range(40):
                 user = draw.choice(NAMES)
                 password = some_password(draw, user)
-                said = library.first_failure(password, user)
-                assert first(failures(Rules(quality=quality), password, user)) == said, (quality, password, user)
+                expected = library.first_failure(password, user)
+                assert first(failures(Rules(quality=quality), password, user)) == expected, (quality, password, user)
 
 
 def test_the_fields_of_the_interface() -> None:
-    """Where both speak of the same thing, minLen is a minlen without credits, in ASCII; and the guidance is minlen=8
-    minclass=3."""
+    """minLen is a minlen without credits, in ASCII. The guidance is minlen=8 minclass=3."""
     assert GUIDANCE.quality is not None
     draw = random.Random(7)
     for length in range(6, 16):
@@ -184,5 +184,5 @@ def test_the_fields_of_the_interface() -> None:
 
 
 def first(found: Sequence[Failure]) -> str:
-    """The rule that fails first; empty for none."""
+    """Return the first failed rule, or an empty text."""
     return found[0].rule if found else ""

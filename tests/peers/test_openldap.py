@@ -1,4 +1,6 @@
-"""OpenLDAP as a domain's first factor: found, bound, told apart; over TLS; and from a RADIUS packet to its answer."""
+"""OpenLDAP as a domain's first factor: searches, binds, causes of refusals, TLS, and logins from a RADIUS packet to its
+answer.
+"""
 
 import json
 import socket
@@ -25,13 +27,13 @@ SECRET = "the device's secret"
 
 @pytest.fixture(scope="module")
 def authority() -> Authority:
-    """Who signs the directories' certificates."""
+    """Return the issuer of the directories' certificates."""
     return Authority("The directory's CA")
 
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory, authority: Authority) -> Iterator[Slapd]:
-    """A directory that all tests share: each locks or changes people of its own."""
+    """Yield a directory that all tests share. Each test locks or changes people of its own."""
     with slapd(tmp_path_factory.mktemp("slapd"), authority) as directory:
         yield directory
 
@@ -40,7 +42,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory, authority: Authority) ->
 
 
 async def test_everybody_is_found(directory: Slapd) -> None:
-    """Whatever characters are in names and passwords, and in the names of the entries."""
+    """Names, passwords and DNs may have any characters."""
     async with asking(servers=[directory.url], **ACCOUNT) as asked:
         assert {name: await asked.bind(name, password) for name, password in PEOPLE.items()} == dict.fromkeys(
             PEOPLE, R.NONE
@@ -50,7 +52,7 @@ async def test_everybody_is_found(directory: Slapd) -> None:
 
 
 async def test_groups_and_units(directory: Slapd) -> None:
-    """Groups of which the person is a member, and the units that the entry lies in."""
+    """The login has the person's groups, and the units of the entry."""
     async with asking(servers=[directory.url], **ACCOUNT) as asked:
         await asked.bind("ann", "hello")
         assert asked.found is not None
@@ -63,8 +65,8 @@ async def test_groups_and_units(directory: Slapd) -> None:
     "name",
     ["*", "a*", "*)(uid=*", "ann)(objectClass=*", "ann\0", "\\61nn", "ann)", "(", " ann", "ann ", "\uff41nn", "anň"],
 )
-async def test_names_that_are_none(directory: Slapd, name: str) -> None:
-    """Neither filters, nor what the directory takes for the same name, find anybody."""
+async def test_names_that_find_no_user(directory: Slapd, name: str) -> None:
+    """Filters, and other names that the directory takes for the same, find no user."""
     async with asking(servers=[directory.url], **ACCOUNT) as asked:
         before = directory.binds(dn_of("ann"))
         assert await asked.bind(name, "hello") is R.UNKNOWN_USER
@@ -72,8 +74,9 @@ async def test_names_that_are_none(directory: Slapd, name: str) -> None:
 
 
 async def test_one_login_counts_once(directory: Slapd) -> None:
-    """The directory's own lock-out counts as many failures as there were logins, and a code behind a wrong password
-    is no second one; when it locks, that is told, whether the password is right or wrong."""
+    """The directory counts one failure for each wrong login, also with a code after the password. When it locks, the
+    reason is the lock, whether the password is right or wrong.
+    """
     async with asking(servers=[directory.url], **ACCOUNT) as asked:
         for failures in (1, 2, 3):
             before = directory.binds(dn_of("lou"))
@@ -85,7 +88,7 @@ async def test_one_login_counts_once(directory: Slapd) -> None:
 
 
 async def test_an_empty_password_is_not_sent(directory: Slapd) -> None:
-    """The directory would take it for an anonymous bind, and say yes."""
+    """An empty password is not sent, since the directory would accept it as an anonymous bind."""
     async with asking(servers=[directory.url], **ACCOUNT) as asked:
         before = directory.log().count(" BIND ")
         assert await asked.bind("ann", "") is R.WRONG_PASSWORD
@@ -93,7 +96,7 @@ async def test_an_empty_password_is_not_sent(directory: Slapd) -> None:
 
 
 async def test_a_password_that_must_be_changed(directory: Slapd) -> None:
-    """After somebody else has set it, though the service account may not read that."""
+    """A password that an admin has set must be changed, although the service account may not read that attribute."""
     directory.change(dn_of("pia"), "replace: pwdReset", "pwdReset: TRUE")
     async with asking(servers=[directory.url], **ACCOUNT) as asked:
         assert await asked.bind("pia", "hello") is R.PASSWORD_MUST_CHANGE
@@ -101,7 +104,7 @@ async def test_a_password_that_must_be_changed(directory: Slapd) -> None:
 
 
 async def test_an_expired_password(directory: Slapd) -> None:
-    """One that is older than its policy allows: a second."""
+    """A password that is older than its policy's second is expired."""
     directory.change(dn_of("eve"), "add: pwdPolicySubentry", f"pwdPolicySubentry: cn=short,{BASE}")
     directory.change(dn_of("eve"), "replace: userPassword", "userPassword: hello")
     async with asking(servers=[directory.url], **ACCOUNT) as asked:
@@ -112,13 +115,13 @@ async def test_an_expired_password(directory: Slapd) -> None:
 
 
 async def test_an_anonymous_search(directory: Slapd) -> None:
-    """Without a service account; this directory shows nobody anything."""
+    """Without a service account this directory finds no user."""
     async with asking(servers=[directory.url]) as asked:
         assert await asked.bind("ann", "hello") is R.UNKNOWN_USER
 
 
 async def test_referrals_are_not_followed(directory: Slapd) -> None:
-    """One among the results is passed over; one in the place of the base is nobody."""
+    """A referral among the results is skipped, and one in the place of the base finds no user."""
     with socket.create_server(("127.0.0.1", 0)) as elsewhere:
         elsewhere.setblocking(False)
         port = elsewhere.getsockname()[1]
@@ -134,8 +137,8 @@ async def test_referrals_are_not_followed(directory: Slapd) -> None:
             elsewhere.accept()
 
 
-async def test_a_filter_of_ones_own(directory: Slapd) -> None:
-    """Finds by other attributes, and no more than it names."""
+async def test_a_filter_of_the_admins_own(directory: Slapd) -> None:
+    """An admin's filter finds users by other attributes, and only by those."""
     async with asking(
         servers=[directory.url], **ACCOUNT, userFilter="(&(objectClass=inetOrgPerson)(cn={user}))"
     ) as asked:
@@ -144,7 +147,7 @@ async def test_a_filter_of_ones_own(directory: Slapd) -> None:
 
 
 async def test_the_names_of_entries(directory: Slapd) -> None:
-    """Whatever characters are in them, each is bound as; and it has one name to log in with."""
+    """A DN may have any characters in its bind, and each entry has one name for logins."""
     names = {"sharp": "C# dev", "equals": "a=b", "quote": 'a"b', "semicolon": "a;cn=root"}
     for uid, name in names.items():
         escaped = "".join(f"\\{each}" if each in '\\,+"<>;=' else each for each in name)
@@ -160,7 +163,7 @@ async def test_the_names_of_entries(directory: Slapd) -> None:
 
 
 async def test_a_filter_that_finds_many(directory: Slapd) -> None:
-    """Is no way in: it must be one."""
+    """A filter that finds many entries accepts no login."""
     async with asking(
         servers=[directory.url], **ACCOUNT, userFilter="(|(uid={user})(objectClass=inetOrgPerson))"
     ) as asked:
@@ -173,7 +176,7 @@ async def test_a_filter_that_finds_many(directory: Slapd) -> None:
 
 @pytest.mark.parametrize("start_tls", [False, True])
 async def test_encrypted(directory: Slapd, start_tls: bool) -> None:
-    """ldaps:// and StartTLS, with a certificate that the CA of the configuration has signed."""
+    """ldaps:// and StartTLS work with a certificate of the configured CA."""
     url = f"ldap://localhost:{directory.port}" if start_tls else directory.secure_url
     async with asking(servers=[url], **ACCOUNT, startTls=start_tls, caCertificate=directory.authority.pem) as asked:
         assert await asked.bind("ann", "hello") is R.NONE
@@ -184,7 +187,7 @@ async def test_encrypted(directory: Slapd, start_tls: bool) -> None:
 @pytest.mark.parametrize("start_tls", [False, True])
 @pytest.mark.parametrize("trusted", ["another CA", "the system's store"])
 async def test_a_wrong_certificate(directory: Slapd, start_tls: bool, trusted: str) -> None:
-    """Is the end of it: nothing is sent, not even as the service account."""
+    """With an untrusted certificate nothing is sent, not even the service account's bind."""
     trust = {"caCertificate": Authority("Another CA").pem} if trusted == "another CA" else {}
     url = f"ldap://localhost:{directory.port}" if start_tls else directory.secure_url
     async with asking(servers=[url], **ACCOUNT, startTls=start_tls, **trust) as asked:
@@ -195,7 +198,7 @@ async def test_a_wrong_certificate(directory: Slapd, start_tls: bool, trusted: s
 
 
 @pytest.mark.parametrize(
-    ("user", "password", "changed", "told"),
+    ("user", "password", "changed", "expected"),
     [
         pytest.param("nobody", "x", {}, f"the base DN {BASE} is right: check the name", id="unknown user"),
         pytest.param(
@@ -205,17 +208,19 @@ async def test_a_wrong_certificate(directory: Slapd, start_tls: bool, trusted: s
         pytest.param("ann", "hello", {"bindPassword": "wrong"}, "check bindDN and bindPassword", id="bind password"),
     ],
 )
-async def test_what_is_wrong(directory: Slapd, user: str, password: str, changed: dict[str, str], told: str) -> None:
-    """A wrong base DN, an unknown user, the account's password and the user's password are told apart."""
+async def test_each_cause_has_its_step(
+    directory: Slapd, user: str, password: str, changed: dict[str, str], expected: str
+) -> None:
+    """A wrong base DN, an unknown user, the account's password and the user's password have different steps."""
     async with asking(servers=[directory.url], **{**ACCOUNT, **changed}) as asked:
         assert await asked.bind(user, password) is not R.NONE
-        assert any(told in step for step in asked.steps), asked.steps
+        assert any(expected in step for step in asked.steps), asked.steps
         hints = ("is right: check the name", "the user's password is not", "no base DN", "check bindDN")
         assert len([hint for hint in hints if any(hint in step for step in asked.steps)]) == 1
 
 
 async def test_a_certificate_names_its_issuer(directory: Slapd) -> None:
-    """Over StartTLS too."""
+    """The step names the certificate's issuer, with StartTLS too."""
     for url, start_tls in ((directory.secure_url, False), (f"ldap://localhost:{directory.port}", True)):
         trust = Authority("Another CA").pem
         async with asking(servers=[url], **ACCOUNT, startTls=start_tls, caCertificate=trust) as asked:
@@ -224,10 +229,10 @@ async def test_a_certificate_names_its_issuer(directory: Slapd) -> None:
 
 
 async def test_a_certificate_of_another_name(directory: Slapd) -> None:
-    """A certificate holds for the host of the URL, not for whom it leads to."""
+    """A certificate must name the host of the URL, whatever its address is."""
     url = f"ldaps://localhost.localdomain:{directory.secure_port}"
-    lent = host(look_up=lambda _host, _port, _kind: ["127.0.0.1"])
-    async with asking(lent, servers=[url], **ACCOUNT, caCertificate=directory.authority.pem) as asked:
+    resolver = host(look_up=lambda _host, _port, _kind: ["127.0.0.1"])
+    async with asking(resolver, servers=[url], **ACCOUNT, caCertificate=directory.authority.pem) as asked:
         assert await asked.bind("ann", "hello") is R.FIRST_FACTOR_UNREACHABLE
         assert any("its certificate is not trusted" in step for step in asked.steps)
 
@@ -236,7 +241,7 @@ async def test_a_certificate_of_another_name(directory: Slapd) -> None:
 
 
 async def test_fail_over_and_back(tmp_path: Path, directory: Slapd, authority: Authority) -> None:
-    """A server that stops is passed over, at first and in the middle of it; one that comes back is asked again."""
+    """A stopped server is skipped, at first and during logins. It is asked again after its return."""
     with slapd(tmp_path, authority) as other:
         async with asking(
             servers=[other.secure_url, directory.secure_url], **ACCOUNT, caCertificate=authority.pem
@@ -255,7 +260,7 @@ async def test_fail_over_and_back(tmp_path: Path, directory: Slapd, authority: A
 
 
 async def test_many_at_once(directory: Slapd) -> None:
-    """A hundred logins at a time are a hundred right answers over a few kept connections."""
+    """A hundred concurrent logins get a hundred right answers over a few kept connections."""
     reasons: list[Reason] = []
 
     async def login() -> None:
@@ -276,22 +281,22 @@ async def test_many_at_once(directory: Slapd) -> None:
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory, directory: Slapd) -> Iterator[RunningService]:
-    """A service whose domain `default` asks the directory, set by the command line."""
+    """Yield a service whose domain `default` uses the directory, set by the command line."""
     with running_service(tmp_path_factory.mktemp("service"), {"SALLYPORT_REJECT_DELAY_S": "0"}) as service:
         service.ok("client", "add", "nas", "--address", "127.0.0.1", "--secret", SECRET, "--org", "1", "--tenant", "1")
         authority = service.directory / "authority.pem"
         authority.write_text(directory.authority.pem)
-        told = service.ok(
+        expected = service.ok(
             "domain", "first-factor", "default", "ldap", "--ldap-server", directory.secure_url, "--base-dn", BASE,
             "--bind-dn", SERVICE, "--bind-password", "-", "--ca-certificate", str(authority),
             input=SERVICE_PASSWORD + "\n",
         )  # fmt: skip
-        assert SERVICE_PASSWORD not in told
+        assert SERVICE_PASSWORD not in expected
         yield service
 
 
 def test_a_radius_login(service: RunningService, directory: Slapd) -> None:
-    """From a packet to the answer and its event; no password is in the log."""
+    """A RADIUS login has its answer and its event, and no password is in the log."""
     with service.radius(SECRET) as client:
         assert client.login("ann", "hello") == ACCESS_ACCEPT
         assert client.login("zoë", PEOPLE["zoë"]) == ACCESS_ACCEPT
@@ -303,7 +308,7 @@ def test_a_radius_login(service: RunningService, directory: Slapd) -> None:
 
 
 def test_a_rule_for_a_group(service: RunningService) -> None:
-    """Groups of the directory are groups for the login rules; who is in none does not match."""
+    """Groups of the directory apply in login rules. A user without a group does not match."""
     rule = {"orgId": 1, "tenantId": 1, "domainId": 1, "name": "vpn", "action": "block", "groups": ["VPN Users"]}
     service.post("/ad/AddLoginRule", {**rule})
     with service.radius(SECRET) as client:
@@ -314,8 +319,8 @@ def test_a_rule_for_a_group(service: RunningService) -> None:
     assert kept[0][2] != R.BLOCKED.value
 
 
-def test_what_is_set_is_shown(service: RunningService, directory: Slapd) -> None:
-    """By the command line, without the password; wrong fields are named and change nothing."""
+def test_the_settings_are_shown(service: RunningService, directory: Slapd) -> None:
+    """The command line shows the settings without the password. Wrong fields are named and change nothing."""
     shown = json.loads(service.ok("domain", "first-factor", "default"))
     assert (shown["firstFactor"], shown["ldap"]["servers"]) == ("ldap", [directory.secure_url])
     assert "bindPassword" not in shown["ldap"]
@@ -326,8 +331,8 @@ def test_what_is_set_is_shown(service: RunningService, directory: Slapd) -> None
     assert json.loads(service.ok("domain", "first-factor", "default")) == shown
 
 
-def test_a_trial(service: RunningService) -> None:
-    """`domain check` tells each step, ends as the login would, and leaves no event."""
+def test_domain_check_shows_each_step(service: RunningService) -> None:
+    """`domain check` shows each step, ends as the login would, and leaves no event."""
     before = service.rows("select count(*) from events")
     right = service.cli("domain", "check", "default", "--user", "ann", "--password", "-", input="hello\n")
     assert right.returncode == 0, right
@@ -339,12 +344,12 @@ def test_a_trial(service: RunningService) -> None:
     assert service.rows("select count(*) from events") == before
 
 
-def test_a_trial_over_http(service: RunningService) -> None:
-    """The same for the console, a few times a minute."""
+def test_domain_check_over_http(service: RunningService) -> None:
+    """`domain check` over HTTP has the same steps, and a rate limit by the minute."""
     body = {"orgId": 1, "tenantId": 1, "domainId": 1, "userName": "bob", "password": PEOPLE["bob"]}
-    told = service.post("/ad/CheckFirstFactor", body)
-    assert (told["code"], told["status"], told["reason"]) == (200, "Success", "")
-    assert f"found {dn_of('bob')}" in told["steps"]
+    expected = service.post("/ad/CheckFirstFactor", body)
+    assert (expected["code"], expected["status"], expected["reason"]) == (200, "Success", "")
+    assert f"found {dn_of('bob')}" in expected["steps"]
     statuses = [service.request("POST", "/ad/CheckFirstFactor", json=body).status_code for _ in range(6)]
     assert statuses == [200] * 4 + [429] * 2
-    assert STAFF in json.dumps(told)
+    assert STAFF in json.dumps(expected)

@@ -1,4 +1,4 @@
-"""OpenLDAP, read: everything once, then what changes; in pages, over TLS, and to an end that is none."""
+"""Reading of OpenLDAP: everything once, then the changes; in pages, over TLS, and with a failing server."""
 
 import json
 import subprocess
@@ -76,20 +76,20 @@ homeDirectory: /home/007
 
 @pytest.fixture(scope="module")
 def authority() -> Authority:
-    """Who signs the directory's certificate."""
+    """Return the issuer of the directory's certificate."""
     return Authority("The directory's CA")
 
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory, authority: Authority) -> Iterator[Slapd]:
-    """A directory of several times its size limit, that all tests share: each changes people of its own."""
+    """Yield a directory of several times its size limit. Each test changes people of its own."""
     with slapd(tmp_path_factory.mktemp("slapd"), authority) as directory:
         directory.add(NESTED + "".join(f"\n{_person(f'many{number}')}" for number in range(MANY)))
         yield directory
 
 
 def source_of(directory: Slapd) -> LdapSource:
-    """It, in clear."""
+    """Return the directory as a source, without TLS."""
     return LdapSource((Server(directory.url, start_tls=False),), BASE, ACCOUNT)
 
 
@@ -97,20 +97,20 @@ def source_of(directory: Slapd) -> LdapSource:
 
 
 async def test_everything_is_read_in_pages(directory: Slapd) -> None:
-    """All people, groups and units come, several times the size limit of the server, and the same as ldapsearch has."""
+    """All people, groups and units are read, several times the server's size limit, and equal ldapsearch's result."""
     reading = await read(source_of(directory))
     assert reading.complete
     assert reading.cursor
     assert {f"many{number}" for number in range(MANY)} <= set(reading.people)
-    told = sorted(entry.dn.casefold() for entry in reading.all(Person))
-    assert len(told) == len(set(told))
-    assert len(told) == len(_searched(directory, "(objectClass=inetOrgPerson)"))
+    found = sorted(entry.dn.casefold() for entry in reading.all(Person))
+    assert len(found) == len(set(found))
+    assert len(found) == len(_searched(directory, "(objectClass=inetOrgPerson)"))
     assert names(reading.all(Unit)) == {"staff", "people"}
     assert set(reading.groups) == {"vpn users", "admins, all", "outer", "circle", "posix"}
 
 
-async def test_what_is_read_of_a_person(directory: Slapd) -> None:
-    """Names and numbers come as they are written; what no group tells stays with the person, and no more."""
+async def test_attributes_of_a_person(directory: Slapd) -> None:
+    """Names and numbers are read as written. A group that is not read itself stays with the person."""
     people = (await read(source_of(directory))).people
     jane = people["007"]
     assert jane.attributes["employeenumber"] == ("000123",)
@@ -122,8 +122,8 @@ async def test_what_is_read_of_a_person(directory: Slapd) -> None:
     assert not any("pass" in name for person in people.values() for name in person.attributes)
 
 
-async def test_members_are_told_by_groups(directory: Slapd) -> None:
-    """Nested groups, circles, and login names in place of names."""
+async def test_members_come_from_groups(directory: Slapd) -> None:
+    """Members come from groups: nested groups, circles, and login names in place of DNs."""
     groups = (await read(source_of(directory))).groups
     assert groups["vpn users"].members == (dn_of("ann"), dn_of("zoë"))
     assert groups["outer"].members == (VPN, f"cn=circle,{BASE}")
@@ -132,14 +132,14 @@ async def test_members_are_told_by_groups(directory: Slapd) -> None:
 
 
 async def test_the_filter_says_which_accounts(directory: Slapd) -> None:
-    """Groups and units come beside the accounts that fit it."""
+    """The filter selects the accounts. Groups and units are read in addition."""
     reading = await read(replace(source_of(directory), accounts="(uid=ann)", attributes=("audio", "seeAlso")))
     assert set(reading.people) == {"ann"}
     assert len(reading.groups) == 5
 
 
 async def test_groups_outside_of_what_is_read_stay_with_the_person(directory: Slapd) -> None:
-    """They are told by nothing else."""
+    """Groups outside the base stay with the person, since no other entry has them."""
     reading = await read(replace(source_of(directory), base=STAFF))
     assert set(reading.groups) == set()
     assert set(map(normalized, reading.people["ann"].member_of)) == {f"cn=admins\\, all,{BASE}", VPN}
@@ -148,8 +148,10 @@ async def test_groups_outside_of_what_is_read_stay_with_the_person(directory: Sl
 # --- what changes -----------------------------------------------------------------------------------------------
 
 
-async def test_changes_are_told_and_what_is_gone_is_not(directory: Slapd) -> None:
-    """What has changed comes as it is now, all others by their identity alone, what is gone not at all."""
+async def test_changes_are_read(directory: Slapd) -> None:
+    """A changed entry is read in its present state, an unchanged one by its identity alone, and a removed one not at
+    all.
+    """
     for name in ("changed", "renamed", "removed", "locked"):
         directory.add(_person(name))
     before = await read(source_of(directory))
@@ -168,15 +170,17 @@ async def test_changes_are_told_and_what_is_gone_is_not(directory: Slapd) -> Non
     assert after.people["other"].external_id == before.people["renamed"].external_id
     assert after.groups["vpn users"].members == (dn_of("ann"),)
     unchanged = {entry.external_id: entry for entry in after.all(Unchanged)}
-    told = {*unchanged, *(entry.external_id for entry in after.all(Person))}
+    identities = {*unchanged, *(entry.external_id for entry in after.all(Person))}
     assert before.people["ann"].external_id in unchanged
-    assert before.people["removed"].external_id not in told
-    assert before.people["many1"].external_id in told
+    assert before.people["removed"].external_id not in identities
+    assert before.people["many1"].external_id in identities
     directory.change(VPN, "add: member", f"member: {dn_of('zoë')}")
 
 
-async def test_what_changes_without_a_change_is_told(directory: Slapd) -> None:
-    """A subtree that is renamed changes the names below it, and a lock what an account may; neither is in a stamp."""
+async def test_changes_without_a_timestamp(directory: Slapd) -> None:
+    """A renamed subtree changes the names below it, and a lock changes the account's state. Both are found although no
+    timestamp changes.
+    """
     directory.add(f"dn: ou=moving,{BASE}\nobjectClass: organizationalUnit\nou: moving\n")
     directory.add(_person("mover", f"ou=moving,{BASE}"))
     before = await read(source_of(directory))
@@ -188,33 +192,33 @@ async def test_what_changes_without_a_change_is_told(directory: Slapd) -> None:
 
 
 async def test_a_cursor_of_another_directory_is_of_no_use(directory: Slapd) -> None:
-    """Then everything is read."""
+    """With the cursor of another directory everything is read."""
     for cursor in ("", "rubbish", "[]", '["usn CN=DC1", 5]', '["time", "5"]', '["time", -1]', "null", "[[[["):
         reading = await read(replace(source_of(directory), accounts="(uid=ann)"), cursor, full=False)
         assert set(reading.people) == {"ann"}, cursor
         assert reading.all(Unchanged) == []
 
 
-# --- what goes wrong --------------------------------------------------------------------------------------------
+# --- errors ------------------------------------------------------------------------------------------------------
 
 
 async def test_a_server_that_dies_in_the_middle(tmp_path: Path, authority: Authority) -> None:
-    """The reading ends by an error and is never complete, so that nobody is taken for gone."""
+    """If the server dies, the read ends with an error and is never complete, so that no user is removed."""
     with slapd(tmp_path, authority) as directory:
         directory.add("".join(f"\n{_person(f'many{number}')}" for number in range(3 * PAGE)))
-        heard, complete = 0, False
+        received, complete = 0, False
         with trio.fail_after(60), pytest.raises(ReadError, match="closed the connection"):
             async with LdapReader(Egress(ANYWHERE), now_us).read(source_of(directory)) as batches:
                 async for batch in batches:
-                    heard += len(batch.entries)
+                    received += len(batch.entries)
                     complete |= batch.complete
                     directory.kill()
-        assert 0 < heard < 3 * PAGE
+        assert 0 < received < 3 * PAGE
         assert not complete
 
 
 async def test_a_limit_on_all_pages_is_told(tmp_path: Path, authority: Authority) -> None:
-    """A server that gives no more than its limit in all ends the reading, and the admin hears what to set."""
+    """A server's limit on all pages ends the read, and the error names the setting."""
     with slapd(tmp_path, authority, in_all="hard") as directory:
         directory.add("".join(f"\n{_person(f'many{number}')}" for number in range(2 * SIZE_LIMIT)))
         with pytest.raises(ReadError, match=r"size\.prtotal"):
@@ -241,15 +245,15 @@ async def test_a_server_with_small_pages_is_read(tmp_path: Path, authority: Auth
         ({"servers": ()}, "no server is set"),
     ],
 )
-async def test_what_an_admin_got_wrong_is_told(directory: Slapd, change: dict[str, object], why: str) -> None:
-    """By what it is, without a secret."""
+async def test_each_mistake_has_its_error(directory: Slapd, change: dict[str, object], why: str) -> None:
+    """Each mistake has its own error, without a secret."""
     with pytest.raises(ReadError, match=why) as error:
         await read(replace(source_of(directory), **change))
     assert "wrong" not in str(error.value)
 
 
 async def test_the_first_server_that_answers_is_read(directory: Slapd) -> None:
-    """A dead one before it does not matter."""
+    """A dead server is skipped, and the first one that answers is read."""
     servers = (Server("ldap://127.0.0.1:1", start_tls=False), Server(directory.url, start_tls=False))
     assert "ann" in (await read(replace(source_of(directory), servers=servers))).people
 
@@ -259,7 +263,7 @@ async def test_the_first_server_that_answers_is_read(directory: Slapd) -> None:
 
 @pytest.mark.parametrize("start_tls", [True, False])
 async def test_tls_with_the_right_authority(directory: Slapd, authority: Authority, start_tls: bool) -> None:
-    """Over StartTLS and ldaps, where the certificate holds."""
+    """StartTLS and ldaps work with a trusted certificate."""
     url = directory.url if start_tls else directory.secure_url
     source = replace(
         source_of(directory),
@@ -272,7 +276,7 @@ async def test_tls_with_the_right_authority(directory: Slapd, authority: Authori
 
 @pytest.mark.parametrize("start_tls", [True, False])
 async def test_tls_with_a_wrong_certificate(directory: Slapd, start_tls: bool) -> None:
-    """A certificate of somebody else, and one that nobody trusts: nothing is said over such a connection."""
+    """Nothing is sent over a connection with the certificate of another authority, or without a trusted authority."""
     url = directory.url if start_tls else directory.secure_url
     binds = directory.binds(SERVICE)
     for authorities in (Authority("another CA").pem, None):
@@ -283,7 +287,7 @@ async def test_tls_with_a_wrong_certificate(directory: Slapd, start_tls: bool) -
 
 
 async def test_egress_is_obeyed(directory: Slapd) -> None:
-    """A directory outside of the networks that are allowed is not connected to."""
+    """A directory outside the allowed networks gets no connection."""
     reader = LdapReader(Egress([ip_network("192.0.2.0/24")]), now_us)
     with pytest.raises(ReadError, match="address not allowed"):
         async with reader.read(source_of(directory)):
@@ -298,7 +302,7 @@ def _person(name: str, parent: str = STAFF) -> str:
 
 
 async def _a_second_after(cursor: str) -> str:
-    """The cursor of a reading that found no change so late that it has to look back at what was read here."""
+    """Return the cursor of a read without a change, so late that later reads do not look back at these entries."""
     origin, place = json.loads(cursor)
     with trio.fail_after(30):
         while now_us() <= (place + 1) * SECOND:
@@ -307,7 +311,7 @@ async def _a_second_after(cursor: str) -> str:
 
 
 def _searched(directory: Slapd, pattern: str) -> list[str]:
-    """The names that ldapsearch finds, in pages too."""
+    """Return the names that ldapsearch finds, in pages too."""
     done = subprocess.run(
         [find("ldapsearch"), "-x", "-LLL", "-E", "pr=50/noprompt", "-H", directory.url, "-D", ROOT, "-w", ROOT_PASSWORD,
          "-b", BASE, pattern, "1.1"],

@@ -1,6 +1,5 @@
-"""OpenVPN with openvpn-auth-radius as the NAS, and a client that dials in to it.
-
-The plug-in cuts ports to four digits, so all of it runs in a network of its own, where the service has the usual ones.
+"""OpenVPN with openvpn-auth-radius as the NAS, and its client. The plug-in cuts ports to four digits, so that all of it
+runs in a network of its own, where the service has the usual ports.
 """
 
 import subprocess
@@ -26,7 +25,7 @@ PLUGIN = Path("/usr/lib/openvpn/radiusplugin.so")
 PORTS = {"SALLYPORT_RADIUS_AUTH_BIND": "127.0.0.1:1812", "SALLYPORT_RADIUS_ACCT_BIND": "127.0.0.1:1813"}
 UP = "Initialization Sequence Completed"
 LIMIT_S = 90
-# It waits for longer than a Reject is delayed; otherwise it would only ever hear of the Accepts.
+# The timeout is longer than the delay of a Reject; otherwise no Reject would arrive.
 PLUGIN_CNF = """\
 NAS-Identifier=OpenVpn
 Service-Type=5
@@ -88,19 +87,19 @@ pytestmark = [
 
 @dataclass(frozen=True)
 class Vpn:
-    """The server, ready, and the service that its plug-in asks."""
+    """The running server, and the service that its plug-in asks."""
 
     machine: Machine
     service: RunningService
 
     @property
     def output(self) -> Path:
-        """What the server and its plug-in tell."""
+        """Return the log of the server and its plug-in."""
         return self.machine.directory / "output"
 
     @contextmanager
     def client(self, user: str, password: str) -> Iterator[str]:
-        """Dial in, and stay for the time of the block: what the client tells until it is up or refused."""
+        """Dial in for the time of the block. Yield the client's output up to its success or refusal."""
         directory = self.machine.directory
         credentials, output = directory / "credentials", directory / f"client-{user}"
         credentials.touch(mode=0o600)
@@ -120,7 +119,7 @@ class Vpn:
 
 @pytest.fixture(scope="module")
 def vpn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vpn]:
-    """All of it, ready; logins are monitored only."""
+    """Yield all of it, ready. Logins are only monitored."""
     directory = tmp_path_factory.mktemp("openvpn")
     authority = Authority("authority")
     (directory / "authority.pem").write_text(authority.pem)
@@ -142,16 +141,15 @@ def vpn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vpn]:
 
 
 def sessions(service: RunningService, user: str, *, live: bool = False) -> list[dict[str, Any]]:
-    """A user's sessions, newest first. live: the live ones alone."""
+    """Return a user's sessions, the newest first. live: only the live ones."""
     found: list[dict[str, Any]] = service.sessions(userName=user, live=live or None)
     return found
 
 
 def test_the_right_password_opens_a_tunnel(vpn: Vpn) -> None:
-    """The client is up, its gateway is an OpenVPN, and the session that it accounts for is listed until the client
-    leaves."""
-    with vpn.client("ann", PASSWORD) as told:
-        assert UP in told
+    """The client is up, its gateway is an OpenVPN, and its accounted session is listed until the client leaves."""
+    with vpn.client("ann", PASSWORD) as output:
+        assert UP in output
         eventually(lambda: len(sessions(vpn.service, "ann", live=True)) == 1, vpn.output)
     assert event(vpn.service, "ann")[1:] == ("accept", "no provider", "local")
     (device,) = vpn.service.devices()
@@ -163,24 +161,25 @@ def test_the_right_password_opens_a_tunnel(vpn: Vpn) -> None:
     assert min(session["inputOctets"], session["outputOctets"]) > 0
 
 
-def test_a_wrong_password_does_not(vpn: Vpn) -> None:
-    """The client is told of it, and nothing is accounted for."""
-    with vpn.client("bob", "not the password") as told:
-        assert "AUTH_FAILED" in told
-        assert UP not in told
+def test_a_wrong_password_opens_no_tunnel(vpn: Vpn) -> None:
+    """The client reports the refusal, and no session is accounted for."""
+    with vpn.client("bob", "not the password") as output:
+        assert "AUTH_FAILED" in output
+        assert UP not in output
     assert event(vpn.service, "bob")[1:3] == ("reject", "wrong password")
     assert sessions(vpn.service, "bob") == []
 
 
 def test_retransmits_join_one_prompt(vpn: Vpn) -> None:
-    """The plug-in asks again with the same identifier, a new authenticator and from a new port while the user reaches
-    for the phone: each joins the one prompt, and the one Accept goes to the newest port."""
+    """While the user reaches for the phone, the plug-in asks again with the same identifier, a new authenticator and a
+    new port. Each request joins the one prompt, and the one Accept goes to the newest port.
+    """
     with vpn.machine.inside(), Hook() as hook:
         provide(vpn.service, "webhook", **hook.fields)
         vpn.service.set_mode("default", "enforce")
         hook.will("pia", "approved", after_s=5)
-        with vpn.client("pia", PASSWORD) as told:
-            assert UP in told
+        with vpn.client("pia", PASSWORD) as output:
+            assert UP in output
         assert hook.prompts_of("pia") == 1
         assert metric(vpn.service, "mfa_joined_retransmits_total", provider="webhook") >= 2
     assert vpn.service.rows("select count(*) from events where user_name = 'pia'") == [(1,)]

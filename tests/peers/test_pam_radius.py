@@ -1,6 +1,5 @@
-"""pam_radius_auth as the device, driven by pamtester: what a Linux machine's login does.
-
-PAM reads /etc/pam.d; the test's file stands there in a mount namespace of its own, so that the machine stays as it is.
+"""pam_radius_auth as the device, run by pamtester, as in a login to a Linux machine. PAM reads /etc/pam.d: the test's
+file is there in a mount namespace of its own, so that the machine stays unchanged.
 """
 
 import os
@@ -23,14 +22,14 @@ IN_NAMESPACE = 'mount --bind "$1" /etc/pam.d && shift && exec "$@"'
 
 
 def module() -> Path | None:
-    """Where pam_radius_auth.so is."""
+    """Return the path of pam_radius_auth.so."""
     found = (path for folder in FOLDERS for path in Path("/").glob(f"{folder[1:]}/pam_radius_auth.so"))
     return next(found, None)
 
 
 @cache
 def may_mount() -> bool:
-    """Whether a mount namespace of one's own can be made."""
+    """Return whether a mount namespace can be made."""
     command = [find("unshare"), "--mount", "mount", "--bind", "/etc/pam.d", "/etc/pam.d"]
     try:
         return subprocess.run(command, capture_output=True, timeout=10, check=False).returncode == 0
@@ -48,7 +47,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """A service whose accounting port is the one after the authentication port, as the module has it."""
+    """Yield a service whose accounting port is the one after the authentication port, as the module expects."""
     port = two_ports()
     binds = {
         "SALLYPORT_RADIUS_AUTH_BIND": f"127.0.0.1:{port}",
@@ -61,7 +60,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
 
 
 def two_ports() -> int:
-    """The first of two loopback ports in a row that nobody has now."""
+    """Return the first of two free loopback ports in a row."""
     while True:
         with socket.socket(type=socket.SOCK_DGRAM) as first, socket.socket(type=socket.SOCK_DGRAM) as second:
             first.bind(("127.0.0.1", 0))
@@ -75,12 +74,12 @@ def two_ports() -> int:
 
 @pytest.fixture
 def pam(tmp_path: Path, service: RunningService) -> Path:
-    """A folder to stand for /etc/pam.d."""
+    """Return a directory that replaces /etc/pam.d."""
     return configure(tmp_path, service, SECRET)
 
 
 def configure(directory: Path, service: RunningService, secret: str, *, wait_s: int = 5) -> Path:
-    """Make a folder to stand for /etc/pam.d, whose logins are asked of the service."""
+    """Make a directory that replaces /etc/pam.d, whose logins go to the service."""
     folder, configuration = directory / "pam.d", directory / "servers.conf"
     folder.mkdir()
     module_with = f"required {module()} conf={configuration}"
@@ -91,7 +90,7 @@ def configure(directory: Path, service: RunningService, secret: str, *, wait_s: 
 
 
 def pamtester(pam: Path, given: str, *operations: str, user: str = "bob") -> tuple[int, str]:
-    """Log a user in through PAM: the exit status and what was said."""
+    """Log a user in through PAM. Return the exit status and the output."""
     inside = [find("unshare"), "--mount", "--propagation", "private", "sh", "-c", IN_NAMESPACE, "sh", str(pam)]
     done = subprocess.run(
         [*inside, find("pamtester"), PAM_SERVICE, user, *operations],
@@ -106,27 +105,27 @@ def pamtester(pam: Path, given: str, *operations: str, user: str = "bob") -> tup
 
 
 def test_the_right_password_logs_in(pam: Path, service: RunningService) -> None:
-    """PAM lets bob in; the machine is a device with the product and the medium that its request shows."""
-    status, told = pamtester(pam, PASSWORD, "authenticate")
-    assert (status, "successfully authenticated" in told) == (0, True), told
+    """PAM accepts bob. The machine is a device with the product and the medium of its request."""
+    status, output = pamtester(pam, PASSWORD, "authenticate")
+    assert (status, "successfully authenticated" in output) == (0, True), output
     (device,) = service.devices()
     assert device["nas_identifier"] == PAM_SERVICE
     assert (device["device_type"], device["device_type_certainty"]) == ("pam_radius", "probable")
     assert device["nas_port_type"] == "Virtual"
 
 
-def test_a_wrong_password_does_not(pam: Path, service: RunningService) -> None:
-    """PAM refuses, and the event says why."""
-    status, told = pamtester(pam, "not the password", "authenticate")
-    assert status != 0, told
+def test_a_wrong_password_does_not_log_in(pam: Path, service: RunningService) -> None:
+    """PAM refuses a wrong password, and the event has the reason."""
+    status, output = pamtester(pam, "not the password", "authenticate")
+    assert status != 0, output
     (last,) = service.rows("select user_name, applied_decision, reason from events order by id desc limit 1")
     assert last == ("bob", "reject", "wrong password")
 
 
 def test_a_session_is_accounted_for(pam: Path, service: RunningService) -> None:
-    """Opening and closing a session are a start and a stop of one session in the store."""
-    status, told = pamtester(pam, PASSWORD, "authenticate", "open_session", "close_session")
-    assert status == 0, told
+    """Opening and closing a session are start and stop of one session in the store."""
+    status, output = pamtester(pam, PASSWORD, "authenticate", "open_session", "close_session")
+    assert status == 0, output
     kept = service.rows("select status_type, user_name, session_id from accounting_records order by id")
     assert [row[:2] for row in kept] == [(1, "bob"), (2, "bob")]
     assert kept[0][2] == kept[1][2] != b""

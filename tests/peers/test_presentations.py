@@ -1,4 +1,4 @@
-"""Wallets of others: a presentation that did-jwt-vc has made meets a request of ours, once."""
+"""Other wallets: a presentation of did-jwt-vc answers a request of the service, once."""
 
 from pathlib import Path
 
@@ -18,12 +18,14 @@ pytestmark = [pytest.mark.peer, pytest.mark.system, needs_npm]
 
 @pytest.fixture
 def clock() -> SetClock:
-    """The present: others look at the clock of the machine."""
+    """Return the present time, which the verifiers use too."""
     return SetClock(now_us())
 
 
-async def test_did_jwt_vc_meets_our_requests(areas: Areas, tmp_path: Path) -> None:
-    """For its nonce and verifier; one for another nonce, and the same again, are refused."""
+async def test_did_jwt_vc_answers_requests(areas: Areas, tmp_path: Path) -> None:
+    """A presentation with the request's nonce and verifier is accepted. One with another nonce, and a repeated one, are
+    refused.
+    """
     world = await populated(areas)
     ann, presentations = world.ann, world.did.presentations
     await areas.instances.add(areas.domain, NewInstance("server"))

@@ -1,4 +1,4 @@
-"""Our privacyIDEA provider against a real privacyIDEA server, and a phone that answers as the real app does."""
+"""The privacyIDEA provider against a real privacyIDEA server, and a phone that answers as the real app does."""
 
 from base64 import b32encode
 from collections.abc import AsyncIterator, Iterator
@@ -24,56 +24,56 @@ USERS = (
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrivacyIdea]:
-    """One server for all tests; each has users of its own."""
+    """Yield one server for all tests. Each test has users of its own."""
     with running_privacyidea(tmp_path_factory.mktemp("privacyidea"), USERS) as server:
         yield server
 
 
 def made(server: PrivacyIdea, **fields: str) -> Provider:
-    """A provider for the server."""
+    """Return a provider for the server."""
     fields = {"url": server.url, "realm": REALM, **fields}
     return Provider(PrivacyIdeaFields.model_validate(fields), make_host())
 
 
 @pytest.fixture
 async def provider(server: PrivacyIdea) -> AsyncIterator[Provider]:
-    """A provider that has an admin's token."""
+    """Yield a provider with an admin's token."""
     provider = made(server, adminToken=server.admin_token)
     yield provider
     await provider.aclose()
 
 
 @pytest.fixture
-async def modest(server: PrivacyIdea) -> AsyncIterator[Provider]:
-    """A provider without an admin's token."""
+async def tokenless(server: PrivacyIdea) -> AsyncIterator[Provider]:
+    """Yield a provider without an admin's token."""
     provider = made(server)
     yield provider
     await provider.aclose()
 
 
 def login(user: str, number: int = 1) -> Question:
-    """A login of the user."""
+    """Return a login of the user."""
     return question(f"{user.encode().hex():0>30}{number:02}", user=user)
 
 
 def otp() -> str:
-    """The present code of SEED."""
+    """Return the present code of SEED."""
     return pyotp.TOTP(b32encode(SEED).decode()).now()
 
 
 def wrong() -> str:
-    """A code that is not the present one, nor near it."""
+    """Return a code that is not near the present one."""
     return f"{(int(otp()) + 500_000) % 1_000_000:06}"
 
 
 async def polled(provider: Provider, answer: Answer) -> Outcome:
-    """What the phone's answer comes to."""
+    """Return the outcome of the phone's answer."""
     with trio.fail_after(10):
         return (await provider.poll(answer.handle)).outcome
 
 
 async def test_a_code_behind_the_password(server: PrivacyIdea, provider: Provider) -> None:
-    """A wrong code is wrong, the right one is right, and right only once."""
+    """A wrong code is wrong, and the right one is right once."""
     server.add_totp("alice", SEED)
     code = otp()
     assert await provider.verify(login("alice"), Code(wrong()), "") == Answer(Outcome.WRONG_CODE)
@@ -82,7 +82,7 @@ async def test_a_code_behind_the_password(server: PrivacyIdea, provider: Provide
 
 
 async def test_a_code_that_is_asked_for(server: PrivacyIdea, provider: Provider) -> None:
-    """The code answers the challenge, without the token's PIN: the login had its first factor."""
+    """The code answers the challenge without the token's PIN, since the login had its first factor."""
     server.add_totp("bernd", SEED, pin="geheim")
     asked = await provider.start(login("bernd"))
     assert (asked.outcome, asked.text) == (Outcome.CODE, "please enter otp:")
@@ -92,7 +92,7 @@ async def test_a_code_that_is_asked_for(server: PrivacyIdea, provider: Provider)
 
 
 async def test_pin_and_code(server: PrivacyIdea, provider: Provider) -> None:
-    """One who types the PIN before the code gets in as well, asked or not; the code alone is not enough unasked."""
+    """A PIN before the code is accepted, with and without a challenge. Without a challenge the code alone is wrong."""
     server.add_totp("carla", SEED, pin="geheim")
     asked = await provider.start(login("carla"))
     assert (await provider.verify(login("carla"), Code("falsch" + otp()), asked.handle)).outcome is Outcome.WRONG_CODE
@@ -101,7 +101,7 @@ async def test_pin_and_code(server: PrivacyIdea, provider: Provider) -> None:
 
 
 async def test_the_pin_triggers_a_challenge(server: PrivacyIdea, provider: Provider) -> None:
-    """Where the server's policy answers a PIN with a challenge, the user is asked for the code."""
+    """If the server's policy answers a PIN with a challenge, the user is asked for the code."""
     server.policy("challenges", "authentication", "challenge_response=totp", user="david")
     server.add_totp("david", SEED, pin="geheim")
     asked = await provider.verify(login("david"), Code("geheim"), "")
@@ -111,10 +111,10 @@ async def test_the_pin_triggers_a_challenge(server: PrivacyIdea, provider: Provi
 
 @pytest.mark.parametrize(("user", "as_admin"), [("emma", True), ("frida", False)])
 async def test_push_approved(
-    server: PrivacyIdea, provider: Provider, modest: Provider, user: str, as_admin: bool
+    server: PrivacyIdea, provider: Provider, tokenless: Provider, user: str, as_admin: bool
 ) -> None:
-    """The phone is asked once for one login; its approval lets in once."""
-    asking = provider if as_admin else modest
+    """One login asks the phone once, and its approval counts once."""
+    asking = provider if as_admin else tokenless
     phone = server.add_push(user)
     waiting = await asking.start(login(user))
     assert waiting.outcome is Outcome.WAITING
@@ -123,12 +123,12 @@ async def test_push_approved(
     assert await polled(asking, waiting) is Outcome.WAITING
     phone.approve()
     assert await polled(asking, waiting) is Outcome.APPROVED
-    assert await polled(modest if as_admin else provider, waiting) is Outcome.WAITING
+    assert await polled(tokenless if as_admin else provider, waiting) is Outcome.WAITING
 
 
 @pytest.mark.parametrize(("user", "reason"), [("georg", ""), ("hanna", "cancelled"), ("igor", "unknown_trigger")])
 async def test_push_declined(server: PrivacyIdea, provider: Provider, user: str, reason: str) -> None:
-    """Whatever the user declines for, the login is denied."""
+    """A declined push denies the login, whatever the reason is."""
     phone = server.add_push(user)
     waiting = await provider.start(login(user))
     phone.decline(reason)
@@ -137,7 +137,7 @@ async def test_push_declined(server: PrivacyIdea, provider: Provider, user: str,
 
 
 async def test_push_beside_a_code(server: PrivacyIdea, provider: Provider) -> None:
-    """Who has both gets a push, and may still type the code; the phone's approval is good beside a code token."""
+    """A user with a push token and a code token gets a push, whose approval counts, and may still type the code."""
     server.add_totp("jana", SEED)
     phone = server.add_push("jana")
     waiting = await provider.start(login("jana"))
@@ -148,7 +148,7 @@ async def test_push_beside_a_code(server: PrivacyIdea, provider: Provider) -> No
 
 
 async def test_the_code_is_on_the_phone(server: PrivacyIdea, provider: Provider) -> None:
-    """Where the phone shows a code upon approval, the user is asked for that code, and it counts."""
+    """If the phone shows a code after the approval, the user is asked for that code, and it counts."""
     server.policy("code", "authentication", "push_code_to_phone", user="karl")
     phone = server.add_push("karl")
     asked = await provider.start(login("karl"))
@@ -157,8 +157,8 @@ async def test_the_code_is_on_the_phone(server: PrivacyIdea, provider: Provider)
     assert (await provider.verify(login("karl"), Code(code), asked.handle)).outcome is Outcome.APPROVED
 
 
-async def test_what_to_press_is_told(server: PrivacyIdea, provider: Provider) -> None:
-    """Where the phone wants a choice confirmed, the text beside the prompt says which one."""
+async def test_the_choice_to_confirm_is_shown(server: PrivacyIdea, provider: Provider) -> None:
+    """If the phone wants a choice confirmed, the prompt's text has the choice."""
     server.policy("presence", "authentication", "push_require_presence", user="lena")
     server.add_push("lena")
     waiting = await provider.start(login("lena"))
@@ -166,11 +166,11 @@ async def test_what_to_press_is_told(server: PrivacyIdea, provider: Provider) ->
     assert "Please press:" in waiting.text
 
 
-async def test_a_cancelled_push_is_taken_back(server: PrivacyIdea, provider: Provider, modest: Provider) -> None:
-    """The phone finds nothing to approve any more; without an admin's token the prompt stays, and nothing breaks."""
+async def test_a_cancelled_push_is_taken_back(server: PrivacyIdea, provider: Provider, tokenless: Provider) -> None:
+    """The phone finds no challenge after a cancel. Without an admin's token the challenge stays, without an error."""
     phone = server.add_push("mona")
     waiting = await provider.start(login("mona"))
-    await modest.cancel(waiting.handle)
+    await tokenless.cancel(waiting.handle)
     assert len(phone.waiting()) == 1
     await provider.cancel(waiting.handle)
     await provider.cancel(waiting.handle)
@@ -178,17 +178,17 @@ async def test_a_cancelled_push_is_taken_back(server: PrivacyIdea, provider: Pro
 
 
 @pytest.mark.parametrize("user", ["nobody-yet", "stranger"])
-async def test_without_a_token(provider: Provider, modest: Provider, user: str) -> None:
-    """One without a token, and one whom the server does not know, are not enrolled, and no code lets them in."""
+async def test_without_a_token(provider: Provider, tokenless: Provider, user: str) -> None:
+    """A user without a token, and an unknown one, are not enrolled, and no code is accepted."""
     assert await provider.enrolled(user) is Enrolment.NOT_ENROLLED
     assert await provider.start(login(user)) == Answer(Outcome.NOT_ENROLLED)
-    for asking in (provider, modest):
+    for asking in (provider, tokenless):
         answer = await asking.verify(login(user), Code("000000"), "")
         assert answer.outcome in {Outcome.NOT_ENROLLED, Outcome.WRONG_CODE}
 
 
 async def test_tokens_out_of_use(server: PrivacyIdea, provider: Provider) -> None:
-    """A disabled token is none; a revoked one denies, since a failure might let the user pass."""
+    """A disabled token does not count. A revoked one denies, since a failure could let the user pass."""
     serial = server.add_totp("nora", SEED)
     assert await provider.enrolled("nora") is Enrolment.ENROLLED
     server.post(f"/token/disable/{serial}", {})
@@ -199,13 +199,15 @@ async def test_tokens_out_of_use(server: PrivacyIdea, provider: Provider) -> Non
     assert (await provider.verify(login("nora"), Code(otp()), "")).outcome is Outcome.DENIED
 
 
-async def test_enrolment_disturbs_nobody(server: PrivacyIdea, provider: Provider, modest: Provider) -> None:
-    """Asking for an enrolment makes no challenge, counts no failure, and checks nothing, says the server's audit."""
+async def test_enrolment_has_no_effects(server: PrivacyIdea, provider: Provider, tokenless: Provider) -> None:
+    """A question about an enrolment makes no challenge, counts no failure and checks nothing, as the server's audit
+    shows.
+    """
     server.add_totp("olaf", SEED, pin="geheim")
     phone = server.add_push("olaf")
     challenges, asked = server.challenges(), server.asked("olaf")
     assert await provider.enrolled("olaf") is Enrolment.ENROLLED
-    assert await modest.enrolled("olaf") is Enrolment.UNKNOWN
+    assert await tokenless.enrolled("olaf") is Enrolment.UNKNOWN
     new = server.asked("olaf")[: -len(asked)]
     assert {action for action in new if "validate" in action} == set()
     assert server.challenges() == challenges
@@ -215,7 +217,7 @@ async def test_enrolment_disturbs_nobody(server: PrivacyIdea, provider: Provider
 
 @pytest.mark.parametrize("token", ["not-a-token", "eyJhbGciOiJIUzI1NiJ9.eyJyb2xlIjoiYWRtaW4ifQ.c2lnbmF0dXJl"])
 async def test_a_wrong_admin_token(server: PrivacyIdea, token: str) -> None:
-    """It is a failure that names the field and not the token."""
+    """The error for a wrong admin token names the field and not the token."""
     provider = made(server, adminToken=token)
     for ask in (lambda: provider.enrolled("alice"), lambda: provider.start(login("alice"))):
         with pytest.raises(ProviderError, match="does not accept the adminToken") as caught:
@@ -224,9 +226,9 @@ async def test_a_wrong_admin_token(server: PrivacyIdea, token: str) -> None:
     await provider.aclose()
 
 
-@pytest.mark.usefixtures("server")  # where that one is skipped, this one is
+@pytest.mark.usefixtures("server")  # a machine without the server skips this test too
 async def test_the_server_dies(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Killed while a push waits: every further question is a ProviderError, none an answer."""
+    """If the server is killed during a push, every further question raises ProviderError."""
     with running_privacyidea(tmp_path_factory.mktemp("dies"), ["paula"]) as doomed:
         doomed.add_push("paula").waiting()
         provider = made(doomed, adminToken=doomed.admin_token)

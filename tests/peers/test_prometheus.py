@@ -1,4 +1,4 @@
-"""Prometheus scrapes the service while the demo's traffic runs: every panel shows something, every rule holds."""
+"""Prometheus scrapes the service during the demo's traffic: every panel has data, and every rule is evaluated."""
 
 import re
 from collections.abc import Iterator
@@ -17,14 +17,14 @@ LEGENDS = re.compile(r"{{(\w+)}}")
 
 @pytest.fixture(scope="module")
 def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
-    """Everything that there is to see."""
+    """Yield the service and its Prometheus."""
     with watched_service(tmp_path_factory.mktemp("watched")) as watched:
         yield watched
 
 
 @pytest.mark.parametrize(("where", "text"), PANELS, ids=[where for where, _ in PANELS])
 def test_every_panel_shows_something(watched: Watched, where: str, text: str) -> None:
-    """The expression as Grafana sends it has series, and where it has several they carry the legend's labels."""
+    """The expression has series, as Grafana sends it. Several series have the labels of the legend."""
     series = watched.prometheus.wait_for(filled(text, rate="30s", span="5m"), seconds=20)
     legend = LEGENDS.findall(where)
     labelled = [each for each in series if each["metric"]]
@@ -32,7 +32,7 @@ def test_every_panel_shows_something(watched: Watched, where: str, text: str) ->
 
 
 def test_every_rule_is_evaluated(watched: Watched) -> None:
-    """Prometheus has loaded each rule and had no error with it."""
+    """Prometheus has loaded each rule and evaluated it without an error."""
     watched.prometheus.wait_for("sallyport:radius_requests:rate5m")
     found = [rule for group in watched.prometheus.get("rules")["groups"] for rule in group["rules"]]
     assert {rule["name"] for rule in found} == {str(rule.get("alert") or rule.get("record")) for rule in rules()}
@@ -40,12 +40,12 @@ def test_every_rule_is_evaluated(watched: Watched) -> None:
 
 
 def test_the_wrong_secret_is_an_alert(watched: Watched) -> None:
-    """The client is named by the alert that an admin gets."""
+    """The alert for a wrong secret names the client."""
     found = watched.prometheus.wait_for('ALERTS{alertname="SallyportWrongSecret", alertstate="firing"}')
     assert [each["metric"]["client"] for each in found] == ["forgetful"]
 
 
 def test_a_scrape_is_cheap(watched: Watched) -> None:
-    """The whole exposition of the demo is a few hundred series."""
+    """The demo's metrics are a few hundred series."""
     (series,) = watched.prometheus.query('scrape_samples_scraped{job="sallyport"}')
     assert 100 < float(series["value"][1]) < 3000

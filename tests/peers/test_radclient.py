@@ -1,4 +1,4 @@
-"""radclient (FreeRADIUS) as the device: it builds the requests, and it verifies what we answer."""
+"""radclient (FreeRADIUS) as the device: it makes the requests, and verifies the answers."""
 
 import re
 import time
@@ -22,14 +22,14 @@ pytestmark = [pytest.mark.peer, needs("radclient")]
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """A service with a domain of its own name, one with realms, and a client that may leave signatures out."""
+    """Yield a service with a named domain, one with realms, and a client that may send unsigned requests."""
     with running_service(tmp_path_factory.mktemp("service")) as service:
         populate(service, "127.0.0.1")
         yield service
 
 
 def populate(service: RunningService, address: str) -> None:
-    """A RADIUS client and users."""
+    """Add a RADIUS client and users."""
     service.add_client("radclient", address, SECRET, requireMessageAuthenticator="no", limitProxyState="no")
     service.add_domain("corp", realms=["corp.example"])
     service.add_user("carl", b"hello", "corp")
@@ -45,51 +45,51 @@ class Device:
         self._directory = directory
 
     def auth(self, *attributes: str, secret: str = SECRET, options: tuple[str, ...] = (), **limits: float) -> str:
-        """An Access-Request; what radclient tells."""
+        """Send an Access-Request, and return radclient's output."""
         server = f"127.0.0.1:{self._service.ports.auth}"
         tries, wait_s = int(limits.get("tries", 1)), limits.get("wait_s", 5)
         return radclient(self._directory, "auth", server, secret, attributes, *options, tries=tries, wait_s=wait_s)
 
     def acct(self, *attributes: str) -> str:
-        """An Accounting-Request; what radclient tells."""
+        """Send an Accounting-Request, and return radclient's output."""
         return radclient(self._directory, "acct", f"127.0.0.1:{self._service.ports.acct}", SECRET, attributes)
 
     def status(self, port: int) -> str:
-        """A Status-Server; what radclient tells."""
+        """Send a Status-Server, and return radclient's output."""
         return radclient(self._directory, "status", f"127.0.0.1:{port}", SECRET, [SIGNED])
 
 
 @pytest.fixture
 def device(service: RunningService, tmp_path: Path) -> Device:
-    """radclient with a directory of its own."""
+    """Return radclient with a directory of its own."""
     return Device(service, tmp_path)
 
 
 def pap(user: str, password: str = "") -> tuple[str, str]:
-    """A name and its password, or the one given, by PAP."""
+    """Return name and password for PAP; by default the user's own password."""
     escaped = (password or USERS[user]).replace("\\", "\\\\").replace('"', '\\"')
     return f'User-Name = "{user}"', f'User-Password = "{escaped}"'
 
 
 def test_pap(device: Device) -> None:
-    """A signed login is accepted; the answer begins with a Message-Authenticator."""
-    told = device.auth(*pap("bob"), SIGNED)
-    assert ACCEPTED in told
-    assert re.search(r"Received Access-Accept[^\n]*\n\s+Message-Authenticator = 0x[0-9a-f]{32}", told)
+    """A signed login is accepted, and the answer begins with a Message-Authenticator."""
+    output = device.auth(*pap("bob"), SIGNED)
+    assert ACCEPTED in output
+    assert re.search(r"Received Access-Accept[^\n]*\n\s+Message-Authenticator = 0x[0-9a-f]{32}", output)
 
 
-def test_radclient_verifies_our_authenticators(device: Device) -> None:
-    """Under another secret it refuses our answer, so that an accepted answer elsewhere here means that it holds."""
-    told = device.auth(*pap("bob"), secret="another secret", wait_s=2)
-    assert "invalid Response Authenticator" in told or "Shared secret is incorrect" in told
-    assert ACCEPTED not in told
+def test_radclient_verifies_the_answers(device: Device) -> None:
+    """With another secret radclient refuses the answer, which shows that it verifies answers."""
+    output = device.auth(*pap("bob"), secret="another secret", wait_s=2)
+    assert "invalid Response Authenticator" in output or "Shared secret is incorrect" in output
+    assert ACCEPTED not in output
 
 
 def test_unsigned(device: Device) -> None:
-    """A login without a Message-Authenticator is accepted where the client may do so; the answer is signed anyway."""
-    told = device.auth(*pap("bob"))
-    assert ACCEPTED in told
-    assert told.count("Message-Authenticator") == 1
+    """A login without a Message-Authenticator is accepted if the client allows it, and the answer is signed."""
+    output = device.auth(*pap("bob"))
+    assert ACCEPTED in output
+    assert output.count("Message-Authenticator") == 1
 
 
 @pytest.mark.parametrize("user", ["lena", "max"])
@@ -99,7 +99,7 @@ def test_passwords_of_any_octets(device: Device, user: str) -> None:
 
 
 def test_latin_1(device: Device) -> None:
-    """A password whose letters are sent in Latin-1, as some devices do, is right too."""
+    """A password in Latin-1, as some devices send it, is right too."""
     escaped = "".join(f"\\{octet:03o}" for octet in LATIN_1.encode("latin-1"))
     assert ACCEPTED in device.auth('User-Name = "lena"', f'User-Password = "{escaped}"', SIGNED)
 
@@ -107,7 +107,7 @@ def test_latin_1(device: Device) -> None:
 @pytest.mark.parametrize("challenge", [(), ("CHAP-Challenge = 0x000102030405060708090a0b0c0d0e0f",)])
 @pytest.mark.parametrize(("password", "answer"), [("hello", ACCEPTED), ("wrong", REJECTED)])
 def test_chap(device: Device, challenge: tuple[str, ...], password: str, answer: str) -> None:
-    """CHAP with a challenge of its own, and with the authenticator as the challenge."""
+    """CHAP works with a challenge of its own, and with the authenticator as challenge."""
     assert answer in device.auth('User-Name = "bob"', *challenge, f'CHAP-Password = "{password}"', SIGNED)
 
 
@@ -115,41 +115,41 @@ def test_chap(device: Device, challenge: tuple[str, ...], password: str, answer:
     ("bob", "hello", ACCEPTED), ("bob", "wrong", REJECTED), ("lena", LATIN_1, ACCEPTED), ("nobody", "hello", REJECTED),
 ])  # fmt: skip
 def test_mschap(device: Device, user: str, password: str, answer: str) -> None:
-    """MS-CHAP: the keys of MPPE come with the Accept, and an error that allows another try with the Reject."""
-    told = device.auth(f'User-Name = "{user}"', f'MS-CHAP-Password = "{password}"', SIGNED)
-    assert answer in told
-    received = told.partition(answer)[2]
+    """An Accept of MS-CHAP has the MPPE keys, and a Reject has an error that allows a retry."""
+    output = device.auth(f'User-Name = "{user}"', f'MS-CHAP-Password = "{password}"', SIGNED)
+    assert answer in output
+    received = output.partition(answer)[2]
     assert ("MS-CHAP-MPPE-Keys = 0x" in received) is (answer == ACCEPTED)
     assert (re.search(r'MS-CHAP-Error = "\007?.*E=691 R=1', received) is not None) is (answer == REJECTED)
 
 
 def test_a_wrong_password_is_rejected_late(device: Device) -> None:
-    """A reject leaves after the reject delay of one second."""
+    """A Reject is sent after the delay of one second."""
     began = time.monotonic()
-    told = device.auth(*pap("bob", "wrong"), SIGNED)
-    assert REJECTED in told
+    output = device.auth(*pap("bob", "wrong"), SIGNED)
+    assert REJECTED in output
     assert time.monotonic() - began >= 1.0
 
 
 def test_a_retransmit_is_one_login(device: Device, service: RunningService) -> None:
-    """Repeats of a request that waits for its reject are dropped: one answer, one event."""
+    """Retransmissions of a request that waits for its reject are dropped: one answer, one event."""
     station = 'Calling-Station-Id = "02-00-00-00-00-07"'
-    told = device.auth(*pap("bob", "wrong"), SIGNED, station, tries=8, wait_s=0.3)
-    assert told.count("Sent Access-Request") > 1
-    assert told.count(REJECTED) == 1
+    output = device.auth(*pap("bob", "wrong"), SIGNED, station, tries=8, wait_s=0.3)
+    assert output.count("Sent Access-Request") > 1
+    assert output.count(REJECTED) == 1
     assert service.rows("select count(*) from events where station = '02-00-00-00-00-07'") == [(1,)]
 
 
 def test_many_at_once(device: Device, service: RunningService) -> None:
-    """Two hundred logins, fifty at a time: all accepted, all recorded."""
+    """Two hundred logins, fifty at a time, are all accepted and recorded."""
     station = 'Calling-Station-Id = "02-00-00-00-00-08"'
-    told = device.auth(*pap("bob"), SIGNED, station, options=("-c", "200", "-p", "50", "-s"))
-    assert told.count(ACCEPTED) == 200
+    output = device.auth(*pap("bob"), SIGNED, station, options=("-c", "200", "-p", "50", "-s"))
+    assert output.count(ACCEPTED) == 200
     assert service.rows("select count(*) from events where station = '02-00-00-00-00-08'") == [(200,)]
 
 
 def test_status_server(device: Device, service: RunningService) -> None:
-    """Both ports say that they are alive, each in its own way, and no login is recorded."""
+    """Both ports answer Status-Server, each with its code, and no login is recorded."""
     before = service.rows("select count(*) from events")
     assert ACCEPTED in device.status(service.ports.auth)
     assert "Received Accounting-Response" in device.status(service.ports.acct)
@@ -157,39 +157,39 @@ def test_status_server(device: Device, service: RunningService) -> None:
 
 
 def test_accounting(device: Device, service: RunningService) -> None:
-    """Start, interim update and stop of a session are answered and kept in order."""
+    """Start, interim update and stop of a session are answered and stored in order."""
     for kind in ("Start", "Interim-Update", "Stop"):
-        told = device.acct(
+        output = device.acct(
             f"Acct-Status-Type = {kind}", 'Acct-Session-Id = "S1"', 'User-Name = "bob"', "NAS-IP-Address = 10.9.0.1"
         )
-        assert "Received Accounting-Response" in told
+        assert "Received Accounting-Response" in output
     kept = service.rows("select status_type, user_name from accounting_records where session_id = ? order by id", b"S1")
     assert kept == [(1, "bob"), (3, "bob"), (2, "bob")]
 
 
 def test_realms(device: Device, service: RunningService) -> None:
-    """A realm in any of its spellings chooses its domain; one that nobody has is refused."""
+    """A realm in any spelling selects its domain; an unknown one is rejected."""
     for name in ("carl@corp", "carl@CORP.example", r"corp\carl"):
         assert ACCEPTED in device.auth(*pap(name, "hello"), SIGNED), name
     assert REJECTED in device.auth(*pap("carl@elsewhere", "hello"), SIGNED)
     kept = service.rows("select user_name, domains.name, reason from events join domains on domains.id = domain_id "
                         "order by events.id desc limit 4")  # fmt: skip
-    assert kept[1:] == [("carl", "corp", "no provider")] * 3  # what enforcing would have refused them for
+    assert kept[1:] == [("carl", "corp", "no provider")] * 3  # the reason of the reject in enforce mode
     assert kept[0][2] == "unknown realm"
 
 
 def test_many_attributes(device: Device) -> None:
-    """A request of 190 attributes is answered, and its Proxy-States come back, all and in order; 210 are too many."""
+    """A request of 190 attributes is answered, with all its Proxy-States in order. 210 are too many."""
     states = [f"Proxy-State = 0x{number:02x}" for number in range(20)]
     classes = ["Class = 0x0102030405" for _ in range(187)]
-    told = device.auth(*pap("bob"), SIGNED, *states, *classes[:167])
-    answer = told.partition(ACCEPTED)[2]
+    output = device.auth(*pap("bob"), SIGNED, *states, *classes[:167])
+    answer = output.partition(ACCEPTED)[2]
     assert re.findall(r"Proxy-State = 0x(..)", answer) == [f"{number:02x}" for number in range(20)]
     assert "No reply" in device.auth(*pap("bob"), SIGNED, *states, *classes, wait_s=1)
 
 
 def test_the_devices(device: Device, service: RunningService) -> None:
-    """Each NAS that radclient speaks for is a device with its medium; a wrong password proves nothing unsigned."""
+    """Each NAS that radclient plays is a device with its medium. An unsigned wrong password registers none."""
     nas = ("NAS-IP-Address = 10.9.0.2", 'NAS-Identifier = "wlan-1"', "NAS-Port-Type = Wireless-802.11")
     assert ACCEPTED in device.auth(*pap("bob"), SIGNED, *nas)
     assert REJECTED in device.auth(*pap("bob", "wrong"), 'NAS-Identifier = "nobody"')
@@ -200,13 +200,13 @@ def test_the_devices(device: Device, service: RunningService) -> None:
 
 
 def test_ipv6(tmp_path: Path) -> None:
-    """The same over IPv6, where the machine has it: the device's address is ::1."""
+    """Over IPv6, if the machine has it, the device's address is ::1."""
     if not Path("/proc/net/if_inet6").exists():
         pytest.skip("this machine has no IPv6")
     with running_service(tmp_path, {"SALLYPORT_RADIUS_AUTH_BIND": "[::1]:0"}) as service:
         populate(service, "::1")
         nas = "NAS-IPv6-Address = 2001:db8::7"
-        told = radclient(tmp_path, "auth", f"[::1]:{service.ports.auth}", SECRET, [*pap("bob"), SIGNED, nas], "-6")
-        assert ACCEPTED in told
+        output = radclient(tmp_path, "auth", f"[::1]:{service.ports.auth}", SECRET, [*pap("bob"), SIGNED, nas], "-6")
+        assert ACCEPTED in output
         (row,) = service.devices()
     assert (row["ip_address"], row["client_ip"]) == ("::1", "2001:db8::7")

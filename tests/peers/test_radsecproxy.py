@@ -1,4 +1,4 @@
-"""radsecproxy in front of the service: UDP on its one side, RadSec towards us on its other."""
+"""radsecproxy in front of the service: UDP towards the device, RadSec towards the service."""
 
 import socket
 import subprocess
@@ -49,7 +49,7 @@ realm * {{
 
 
 class Proxy:
-    """radsecproxy as it runs. ask: what radclient tells of a packet that it has sent through it."""
+    """A running radsecproxy. ask: sends a packet through it, and returns radclient's output."""
 
     def __init__(self, directory: Path, port: int) -> None:
         self._directory = directory
@@ -62,8 +62,9 @@ class Proxy:
 
 @contextmanager
 def proxy(service: SecureService, directory: Path, *, lives: bool = True) -> Iterator[Proxy]:
-    """radsecproxy with its certificate. lives: whether it has to be there at the end; version 1.9.2 may crash when its
-    connection is closed right after the handshake."""
+    """Yield radsecproxy with its certificate. lives: whether it must run at the end; version 1.9.2 may crash when its
+    connection is closed right after the handshake.
+    """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.bind(("127.0.0.1", 0))
         udp = sock.getsockname()[1]
@@ -88,7 +89,7 @@ def proxy(service: SecureService, directory: Path, *, lives: bool = True) -> Ite
 
 @pytest.fixture
 def service(made: Path, tmp_path: Path) -> Iterator[SecureService]:
-    """A service with RadSec, whose one RADIUS client is known by its certificate."""
+    """Yield a service with RadSec, whose one RADIUS client is known by its certificate."""
     directory = tmp_path / "service"
     directory.mkdir()
     with running_secure_service(directory, made) as service:
@@ -96,7 +97,7 @@ def service(made: Path, tmp_path: Path) -> Iterator[SecureService]:
 
 
 def test_logins_and_accounting_through_a_proxy(service: SecureService, tmp_path: Path) -> None:
-    """Accept, reject and accounting; the device is the one behind the proxy."""
+    """Accept, Reject and accounting pass the proxy. The device is the one behind the proxy."""
     with proxy(service, tmp_path) as front:
         device = ('NAS-Identifier = "switch-1"', "NAS-IP-Address = 192.0.2.77")
         assert "Received Access-Accept" in front.ask("auth", *RIGHT, *device)
@@ -110,7 +111,7 @@ def test_logins_and_accounting_through_a_proxy(service: SecureService, tmp_path:
 
 
 def test_a_proxy_comes_back_after_a_restart(service: SecureService, tmp_path: Path) -> None:
-    """The service is stopped and started again: the proxy connects anew by itself."""
+    """After a restart of the service the proxy connects again."""
     with proxy(service, tmp_path) as front:
         assert "Received Access-Accept" in front.ask("auth", *RIGHT)
         assert service.stop() == 0
@@ -118,8 +119,10 @@ def test_a_proxy_comes_back_after_a_restart(service: SecureService, tmp_path: Pa
         assert "Received Access-Accept" in front.ask("auth", *RIGHT, tries=60)
 
 
-def test_a_proxy_whose_certificate_is_taken_back(service: SecureService, tmp_path: Path) -> None:
-    """No answer any more, without a restart; `doctor` and the log say who was refused, and why."""
+def test_a_proxy_with_a_revoked_certificate(service: SecureService, tmp_path: Path) -> None:
+    """After a revocation the proxy gets no answer, without a restart. `doctor` and the log have the refused proxy and
+    the reason.
+    """
     with proxy(service, tmp_path, lives=False) as front:
         assert "Received Access-Accept" in front.ask("auth", *RIGHT)
         Directory(service.data_dir).revoke(PROXY, present())
@@ -160,9 +163,10 @@ realm * {{
 """
 
 
-def test_a_proxy_behind_us(made: Path, tmp_path: Path) -> None:
-    """One service passes its logins on over TLS to radsecproxy, and that over UDP to another service, which has the
-    user: Accept and Reject come back, and again after radsecproxy was restarted."""
+def test_a_proxy_behind_the_service(made: Path, tmp_path: Path) -> None:
+    """One service sends its logins over TLS to radsecproxy, which sends them over UDP to another service. Accept and
+    Reject come back, also after a restart of radsecproxy.
+    """
     certificates = Directory(made)
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
@@ -189,11 +193,11 @@ def test_a_proxy_behind_us(made: Path, tmp_path: Path) -> None:
             with (tmp_path / "radsecproxy.log").open("ab") as log:
                 process = subprocess.Popen([find("radsecproxy"), "-f", "-c", configuration], stdout=log, stderr=log)
             try:
-                told = radclient(tmp_path, "auth", server, SECRET, RIGHT, tries=30, wait_s=2)
-                assert "Received Access-Accept" in told, (tmp_path / "radsecproxy.log").read_text() + front.log()
+                output = radclient(tmp_path, "auth", server, SECRET, RIGHT, tries=30, wait_s=2)
+                assert "Received Access-Accept" in output, (tmp_path / "radsecproxy.log").read_text() + front.log()
                 wrong = ('User-Name = "ann"', 'User-Password = "wrong"')
-                told = radclient(tmp_path, "auth", server, SECRET, wrong, tries=5, wait_s=2)
-                assert "Received Access-Reject" in told
+                output = radclient(tmp_path, "auth", server, SECRET, wrong, tries=5, wait_s=2)
+                assert "Received Access-Reject" in output
             finally:
                 process.terminate()
                 process.wait(10)

@@ -61,7 +61,7 @@ class Office:
         self._device = device
 
     def login(self, packet: bytes) -> tuple[int, dict[int, bytes]]:
-        """The code of the answer, and Microsoft's attributes in it."""
+        """Log in. Return the answer's code and its Microsoft attributes."""
         self._device.send(packet)
         reply = self._device.sock.recv(4096)
         code, _ = decode_reply(reply, packet, self._device.secret)
@@ -74,13 +74,13 @@ class Office:
         return code, found
 
     def reason(self, user: str) -> str:
-        """Why a user's last login ended as it did."""
+        """Return the reason of a user's last login."""
         return str(event(self.service, user)[2])
 
 
 @pytest.fixture(scope="module")
 def office(corp: Corp, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
-    """Its domain is corp.example, of which CORP is a realm, and its passwords are those of the directory."""
+    """Yield the service with the domain corp.example, of which CORP is a realm, and the directory's passwords."""
     settings = {"SALLYPORT_REJECT_DELAY_S": "0", "SALLYPORT_LOCKOUT_FAILURES": "0"}
     service = RunningService(tmp_path_factory.mktemp("office"), settings, wrapper=corp.host.wrapper)
     try:
@@ -109,7 +109,7 @@ def _configure(service: RunningService, corp: Corp) -> None:
 
 
 def proven(packet: bytes, password: str, name: bytes) -> bytes:
-    """The MS-CHAP2-Success that only who knows the password can make."""
+    """Return the MS-CHAP2-Success, which only a server with the password can make."""
     attempt = recognise(decode(packet, SharedSecret(SECRET)).vendor_values())
     assert isinstance(attempt, MsChap2)
     hashed = nt_hash_hash(nt_hash(password.encode()))
@@ -131,7 +131,7 @@ def proven(packet: bytes, password: str, name: bytes) -> bytes:
     ],
 )
 def test_the_second_version(office: Office, user: str, password: str, hashed: str) -> None:
-    """The right password is accepted however the name is written, with the proof that the domain knows it."""
+    """The right password is accepted in any form of the name, with the proof that the domain knows it."""
     packet = mschap2(user, password, hashed_name=hashed.encode())
     code, found = office.login(packet)
     assert code == ACCESS_ACCEPT, office.service.log()[-2000:]
@@ -139,7 +139,7 @@ def test_the_second_version(office: Office, user: str, password: str, hashed: st
 
 
 def test_the_first_version(office: Office) -> None:
-    """The right password is accepted, with the key that both sides know."""
+    """The right password is accepted, with the key of both sides."""
     packet = mschap1("ann", PASSWORD)
     code, found = office.login(packet)
     assert code == ACCESS_ACCEPT
@@ -149,17 +149,17 @@ def test_the_first_version(office: Office) -> None:
 
 @needs("radclient")
 def test_radclient_logs_in(office: Office, corp: Corp, tmp_path: Path) -> None:
-    """A foreign client's MS-CHAP, right and wrong."""
+    """radclient logs in by MS-CHAP, with a right and a wrong password."""
     server = f"127.0.0.1:{office.service.ports.auth}"
     for password, expected in ((PASSWORD, "Received Access-Accept"), ("wrong", "E=691 R=1")):
         with corp.host.inside():
             attributes = ['User-Name = "ann"', f'MS-CHAP-Password = "{password}"', "Message-Authenticator = 0x00"]
-            told = radclient(tmp_path, "auth", server, SECRET.decode(), attributes, wait_s=15)
-        assert expected in told, told
+            step = radclient(tmp_path, "auth", server, SECRET.decode(), attributes, wait_s=15)
+        assert expected in step, step
 
 
-def test_an_admin_tries_it_out(office: Office) -> None:
-    """And hears which account was found and what the domain controller said."""
+def test_domain_check_shows_the_account(office: Office) -> None:
+    """`domain check` shows the found account and the domain controller's answer."""
     asked = {"userName": "ann", "mschap": True}
     right = office.service.run("/ad/CheckFirstFactor", {"password": PASSWORD, **asked}, domain=DOMAIN)
     assert right["reason"] == ""
@@ -170,7 +170,9 @@ def test_an_admin_tries_it_out(office: Office) -> None:
 
 
 def test_each_wrong_login_counts_once(office: Office, corp: Corp) -> None:
-    """In the directory's own lock-out, by each method, and whichever name was hashed; a right one resets it."""
+    """The directory counts one failure for each wrong login, by each method and hashed name. A right one resets the
+    count.
+    """
     for count, packet in enumerate((mschap2("bob", "wrong"), mschap1("bob", "wrong"), pap("bob", "wrong")), start=1):
         assert office.login(packet)[0] == ACCESS_REJECT
         assert office.reason("bob") == Reason.WRONG_PASSWORD
@@ -182,7 +184,9 @@ def test_each_wrong_login_counts_once(office: Office, corp: Corp) -> None:
 
 
 def test_the_directory_locks_out(office: Office) -> None:
-    """After its own number of wrong passwords the right one is refused, by each method, and the event says why."""
+    """After the directory's limit of wrong passwords the right one is refused by each method, and the event has the
+    reason.
+    """
     for _ in range(THRESHOLD):
         assert office.login(mschap2("lou", "wrong"))[0] == ACCESS_REJECT
     for packet in (mschap2("lou", PASSWORD), pap("lou", PASSWORD)):
@@ -200,7 +204,7 @@ def test_the_directory_locks_out(office: Office) -> None:
     ],
 )
 def test_states_of_accounts(office: Office, user: str, reason: Reason, code: bytes) -> None:
-    """They are told apart by each method, and MS-CHAP tells the client in its own numbers."""
+    """Each method has a reason for each state of an account, and MS-CHAP sends the client its own number."""
     rejected, found = office.login(mschap2(user, PASSWORD))
     assert (rejected, office.reason(user)) == (ACCESS_REJECT, reason)
     assert found[MS_CHAP_ERROR][1:].startswith(code)
@@ -212,14 +216,14 @@ def test_states_of_accounts(office: Office, user: str, reason: Reason, code: byt
 
 
 def test_a_password_is_bound_with(office: Office) -> None:
-    """By LDAP over TLS, whose certificate the domain's own authority has signed."""
+    """PAP is checked by a bind over TLS, whose certificate the domain's authority has signed."""
     assert office.login(pap("ann", PASSWORD))[0] == ACCESS_ACCEPT
     assert office.login(pap("jörg", OTHER_PASSWORD))[0] == ACCESS_ACCEPT
     assert office.login(pap("ann", OTHER_PASSWORD))[0] == ACCESS_REJECT
 
 
 def test_groups_count_by_each_method(office: Office) -> None:
-    """A rule for a group of the directory holds for its members, whichever way they log in."""
+    """A rule for a group of the directory applies to its members by each method."""
     office.service.add_rule(DOMAIN, name="no staff", action="block", groups=["staff"])
     office.service.add_rule(DOMAIN, name="others", action="allow", everyone=True)
     office.service.set_mode(DOMAIN, "enforce")
@@ -240,7 +244,7 @@ UNPRIVILEGED = "setpriv --reuid=65534 --regid=65534 --clear-groups"
 
 
 async def asked(corp: Corp, directory: Path, user: str, password: str, *, within: str = "") -> tuple[object, str]:
-    """The answer about a user's password on the joined host, and the step that tells it. within: runs the programs."""
+    """Return the answer about a user's password on the joined host, and its step. within: runs the programs."""
     for name in ("ntlm_auth", "wbinfo"):
         program = directory / name
         program.write_text(f'#!/bin/sh\nexec {" ".join(corp.host.wrapper)} {within} {name} "$@"\n')
@@ -255,21 +259,21 @@ async def asked(corp: Corp, directory: Path, user: str, password: str, *, within
     return answer, steps[-1]
 
 
-async def test_what_is_wrong_with_winbind(corp: Corp, tmp_path: Path) -> None:
-    """A wrong password, an unknown user, a pipe that may not be used and a winbindd that is away are told apart."""
+async def test_faults_of_winbind_are_named(corp: Corp, tmp_path: Path) -> None:
+    """A wrong password, an unknown user, a forbidden pipe and a missing winbindd have different reasons and steps."""
     assert (await asked(corp, tmp_path, "ann", PASSWORD))[0] == nt_hash_hash(nt_hash(PASSWORD.encode()))
-    reason, told = await asked(corp, tmp_path, "ann", "wrong")
-    assert (reason, "the user's password is not right" in told) == (Reason.WRONG_PASSWORD, True)
-    reason, told = await asked(corp, tmp_path, "nobody", PASSWORD)
-    assert (reason, "check the name" in told) == (Reason.UNKNOWN_USER, True)
-    reason, told = await asked(corp, tmp_path, "ann", PASSWORD, within=UNPRIVILEGED)
-    assert (reason, told.endswith(NO_PIPE)) == (Reason.FIRST_FACTOR_UNREACHABLE, True), told
+    reason, step = await asked(corp, tmp_path, "ann", "wrong")
+    assert (reason, "the user's password is not right" in step) == (Reason.WRONG_PASSWORD, True)
+    reason, step = await asked(corp, tmp_path, "nobody", PASSWORD)
+    assert (reason, "check the name" in step) == (Reason.UNKNOWN_USER, True)
+    reason, step = await asked(corp, tmp_path, "ann", PASSWORD, within=UNPRIVILEGED)
+    assert (reason, step.endswith(NO_PIPE)) == (Reason.FIRST_FACTOR_UNREACHABLE, True), step
     corp.host.run("mv", "/run/samba/winbindd", "/run/samba/away")
     try:
-        reason, told = await asked(corp, tmp_path, "ann", PASSWORD)
+        reason, step = await asked(corp, tmp_path, "ann", PASSWORD)
     finally:
         corp.host.run("mv", "/run/samba/away", "/run/samba/winbindd")
-    assert (reason, told.endswith(NOT_RUNNING)) == (Reason.FIRST_FACTOR_UNREACHABLE, True), told
+    assert (reason, step.endswith(NOT_RUNNING)) == (Reason.FIRST_FACTOR_UNREACHABLE, True), step
 
 
 @pytest.mark.parametrize(
@@ -301,7 +305,7 @@ def test_a_status_has_a_remedy(status: int, remedy: str) -> None:
 
 
 def test_all_texts_of_this_samba_are_known() -> None:
-    """Whatever an NTSTATUS is called here, its reason is the right one (numbers: MS-ERREF section 2.3.1)."""
+    """Each text of an NTSTATUS in this Samba has the right reason (numbers: MS-ERREF section 2.3.1)."""
     samba = ctypes.CDLL("libsamba-errors.so.1")
     samba.get_friendly_nt_error_msg.restype = ctypes.c_char_p
     expected = {
@@ -324,5 +328,5 @@ def test_all_texts_of_this_samba_are_known() -> None:
         0xC000018B: Reason.FIRST_FACTOR_UNREACHABLE,
         0xC0000418: Reason.FIRST_FACTOR_UNREACHABLE,
     }
-    told = {code: why_refused(samba.get_friendly_nt_error_msg(ctypes.c_uint32(code)).decode()) for code in expected}
-    assert told == expected
+    step = {code: why_refused(samba.get_friendly_nt_error_msg(ctypes.c_uint32(code)).decode()) for code in expected}
+    assert step == expected

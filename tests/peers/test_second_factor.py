@@ -39,7 +39,7 @@ Login = Callable[..., str]
 
 @pytest.fixture(scope="module")
 def hook() -> Iterator[Hook]:
-    """The provider of the pushes."""
+    """Yield the provider of the pushes."""
     with Hook() as hook:
         yield hook
         assert hook.forged == 0
@@ -47,7 +47,7 @@ def hook() -> Iterator[Hook]:
 
 @pytest.fixture(scope="module")
 def pushing(tmp_path_factory: pytest.TempPathFactory, hook: Hook) -> Iterator[RunningService]:
-    """A service that asks by push, with reply attributes for two users: one is asked, the other is not."""
+    """Yield a service that asks by push, with reply attributes for two users: one is asked, the other is not."""
     with running_service(tmp_path_factory.mktemp("pushing")) as service:
         populate(service, *PUSHED)
         provide(service, "webhook", **hook.fields)
@@ -59,7 +59,7 @@ def pushing(tmp_path_factory: pytest.TempPathFactory, hook: Hook) -> Iterator[Ru
 
 @pytest.fixture(scope="module")
 def coding(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """A service that asks for one-time passwords, with the same reply attributes for one user."""
+    """Yield a service that asks for one-time passwords, with the same reply attributes for one user."""
     with running_service(tmp_path_factory.mktemp("coding")) as service:
         populate(service, *CODED)
         provide(service, "totp")
@@ -70,13 +70,13 @@ def coding(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]
 
 @pytest.fixture
 def phone_device(tmp_path: Path, pushing: RunningService) -> Device:
-    """A device of its own at the service that pushes."""
+    """Return a device of the test's own at the service with pushes."""
     return Device(tmp_path, pushing.ports.auth)
 
 
 @pytest.fixture
 def code_device(tmp_path: Path, coding: RunningService) -> Device:
-    """A device of its own at the service that asks for codes."""
+    """Return a device of the test's own at the service with codes."""
     return Device(tmp_path, coding.ports.auth)
 
 
@@ -85,7 +85,7 @@ def code_device(tmp_path: Path, coding: RunningService) -> Device:
 
 @pytest.mark.parametrize(("user", "kind"), [("ann", "pap"), ("ben", "chap")])
 def test_a_push_is_waited_for(pushing: RunningService, hook: Hook, phone_device: Device, user: str, kind: str) -> None:
-    """The request is parked until the user approves; then it is accepted, and the event says by which factors."""
+    """The request waits until the user approves. It is then accepted, and the event has both factors."""
     hook.will(user, "approved", after_s=1.5)
     login: Login = getattr(phone_device, kind)
     began = time.monotonic()
@@ -95,8 +95,8 @@ def test_a_push_is_waited_for(pushing: RunningService, hook: Hook, phone_device:
     assert event(pushing, user) == ("accept", "accept", "", "local+webhook")
 
 
-def test_a_wrong_password_prompts_nobody(pushing: RunningService, hook: Hook, phone_device: Device) -> None:
-    """The first door shuts before anybody is asked."""
+def test_a_wrong_password_sends_no_prompt(pushing: RunningService, hook: Hook, phone_device: Device) -> None:
+    """A wrong password is rejected without a prompt."""
     hook.will("cora", "approved")
     assert REJECTED in phone_device.pap("cora", "wrong")
     assert hook.prompts_of("cora") == 0
@@ -104,17 +104,17 @@ def test_a_wrong_password_prompts_nobody(pushing: RunningService, hook: Hook, ph
 
 
 def test_retransmits_are_one_prompt(pushing: RunningService, hook: Hook, phone_device: Device) -> None:
-    """radclient repeats the identical packet while the user is away: one prompt, one answer, one event."""
+    """radclient repeats the identical packet while the push waits: one prompt, one answer, one event."""
     hook.will("dan", "approved", after_s=2)
-    told = phone_device.pap("dan", PASSWORD, tries=12, wait_s=0.5)
-    assert told.count("Sent Access-Request") > 2
-    assert told.count(ACCEPTED) == 1
+    output = phone_device.pap("dan", PASSWORD, tries=12, wait_s=0.5)
+    assert output.count("Sent Access-Request") > 2
+    assert output.count(ACCEPTED) == 1
     assert hook.prompts_of("dan") == 1
     assert pushing.rows("select count(*) from events where user_name = 'dan'") == [(1,)]
 
 
 def test_a_new_packet_of_the_same_login_joins(hook: Hook, phone_device: Device) -> None:
-    """Another packet of the same station takes the place of the one that waits: one prompt, one accept."""
+    """Another packet of the same station replaces the waiting one: one prompt, one Accept."""
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(phone_device.pap, "eve", PASSWORD, wait_s=4)
         hook.wait_for_prompt("eve")
@@ -142,10 +142,10 @@ def test_another_station_is_another_prompt(
     ("user", "status", "reason"),
     [("gus", "denied", "second factor denied"), ("ida", "unknown_user", "not enrolled")],
 )
-def test_who_does_not_approve_stays_out(
+def test_a_user_who_does_not_approve_is_rejected(
     pushing: RunningService, hook: Hook, phone_device: Device, user: str, status: str, reason: str
 ) -> None:
-    """Denied, and unknown to the provider: rejected, with the reason."""
+    """A user who denies, and one unknown to the provider, are rejected with the reason."""
     hook.will(user, status)
     assert REJECTED in phone_device.pap(user, PASSWORD)
     assert event(pushing, user) == ("reject", "reject", reason, "local+webhook")
@@ -154,16 +154,16 @@ def test_who_does_not_approve_stays_out(
 def test_the_answer_is_the_same_with_and_without_a_push(
     tmp_path: Path, pushing: RunningService, hook: Hook, phone_device: Device
 ) -> None:
-    """Class, Filter-Id and VLAN of a rule are in the accept, whether a second factor was asked for or not."""
+    """The Accept has the rule's Class, Filter-Id and VLAN, with and without a second factor."""
     hook.will("rita", "approved")
     asked = answer_attributes(phone_device.pap("rita", PASSWORD))
     let_in = answer_attributes(Device(tmp_path, pushing.ports.auth).pap("alan", PASSWORD))
     assert (hook.prompts_of("rita"), hook.prompts_of("alan")) == (1, 0)
     assert asked == let_in
-    told = "\n".join(asked)
-    assert 'Filter-Id = "staff"' in told
-    assert "Class = 0x0102030405" in told
-    assert 'Tunnel-Private-Group-Id:0 = "42"' in told or 'Tunnel-Private-Group-Id = "42"' in told
+    output = "\n".join(asked)
+    assert 'Filter-Id = "staff"' in output
+    assert "Class = 0x0102030405" in output
+    assert 'Tunnel-Private-Group-Id:0 = "42"' in output or 'Tunnel-Private-Group-Id = "42"' in output
 
 
 # --- codes ----------------------------------------------------------------------------------------------------
@@ -171,7 +171,7 @@ def test_the_answer_is_the_same_with_and_without_a_push(
 
 @pytest.mark.parametrize(("user", "kind"), [("kim", "pap"), ("lea", "chap")])
 def test_a_challenge_is_answered(coding: RunningService, code_device: Device, user: str, kind: str) -> None:
-    """The code comes in a second request with the State, by PAP or as a CHAP response; a State is good for once."""
+    """The code comes in a second request with the State, by PAP or as a CHAP response. A State counts once."""
     seed = enrol(coding, user)
     login: Login = getattr(code_device, kind)
     challenge = login(user, PASSWORD)
@@ -185,7 +185,7 @@ def test_a_challenge_is_answered(coding: RunningService, code_device: Device, us
 
 
 def test_a_code_behind_the_password(coding: RunningService, code_device: Device) -> None:
-    """Password and code in one field: accepted in one round trip; the same code does not count twice."""
+    """Password and code in one field are accepted in one round trip. The same code does not count twice."""
     seed = enrol(coding, "max")
     together = PASSWORD + next_code(seed)
     assert ACCEPTED in code_device.pap("max", together)
@@ -194,7 +194,9 @@ def test_a_code_behind_the_password(coding: RunningService, code_device: Device)
 
 
 def test_a_wrong_code(coding: RunningService, code_device: Device) -> None:
-    """A wrong code is challenged again, and the right one still counts; behind the password it is a reject."""
+    """A wrong code gets another challenge, and the right one then counts. After the password a wrong code is a
+    reject.
+    """
     seed = enrol(coding, "nell")
     wrong = f"{(int(next_code(seed)) + 1) % 1_000_000:06}"
     again = code_device.pap("nell", wrong, state_of(code_device.pap("nell", PASSWORD)))
@@ -203,22 +205,22 @@ def test_a_wrong_code(coding: RunningService, code_device: Device) -> None:
     assert REJECTED in code_device.pap("nell", PASSWORD + wrong)
 
 
-def test_three_wrong_codes_are_the_end(coding: RunningService, code_device: Device) -> None:
-    """The third wrong code is a reject, and the challenge is over for the right one too."""
+def test_three_wrong_codes_end_the_challenge(coding: RunningService, code_device: Device) -> None:
+    """The third wrong code is a reject, and the right one then comes too late."""
     seed = enrol(coding, "olga")
     wrong = f"{(int(next_code(seed)) + 1) % 1_000_000:06}"
-    told = code_device.pap("olga", PASSWORD)
+    output = code_device.pap("olga", PASSWORD)
     for _ in range(2):
-        told = code_device.pap("olga", wrong, state_of(told))
-        assert CHALLENGED in told
-    last = state_of(told)
+        output = code_device.pap("olga", wrong, state_of(output))
+        assert CHALLENGED in output
+    last = state_of(output)
     assert REJECTED in code_device.pap("olga", wrong, last)
     assert event(coding, "olga")[2] == "wrong code"
     assert REJECTED in code_device.pap("olga", next_code(seed), last)
 
 
 def test_a_state_belongs_to_its_station_and_user(tmp_path: Path, coding: RunningService, code_device: Device) -> None:
-    """Another station, and another user, get nothing out of a State; its owner still does."""
+    """A State is refused for another station and another user, and stays valid for its owner."""
     seed = enrol(coding, "paul")
     state = state_of(code_device.pap("paul", PASSWORD))
     code = next_code(seed)
@@ -227,18 +229,18 @@ def test_a_state_belongs_to_its_station_and_user(tmp_path: Path, coding: Running
     assert ACCEPTED in code_device.pap("paul", code, state)
 
 
-def test_who_is_not_enrolled_stays_out(coding: RunningService, code_device: Device) -> None:
-    """No seed, no challenge: rejected as not enrolled."""
+def test_a_user_who_is_not_enrolled_is_rejected(coding: RunningService, code_device: Device) -> None:
+    """A user without a seed is rejected as not enrolled, without a challenge."""
     assert REJECTED in code_device.pap("quin", PASSWORD)
     assert event(coding, "quin")[2] == "not enrolled"
 
 
 def test_a_challenge_keeps_the_reply_attributes(coding: RunningService, code_device: Device) -> None:
-    """The accept after a challenge carries the rule's attributes; the challenge carries none of them."""
+    """The Accept after a challenge has the rule's attributes, and the challenge has none of them."""
     seed = enrol(coding, "rosa")
     challenge = code_device.pap("rosa", PASSWORD)
     assert "Filter-Id" not in challenge
-    told = "\n".join(answer_attributes(code_device.pap("rosa", next_code(seed), state_of(challenge))))
-    assert 'Filter-Id = "staff"' in told
-    assert "Class = 0x0102030405" in told
-    assert "Tunnel-Type" in told
+    output = "\n".join(answer_attributes(code_device.pap("rosa", next_code(seed), state_of(challenge))))
+    assert 'Filter-Id = "staff"' in output
+    assert "Class = 0x0102030405" in output
+    assert "Tunnel-Type" in output

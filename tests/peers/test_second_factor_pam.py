@@ -24,7 +24,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """A service that enforces; each test gives it a provider."""
+    """Yield a service that enforces. Each test gives it a provider."""
     with running_service(tmp_path_factory.mktemp("service")) as service:
         populate(service, "bob", "carl", "dora", "emil")
         yield service
@@ -32,48 +32,48 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
 
 @pytest.fixture
 def pam(tmp_path: Path, service: RunningService) -> Path:
-    """A folder to stand for /etc/pam.d; the module waits for ten seconds."""
+    """Return a directory that replaces /etc/pam.d. The module waits for ten seconds."""
     return configure(tmp_path, service, SECRET, wait_s=10)
 
 
 def test_a_challenge_is_shown_and_answered(pam: Path, service: RunningService) -> None:
-    """PAM asks for the password, then for the code with our words, and lets bob in."""
+    """PAM asks for the password, then for the code with the prompt's text, and accepts bob."""
     provide(service, "totp")
     seed = enrol(service, "bob")
-    status, told = pamtester(pam, f"{PASSWORD}\n{next_code(seed)}", "authenticate")
-    assert (status, WELCOME in told) == (0, True), told
-    assert "Enter your code" in told
+    status, output = pamtester(pam, f"{PASSWORD}\n{next_code(seed)}", "authenticate")
+    assert (status, WELCOME in output) == (0, True), output
+    assert "Enter your code" in output
     assert event(service, "bob") == ("accept", "accept", "", "local+totp")
 
 
 def test_a_wrong_code_is_asked_for_again(pam: Path, service: RunningService) -> None:
-    """After a wrong code PAM asks again; three of them keep the user out."""
+    """After a wrong code PAM asks again. Three of them are a reject."""
     provide(service, "totp")
     seed = enrol(service, "carl")
     wrong = f"{(int(next_code(seed)) + 1) % 1_000_000:06}"
-    status, told = pamtester(pam, f"{PASSWORD}\n{wrong}\n{next_code(seed)}", "authenticate", user="carl")
-    assert status == 0, told
-    status, told = pamtester(pam, f"{PASSWORD}\n{wrong}\n{wrong}\n{wrong}", "authenticate", user="carl")
-    assert status != 0, told
+    status, output = pamtester(pam, f"{PASSWORD}\n{wrong}\n{next_code(seed)}", "authenticate", user="carl")
+    assert status == 0, output
+    status, output = pamtester(pam, f"{PASSWORD}\n{wrong}\n{wrong}\n{wrong}", "authenticate", user="carl")
+    assert status != 0, output
     assert event(service, "carl")[2] == "wrong code"
 
 
 def test_a_push_is_waited_for(pam: Path, service: RunningService) -> None:
-    """PAM waits while the user reaches for the phone; it asks for nothing but the password."""
+    """PAM waits for the approval, and asks for nothing but the password."""
     with Hook() as hook:
         provide(service, "webhook", **hook.fields)
         hook.will("dora", "approved", after_s=2)
-        status, told = pamtester(pam, PASSWORD, "authenticate", user="dora")
-        assert (status, WELCOME in told) == (0, True), told
+        status, output = pamtester(pam, PASSWORD, "authenticate", user="dora")
+        assert (status, WELCOME in output) == (0, True), output
         hook.will("emil", "denied")
-        status, told = pamtester(pam, PASSWORD, "authenticate", user="emil")
-        assert status != 0, told
+        status, output = pamtester(pam, PASSWORD, "authenticate", user="emil")
+        assert status != 0, output
         assert (hook.prompts_of("dora"), hook.prompts_of("emil"), hook.forged) == (1, 1, 0)
     assert event(service, "dora") == ("accept", "accept", "", "local+webhook")
     assert event(service, "emil")[2] == "second factor denied"
 
 
-def test_pam_gives_up_in_vain(tmp_path: Path, service: RunningService) -> None:
+def test_retries_of_pam_join_the_prompt(tmp_path: Path, service: RunningService) -> None:
     """A module that waits for three seconds and tries again joins the same prompt: the user is asked once."""
     pam = configure(tmp_path, service, SECRET, wait_s=3)
     with Hook() as hook:

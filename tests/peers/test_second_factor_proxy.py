@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.peer, needs("freeradius", "radclient")]
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """A service that enforces, whose one client is the proxy; each test gives it a provider."""
+    """Yield a service that enforces, whose one RADIUS client is the proxy. Each test gives it a provider."""
     with running_service(tmp_path_factory.mktemp("service")) as service:
         populate(service, "bob", address=PROXY, secret=HOME_SECRET)
         yield service
@@ -39,27 +39,27 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
 
 @pytest.fixture(scope="module")
 def proxy(service: RunningService, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
-    """FreeRADIUS, ready."""
+    """Yield FreeRADIUS, ready."""
     with freeradius(tmp_path_factory.mktemp("raddb"), service) as proxy:
         yield proxy
 
 
 def test_a_push_passes_through(service: RunningService, proxy: Proxy) -> None:
-    """The proxy keeps the NAS's request while the user approves; both get their Proxy-State back."""
+    """The proxy keeps the NAS's request until the approval. Both get their Proxy-State back."""
     with Hook() as hook:
         provide(service, "webhook", **hook.fields)
         hook.will("bob", "approved", after_s=1.5)
         began = time.monotonic()
-        told = proxy.login(CISCO, PASSWORD, STATION, STATE_OF_NAS)
+        output = proxy.login(CISCO, PASSWORD, STATION, STATE_OF_NAS)
         assert time.monotonic() - began >= 1.5
         assert hook.prompts_of("bob") == 1
-    assert STATE_OF_NAS in told.partition(ACCEPTED)[2]
+    assert STATE_OF_NAS in output.partition(ACCEPTED)[2]
     assert own_states(proxy, ACCEPTED)[0] == "6e6173"
     assert event(service, "bob") == ("accept", "accept", "", "local+webhook")
 
 
 def test_a_denied_push_passes_through(service: RunningService, proxy: Proxy) -> None:
-    """The NAS is told of a reject."""
+    """The NAS gets a reject."""
     with Hook() as hook:
         provide(service, "webhook", **hook.fields)
         hook.will("bob", "denied")
@@ -75,13 +75,13 @@ def test_a_challenge_passes_through(service: RunningService, proxy: Proxy) -> No
     assert "Enter your code" in challenge
     assert STATE_OF_NAS in challenge.partition(CHALLENGED)[2]
     assert own_states(proxy, CHALLENGED)[0] == "6e6173"
-    told = proxy.login(CISCO, next_code(seed), STATION, state_of(challenge), STATE_OF_NAS)
-    assert STATE_OF_NAS in told.partition(ACCEPTED)[2]
+    output = proxy.login(CISCO, next_code(seed), STATION, state_of(challenge), STATE_OF_NAS)
+    assert STATE_OF_NAS in output.partition(ACCEPTED)[2]
     assert event(service, "bob") == ("accept", "accept", "", "local+totp")
 
 
 def own_states(proxy: Proxy, answer: str) -> list[str]:
-    """The Proxy-States in the last answer of a kind that the service gave the proxy: the NAS's, then the proxy's."""
+    """Return the Proxy-States of the service's last answer of a kind to the proxy: the NAS's, then the proxy's."""
     states = re.findall(r"Proxy-State = 0x([0-9a-f]+)", proxy.received().rpartition(answer)[2])
     assert len(states) == 2, states
     return states

@@ -1,6 +1,6 @@
 """strongSwan as the NAS: a gateway whose eap-radius asks the service, and a station that dials in to it by IKEv2.
 
-Each is a machine of its own, with a cable between them. The service stands beside the gateway and passes the EAP on to
+Each is a machine of its own, with a cable between them. The service is on the gateway's machine and passes EAP on to
 FreeRADIUS. The tunnels are strongSwan's own (kernel-libipsec), since not every kernel has ESP.
 """
 
@@ -131,29 +131,29 @@ pytestmark = [
 
 @dataclass(frozen=True)
 class Vpn:
-    """The gateway and the station, both with charon ready, and the service that the gateway asks."""
+    """The gateway and the station, both with a running charon, and the service that the gateway asks."""
 
     gateway: Machine
     station: Machine
     service: RunningService
 
     def dial(self, user: str) -> str:
-        """Dial in as one of PEOPLE: what the station tells."""
+        """Dial in as one of PEOPLE, and return the station's output."""
         done = self.station.attempt("swanctl", "--initiate", "--child", user, "--timeout", LIMIT_S)
         return done.stdout + done.stderr
 
     def hang_up(self, user: str) -> None:
-        """End what `dial` began."""
+        """End the connection of `dial`."""
         self.station.run("swanctl", "--terminate", "--ike", user, "--timeout", LIMIT_S)
 
-    def gateway_told(self) -> str:
-        """What the gateway has told so far."""
+    def gateway_log(self) -> str:
+        """Return the gateway's log so far."""
         return output(self.gateway).read_text(errors="replace")
 
 
 @pytest.fixture(scope="module")
 def vpn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vpn]:
-    """All of it, ready; logins are monitored only."""
+    """Yield all of it, ready. Logins are only monitored."""
     directories = [tmp_path_factory.mktemp(name) for name in ("gateway", "station", "service", "home")]
     own = {"/etc/swanctl": "swanctl"}
     with (
@@ -179,7 +179,7 @@ def vpn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vpn]:
 
 
 def start(machine: Machine, service: RunningService, files: dict[str, str]) -> None:
-    """Start charon on a machine and wait until it has read the files of its /etc/swanctl."""
+    """Start charon on a machine, and wait until it has read the files of /etc/swanctl."""
     for name, text in files.items():
         file = machine.directory / "swanctl" / name
         file.parent.mkdir(exist_ok=True)
@@ -192,13 +192,14 @@ def start(machine: Machine, service: RunningService, files: dict[str, str]) -> N
 
 
 def output(machine: Machine) -> Path:
-    """What the machine's charon tells."""
+    """Return the path of the log of the machine's charon."""
     return machine.directory / "output"
 
 
 def test_the_right_password_opens_a_tunnel(vpn: Vpn) -> None:
-    """The gateway has the station's key from our Access-Accept, or IKE would fail; data passes; the gateway is a
-    strongSwan, and the session that it accounts for is listed until the station hangs up."""
+    """The gateway has the station's key from the Access-Accept, or IKE would fail. Data passes. The gateway is a
+    strongSwan, and its accounted session is listed until the station hangs up.
+    """
     told = vpn.dial("ann")
     assert ESTABLISHED in told
     assert TUNNEL in told
@@ -220,8 +221,8 @@ def test_the_right_password_opens_a_tunnel(vpn: Vpn) -> None:
     assert min(session["inputOctets"], session["outputOctets"]) > 0
 
 
-def test_a_wrong_password_does_not(vpn: Vpn) -> None:
-    """EAP-Failure reaches the station; nothing is accounted for."""
+def test_a_wrong_password_opens_no_tunnel(vpn: Vpn) -> None:
+    """EAP-Failure reaches the station, and no session is accounted for."""
     told = vpn.dial("bob")
     assert "received EAP_FAILURE" in told
     assert ESTABLISHED not in told
@@ -229,22 +230,22 @@ def test_a_wrong_password_does_not(vpn: Vpn) -> None:
     assert sessions(vpn.service, "bob") == []
 
 
-def test_other_keys_do_not(vpn: Vpn) -> None:
-    """The proof that a tunnel shows the keys to be right: where FreeRADIUS gives others, both ends refuse."""
+def test_wrong_keys_open_no_tunnel(vpn: Vpn) -> None:
+    """With other keys from FreeRADIUS both ends refuse the tunnel, which proves that a tunnel has the right keys."""
     told = vpn.dial("eve")
     assert event(vpn.service, "eve")[1] == "accept"
     assert ESTABLISHED not in told
     assert "received AUTHENTICATION_FAILED" in told
-    assert "verification of AUTH payload with EAP MSK failed" in vpn.gateway_told()
+    assert "verification of AUTH payload with EAP MSK failed" in vpn.gateway_log()
 
 
 def test_a_push_is_waited_for(vpn: Vpn) -> None:
-    """strongSwan repeats its Access-Request after two seconds; the user is asked once, and gets in with the keys."""
+    """strongSwan repeats its Access-Request after two seconds. The user is asked once, and logs in with the keys."""
     with vpn.gateway.inside(), Hook() as hook:
         provide(vpn.service, "webhook", **hook.fields)
         vpn.service.set_mode("default", "enforce")
         hook.will("pia", "approved", after_s=3)
         assert TUNNEL in vpn.dial("pia")
         assert hook.prompts_of("pia") == 1
-    assert "retransmit" in vpn.gateway_told()
+    assert "retransmit" in vpn.gateway_log()
     assert event(vpn.service, "pia") == ("accept", "accept", "", "radius+webhook")

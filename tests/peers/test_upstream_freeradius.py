@@ -1,4 +1,4 @@
-"""FreeRADIUS as the home server that the service passes logins on to, and on both sides of it."""
+"""FreeRADIUS as the home server behind the service, and on both sides of it."""
 
 import re
 import time
@@ -25,21 +25,21 @@ pytestmark = [pytest.mark.peer, needs("freeradius", "radclient")]
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
-    """The home server."""
+    """Yield the home server."""
     with freeradius_home(tmp_path_factory.mktemp("home")) as home:
         yield home
 
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory, home: Home) -> Iterator[RunningService]:
-    """A service whose first domain's logins go to the home server."""
+    """Yield a service whose first domain's logins go to the home server."""
     with passing_on(tmp_path_factory.mktemp("nas"), home) as service:
         yield service
 
 
 @contextmanager
 def passing_on(directory: Path, home: Home, **fields: object) -> Iterator[RunningService]:
-    """The service, and a NAS that may ask it."""
+    """Yield the service, with a NAS as RADIUS client."""
     own = directory / "service"
     own.mkdir()
     with running_service(own, {"SALLYPORT_REJECT_DELAY_S": "0"}) as service:
@@ -55,39 +55,39 @@ def set_first(service: RunningService, home: Home, **fields: object) -> None:
 
 
 def ask(directory: Path, service: RunningService, *attributes: str) -> str:
-    """One login through radclient; what it tells."""
+    """Log in with radclient, and return its output."""
     return radclient(directory, "auth", f"127.0.0.1:{service.ports.auth}", SECRET, [*attributes, SIGNED], wait_s=20)
 
 
 @pytest.mark.parametrize("kind", ["User-Password", "CHAP-Password", "MS-CHAP-Password"])
 def test_passwords_of_each_kind(tmp_path: Path, service: RunningService, home: Home, kind: str) -> None:
-    """FreeRADIUS checks what it gets from us as if the NAS had asked it, and its attributes reach the NAS."""
-    told = ask(tmp_path, service, 'User-Name = "ann"', f'{kind} = "{PASSWORD}"')
-    assert ACCEPTED in told
-    assert set(GRANTED) <= set(answer_attributes(told))
-    told = ask(tmp_path, service, 'User-Name = "ann"', f'{kind} = "wrong"')
-    assert REJECTED in told
-    assert 'Reply-Message = "not today"' in told
+    """FreeRADIUS checks the passed login as if the NAS had sent it, and its attributes reach the NAS."""
+    output = ask(tmp_path, service, 'User-Name = "ann"', f'{kind} = "{PASSWORD}"')
+    assert ACCEPTED in output
+    assert set(GRANTED) <= set(answer_attributes(output))
+    output = ask(tmp_path, service, 'User-Name = "ann"', f'{kind} = "wrong"')
+    assert REJECTED in output
+    assert 'Reply-Message = "not today"' in output
     assert event(service, "ann") == ("reject", "reject", "refused by the upstream server", "radius")
 
 
 @pytest.mark.parametrize("name", ["x" * 253, "ü" * 126, "z\\374e", "NUL\\000"])
 def test_names_of_any_octets(tmp_path: Path, service: RunningService, name: str) -> None:
-    """Up to 253 octets, of any kind."""
+    """User-Name may have up to 253 octets of any kind."""
     assert ACCEPTED in ask(tmp_path, service, f'User-Name = "{name}"', f'User-Password = "{PASSWORD}"')
 
 
 def test_the_nas_gets_its_proxy_state_back(tmp_path: Path, service: RunningService, home: Home) -> None:
-    """Its own, and nothing of ours, which went to FreeRADIUS behind it."""
-    told = ask(tmp_path, service, 'User-Name = "ann"', f'User-Password = "{PASSWORD}"', "Proxy-State = 0x6e6173")
-    assert re.findall(r"Proxy-State = (0x\w+)", told.partition(ACCEPTED)[2]) == ["0x6e6173"]
-    received = home.told().rpartition("Received Access-Request")[2].partition("authorize")[0]
+    """The NAS gets its own Proxy-State back, and not the service's, which followed it in the request to FreeRADIUS."""
+    output = ask(tmp_path, service, 'User-Name = "ann"', f'User-Password = "{PASSWORD}"', "Proxy-State = 0x6e6173")
+    assert re.findall(r"Proxy-State = (0x\w+)", output.partition(ACCEPTED)[2]) == ["0x6e6173"]
+    received = home.output().rpartition("Received Access-Request")[2].partition("authorize")[0]
     assert len(re.findall(r"Proxy-State = (0x\w+)", received)) == 2
 
 
-def test_freeradius_takes_what_we_send(service: RunningService, home: Home) -> None:
-    """Our Status-Server is answered, and no answer to anything was dropped so far."""
-    assert "Received Status-Server" in home.told()
+def test_freeradius_drops_no_packet(service: RunningService, home: Home) -> None:
+    """FreeRADIUS answers Status-Server, and has dropped no packet of the service."""
+    assert "Received Status-Server" in home.output()
     metrics = service.request("GET", "/metrics").text
     assert 'sallyport_upstream_servers{domain="1",state="alive"} 1.0' in metrics
     assert "sallyport_upstream_discards_total{" not in metrics
@@ -104,30 +104,30 @@ def test_freeradius_takes_what_we_send(service: RunningService, home: Home) -> N
     ],
 )
 def test_eap_with_keys(tmp_path: Path, service: RunningService, home: Home, method: str) -> None:
-    """The conversation passes through, and the keys are the station's."""
+    """The EAP conversation passes through, and the station has the keys."""
     network = f'{method}\nidentity="ann"\npassword="{PASSWORD}"\nca_cert="{home.certificate}"\n'
     network += f'client_cert="{home.certificate}"\nprivate_key="{home.key}"'
-    told = eapol_test(tmp_path, service.ports.auth, SECRET, network)
-    assert SUCCESS in told
-    assert KEYS in told
+    output = eapol_test(tmp_path, service.ports.auth, SECRET, network)
+    assert SUCCESS in output
+    assert KEYS in output
     assert event(service, "ann")[1] == "accept"
 
 
 @needs("eapol_test")
 def test_eap_with_a_wrong_password(tmp_path: Path, service: RunningService, home: Home) -> None:
-    """EAP-Failure reaches the station, and one event tells of it."""
+    """EAP-Failure reaches the station, and one event is recorded."""
     before = service.rows("select count(*) from events")[0][0]
     network = f'eap=PEAP\nphase2="auth=MSCHAPV2"\nidentity="ann"\npassword="wrong"\nca_cert="{home.certificate}"'
-    told = eapol_test(tmp_path, service.ports.auth, SECRET, network)
-    assert SUCCESS not in told
-    assert "EAP-Failure" in told or "EAP: Received EAP-Failure" in told
+    output = eapol_test(tmp_path, service.ports.auth, SECRET, network)
+    assert SUCCESS not in output
+    assert "EAP-Failure" in output or "EAP: Received EAP-Failure" in output
     assert service.rows("select count(*) from events")[0][0] == before + 1
     assert event(service, "ann")[1] == "reject"
 
 
 @needs("eapol_test")
-def test_a_push_behind_eap(tmp_path: Path, home: Home) -> None:
-    """The keys of FreeRADIUS's Accept outlive a second factor that waits."""
+def test_a_push_after_eap(tmp_path: Path, home: Home) -> None:
+    """The keys of FreeRADIUS's Accept are kept while a second factor waits."""
     with Hook() as hook, passing_on(tmp_path, home) as service:
         provide(service, "webhook", **hook.fields)
         hook.will("ann", "approved", after_s=1)
@@ -135,14 +135,14 @@ def test_a_push_behind_eap(tmp_path: Path, home: Home) -> None:
         network = (
             f'eap=PEAP\nphase2="auth=MSCHAPV2"\nidentity="ann"\npassword="{PASSWORD}"\nca_cert="{home.certificate}"'
         )
-        told = eapol_test(tmp_path, service.ports.auth, SECRET, network)
-        assert SUCCESS in told
-        assert KEYS in told
+        output = eapol_test(tmp_path, service.ports.auth, SECRET, network)
+        assert SUCCESS in output
+        assert KEYS in output
         assert event(service, "ann") == ("accept", "accept", "", "radius+webhook")
 
 
 def test_unsigned_answers(tmp_path: Path) -> None:
-    """FreeRADIUS 3.2.1 as it comes does not sign: its answers count only where an admin says so."""
+    """FreeRADIUS 3.2.1 does not sign by default: its answers count only if an admin allows it."""
     own = tmp_path / "home"
     own.mkdir()
     login = ('User-Name = "ann"', f'User-Password = "{PASSWORD}"')
@@ -158,21 +158,23 @@ def test_unsigned_answers(tmp_path: Path) -> None:
 
 
 def test_freeradius_on_both_sides(tmp_path: Path, home: Home) -> None:
-    """A proxy before us, a home server behind us: verdicts and attributes pass, and each gets its Proxy-State."""
+    """A proxy in front of the service and a home server behind it: verdicts and attributes pass, and each gets its
+    Proxy-State.
+    """
     with passing_on(tmp_path, home) as service:
         service.add_client("proxy", PROXY, HOME_SECRET)
         raddb = tmp_path / "raddb"
         raddb.mkdir()
         with freeradius(raddb, service) as proxy:
-            told = proxy.login(CISCO, PASSWORD, "Proxy-State = 0x6e6173")
-            assert ACCEPTED in told
-            assert set(GRANTED) <= set(answer_attributes(told))
-            assert "Proxy-State = 0x6e6173" in told.partition(ACCEPTED)[2]
+            output = proxy.login(CISCO, PASSWORD, "Proxy-State = 0x6e6173")
+            assert ACCEPTED in output
+            assert set(GRANTED) <= set(answer_attributes(output))
+            assert "Proxy-State = 0x6e6173" in output.partition(ACCEPTED)[2]
             assert REJECTED in proxy.login(CISCO, "wrong")
 
 
 def test_a_restart_of_the_home_server(tmp_path: Path) -> None:
-    """While it is away logins wait; once it is back, the next retransmit of their NAS brings the answer."""
+    """While the home server is down logins wait. After its return the next retransmission of the NAS is answered."""
     own = tmp_path / "home"
     own.mkdir()
     with freeradius_home(own) as home, passing_on(tmp_path, home) as service:

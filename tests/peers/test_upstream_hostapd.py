@@ -1,6 +1,5 @@
-"""hostapd's own RADIUS server as the home server: EAP only, and no answer to Status-Server.
-
-It listens on all addresses, so it runs in a network of its own, with the service and the station.
+"""hostapd's RADIUS server as the home server: EAP only, and no answer to Status-Server. It listens on all addresses, so
+that it runs in a network of its own, with the service and the station.
 """
 
 from collections.abc import Iterator
@@ -41,7 +40,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
-    """hostapd, ready."""
+    """Return the machine with a running hostapd."""
     directory = tmp_path_factory.mktemp("hostapd")
     self_signed(directory, "home")
     (directory / "users").write_text(f'"ann" PEAP,TTLS\n"ann" MSCHAPV2,TTLS-PAP,TTLS-MSCHAPV2 "{PASSWORD}" [2]\n')
@@ -56,7 +55,7 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
 
 @pytest.fixture(scope="module")
 def service(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """A service in the same network, which passes logins on."""
+    """Yield a service in the same network, which passes logins on."""
     service = RunningService(tmp_path_factory.mktemp("service"), wrapper=machine.wrapper)
     service.start()
     try:
@@ -72,18 +71,18 @@ def service(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 @pytest.mark.parametrize("method", ['eap=PEAP\nphase2="auth=MSCHAPV2"', 'eap=TTLS\nphase2="auth=PAP"'])
 def test_eap_with_keys(tmp_path: Path, machine: Machine, service: RunningService, method: str) -> None:
-    """The conversation passes through to the end, and the keys are the station's."""
+    """The conversation passes through to its end, and the station has the keys."""
     network = f'{method}\nidentity="ann"\npassword="{PASSWORD}"\nca_cert="{machine.directory}/home.pem"'
     with machine.inside():
-        told = eapol_test(tmp_path, service.ports.auth, SECRET, network)
-    assert SUCCESS in told
-    assert KEYS in told
+        output = eapol_test(tmp_path, service.ports.auth, SECRET, network)
+    assert SUCCESS in output
+    assert KEYS in output
 
 
 def test_a_wrong_password(tmp_path: Path, machine: Machine, service: RunningService) -> None:
-    """hostapd's Reject is ours."""
+    """hostapd's Reject reaches the station."""
     network = f'eap=PEAP\nphase2="auth=MSCHAPV2"\nidentity="ann"\npassword="no"\nca_cert="{machine.directory}/home.pem"'
     with machine.inside():
-        told = eapol_test(tmp_path, service.ports.auth, SECRET, network)
-    assert SUCCESS not in told
+        output = eapol_test(tmp_path, service.ports.auth, SECRET, network)
+    assert SUCCESS not in output
     assert service.rows("select reason from events order by id desc limit 1") == [("refused by the upstream server",)]

@@ -1,4 +1,4 @@
-"""A service that has the demo's traffic and more behind it, and a real Prometheus that has watched it."""
+"""A service after the demo's traffic and more, and a real Prometheus that has scraped it."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -17,7 +17,7 @@ from tests.service import RunningService, running_service
 
 @dataclass(frozen=True)
 class Watched:
-    """A service after the demo's traffic, and the Prometheus that has watched it."""
+    """A service after the demo's traffic, and its Prometheus."""
 
     service: RunningService
     prometheus: Prometheus
@@ -25,12 +25,13 @@ class Watched:
 
 @contextmanager
 def watched_service(directory: Path) -> Iterator[Watched]:
-    """Everything of the demo, a device with a wrong secret, and an upstream server that is away, for the time of the
-    block. directory: an empty one."""
+    """Yield a service with the demo's traffic, a device with a wrong secret, and an unreachable upstream server.
+    directory: an empty one.
+    """
     with running_service(directory) as service, scraping(directory, service.ports.http) as prometheus:
         prometheus.wait_for('up{job="sallyport"} == 1')
-        tell_the_story(service)
-        forget_the_secret(service, prometheus)
+        send_the_demo(service)
+        use_a_wrong_secret(service, prometheus)
         pass_on(service)
         import_people(service, directory)
         service.ok("db", "backup", str(directory / "copy.db"))
@@ -39,8 +40,8 @@ def watched_service(directory: Path) -> Iterator[Watched]:
         yield Watched(service, prometheus)
 
 
-def tell_the_story(service: RunningService) -> None:
-    """The demo's own traffic, against this service; all of it must go as it should."""
+def send_the_demo(service: RunningService) -> None:
+    """Send the demo's traffic to this service. Each answer must be the expected one."""
     settings = load(None, service.environ)
     auth, acct, http = (
         [Address("127.0.0.1", port)] for port in (service.ports.auth, service.ports.acct, service.ports.http)
@@ -50,8 +51,8 @@ def tell_the_story(service: RunningService) -> None:
         assert Story(line, settings, Bound(radius_auth=auth, radius_acct=acct, http=http)).tell() == 0
 
 
-def forget_the_secret(service: RunningService, prometheus: Prometheus) -> None:
-    """A client whose device has another secret."""
+def use_a_wrong_secret(service: RunningService, prometheus: Prometheus) -> None:
+    """Add a client whose device has another secret."""
     service.add_client("forgetful", "127.77.0.1", b"the right secret")
     prometheus.wait_for("sallyport_client_requests_total{client='forgetful', outcome='bad_message_authenticator'} == 0")
     with service.radius("the wrong secret", source="127.77.0.1") as device:
@@ -60,7 +61,7 @@ def forget_the_secret(service: RunningService, prometheus: Prometheus) -> None:
 
 
 def pass_on(service: RunningService) -> None:
-    """A domain whose logins go to a server that is not there."""
+    """Add a domain whose logins go to a server that does not run."""
     domain = service.add_domain("far", realms=["far"])
     service.add_client("far", "127.77.0.2", b"the right secret", "far")
     servers = [{"host": "127.0.0.1", "port": 9, "secret": "upstream secret"}]
@@ -71,7 +72,7 @@ def pass_on(service: RunningService) -> None:
 
 
 def import_people(service: RunningService, directory: Path) -> None:
-    """A file with somebody in it, and one that is none."""
+    """Import a file with a person, and a malformed one."""
     path = directory / "people.ldif"
     path.write_text("dn: uid=ann,dc=x\nobjectClass: person\nuid: ann\ncn: Ann\nsn: Ann\n")
     command = ("directory", "import-ldif", str(path), "--domain", "far", "--wait")
