@@ -26,7 +26,9 @@ DAY = 24 * HOUR
 
 
 class ScriptedFields(Fields):
-    """enrolled: names with commas between. away: it cannot be asked. unsure: enrolments are unknown."""
+    """Settings of the provider. enrolled: names with commas between. away: whether it is unreachable. unsure: whether
+    enrolments are unknown.
+    """
 
     enrolled: str = ""
     away: bool = False
@@ -34,7 +36,7 @@ class ScriptedFields(Fields):
 
 
 class Scripted:
-    """A second factor that asks for a code. calls: whose enrolment was asked for, by all that were made."""
+    """A second factor that asks for a code. calls: the users whose enrolment was asked for, of all instances."""
 
     name: ClassVar[str] = "scripted"
     fields: ClassVar[type[Fields]] = ScriptedFields
@@ -46,7 +48,7 @@ class Scripted:
         self._fields = fields
 
     async def enrolled(self, user: str) -> Enrolment:
-        """As it is told."""
+        """Return the configured enrolment."""
         self.calls.append(user)
         await trio.lowlevel.checkpoint()
         if self._fields.unsure:
@@ -66,10 +68,10 @@ class Scripted:
         return Answer(Outcome.APPROVED)
 
     async def cancel(self, handle: str) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     async def aclose(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def _has(self, user: str) -> bool:
         if self._fields.away:
@@ -104,7 +106,9 @@ class Book:
         await self.areas.rules.add(self.areas.domain, RuleFields.model_validate({"name": "r", **fields}))
 
     async def device(self, name: str = "switch", **columns: Value) -> int:
-        """A device of the domain at 192.0.2.1; its id. columns: of its posture, give_up_ms and the like."""
+        """Add a device of the domain at 192.0.2.1, and return its id. columns: of its posture, give_up_ms and the
+        like.
+        """
         areas = self.areas
 
         def work(tx: Tx) -> int:
@@ -125,7 +129,7 @@ class Book:
         return await areas.store.write(work)
 
     async def events(self, names: Sequence[str], **fields: Value) -> None:
-        """An event of each name, an hour ago unless `at` says otherwise."""
+        """Add an event of each name, an hour ago unless `at` is given."""
         areas = self.areas
         same: dict[str, Value] = {
             "at": areas.clock() - HOUR, "domain_id": areas.domain, "ip_address": "192.0.2.1", "client_ip": "10.0.0.1",
@@ -142,11 +146,11 @@ class Book:
         await areas.store.write(work)
 
     async def impact(self, *, days: int = 30, fallback: str | None = None) -> Impact:
-        """What enforcing would do."""
+        """Return the impact of enforcing."""
         return await self.areas.preview.impact(self.areas.domain, days=days, fallback=fallback)
 
-    async def told(self, **asked: int) -> dict[str, tuple[str, str, int]]:
-        """What becomes of the users, by name: outcome, reason, logins."""
+    async def outcomes(self, **asked: int) -> dict[str, tuple[str, str, int]]:
+        """Return outcome, reason and number of logins for each user."""
         impact = await self.impact(**asked)
         return {each.user: (each.outcome.value, each.reason, each.logins) for each in impact.users}
 

@@ -1,4 +1,4 @@
-"""A provider is asked about users for some seconds, a few at a time, and left alone then."""
+"""Enrolments for the preview: the provider is asked for some seconds, about a few users at a time."""
 
 from typing import cast
 
@@ -36,7 +36,7 @@ class Slow(Scripted):
 
 
 async def test_the_time_is_bounded(autojump_clock: MockClock) -> None:
-    """Users who were asked about in time are known, the others are not; a second preview within a minute asks no
+    """Users that were answered for in time are known, the others are not; a second preview within a minute asks no
     question."""
     slow = Slow(ScriptedFields(enrolled="u0,u1"), cast(Host, None))
     second = Standing(Attached("slow", "slow/1", Guarded(slow, MfaMetrics(CollectorRegistry())), 60.0), Reason.NONE)
@@ -66,8 +66,9 @@ class Busy(Slow):
 
 
 async def test_a_survey_waits_for_a_rate_limit(autojump_clock: MockClock) -> None:
-    """A user that the provider would not answer for is asked about again; the request ends in time, and the next one
-    goes on."""
+    """A user without an answer because of a rate limit is asked about again. Each request ends in time, and the next
+    one continues.
+    """
     Scripted.calls.clear()
     busy = Busy(ScriptedFields(enrolled="u0,u1,u2,u3"), cast(Host, None))
     guarded = Guarded(busy, MfaMetrics(CollectorRegistry()), now=trio.current_time)

@@ -37,14 +37,16 @@ async def test_a_domain_without_logins(book: Book) -> None:
     assert impact.policyVersion == book.areas.configuration.version
 
 
-async def test_what_becomes_of_users(book: Book) -> None:
-    """By enrolment and by rule, the worst first, then who logs in most; each name once, in any case."""
+async def test_outcomes_of_users(book: Book) -> None:
+    """The outcome of users follows enrolment and rules. The worst outcome is first, then the user with the most logins.
+    Each name is listed once, in any case.
+    """
     await book.provider(enrolled="ann,cy")
     await book.users("ann", "bob", "cy", "dan", "eve")
     await book.rule(action="allow", users=["dan"])
     await book.rule(action="block", users=["eve"])
     await book.events(["ann", "ANN", "cy", "bob", "dan", "eve", "eve", "ann"])
-    assert await book.told() == {
+    assert await book.outcomes() == {
         "eve": ("reject", "blocked by rule", 2),
         "bob": ("reject", "not enrolled", 1),
         "ann": ("challenge", "second factor asked for", 3),
@@ -72,18 +74,19 @@ async def test_names_that_did_not_pass_the_first_factor(book: Book) -> None:
     await book.events(["bob"], at=book.areas.clock() + HOUR)
     await book.events(["ann"], at=book.areas.clock() - 2 * DAY)
     await book.events(["ann"], at=book.areas.clock(), reason="not enrolled", decision="reject")
-    assert await book.told(days=2) == {"ann": ("challenge", "second factor asked for", 2)}
-    assert (await book.told(days=3))["bob"][2] == 1
+    assert await book.outcomes(days=2) == {"ann": ("challenge", "second factor asked for", 2)}
+    assert (await book.outcomes(days=3))["bob"][2] == 1
 
 
-async def test_a_user_who_is_gone(book: Book) -> None:
-    """Is rejected as an unknown user, as the next login will be, and is not counted among those that enforcing
-    denies; a domain whose users are elsewhere knows all of them."""
+async def test_a_removed_user(book: Book) -> None:
+    """A removed user is rejected as unknown, as the next login will be, and does not count among the users that
+    enforcing denies. A domain whose users are elsewhere knows all of them.
+    """
     await book.provider(enrolled="ann")
     await book.events(["ann"])
     impact = await book.impact()
-    told = [(each.user, each.outcome, each.reason, each.gone) for each in impact.users]
-    assert told == [("ann", "reject", "unknown user", True)]
+    outcomes = [(each.user, each.outcome, each.reason, each.gone) for each in impact.users]
+    assert outcomes == [("ann", "reject", "unknown user", True)]
     assert (impact.counts.users.reject, impact.counts.denied) == (1, 0)
 
 
@@ -126,19 +129,19 @@ async def test_logins_that_bring_no_code(book: Book) -> None:
     assert impact.counts.denied == 3
 
 
-async def test_what_is_not_known_is_told_so(book: Book) -> None:
+async def test_an_unknown_enrolment_is_listed_as_unknown(book: Book) -> None:
     """An enrolment that the provider does not know is unknown, and counts as not denied."""
     await book.provider(unsure=True)
     await book.users("ann")
     await book.events(["ann"])
     impact = await book.impact()
-    told = [(each.user, each.outcome, each.reason) for each in impact.users]
-    assert told == [("ann", "unknown", "enrolment not known yet")]
+    outcomes = [(each.user, each.outcome, each.reason) for each in impact.users]
+    assert outcomes == [("ann", "unknown", "enrolment not known yet")]
     assert (impact.counts.users.unknown, impact.counts.denied) == (1, 0)
 
 
 async def test_a_provider_is_asked_about_few(book: Book) -> None:
-    """Those who log in most, and again only after a minute; the rest is unknown."""
+    """The users with the most logins are asked about, and again only after a minute. The others are unknown."""
     names = [f"u{number:02}" for number in range(60)]
     await book.provider(enrolled=",".join(names))
     await book.users(*names)
@@ -150,7 +153,7 @@ async def test_a_provider_is_asked_about_few(book: Book) -> None:
 
 
 async def test_an_enormous_number_of_users(book: Book) -> None:
-    """All are counted, a thousand are named, and those who fare worst are among them."""
+    """All users are counted and a thousand are named, those with the worst outcome among them."""
     names = [f"user{number}" for number in range(1500)]
     await book.rule(action="block", users=["user1400"])
     await book.rule(action="allow", users=["user1401"])
@@ -168,8 +171,9 @@ async def test_an_enormous_number_of_users(book: Book) -> None:
 
 
 async def test_devices(book: Book) -> None:
-    """By what the rules say of logins through them, taking their users as enrolled; one that never answered a
-    challenge is said to. One that is gone from the inventory is not named, and one that came back has its new id."""
+    """Devices have the outcome of their logins, with users taken as enrolled. A device that never answered a challenge
+    is marked. One that is not in the inventory is not named, and one that registered again has its new id.
+    """
     await book.provider(enrolled="ann")
     await book.users("ann", "bob")
     vpn, wifi = await book.device("vpn"), await book.device("wifi", challenges=9)
@@ -182,8 +186,8 @@ async def test_devices(book: Book) -> None:
     await book.events(["ann"], device_id=blocked, device_name="lobby", ip_address="192.0.2.99")
     await book.events(["ann"], device_id=9997, device_name="vpn")
     impact = await book.impact()
-    told = {each.device_id: (each.device_name, each.outcome.value, each.reason) for each in impact.devices}
-    assert told == {
+    outcomes = {each.device_id: (each.device_name, each.outcome.value, each.reason) for each in impact.devices}
+    assert outcomes == {
         blocked: ("lobby", "reject", "blocked by rule"),
         vpn: ("vpn", "challenge", "second factor asked for"),
         wifi: ("wifi", "challenge", NO_CHALLENGES),
@@ -210,7 +214,7 @@ class Slow(SecondFactors):
 
 
 async def test_devices_that_give_up(book: Book) -> None:
-    """Sooner than users answer: their users are denied for it, unless the device answers challenges."""
+    """If a device gives up sooner than users answer, its users are denied, unless the device answers challenges."""
     areas = book.areas
     await book.provider(enrolled="ann,bob,cy,dan")
     await book.users("ann", "bob", "cy", "dan", "eve")
@@ -233,7 +237,7 @@ async def test_devices_that_give_up(book: Book) -> None:
 
 
 async def test_what_rules_look_at(book: Book) -> None:
-    """Station, Service-Type and the time of day tell logins of a user apart, where a rule looks at them."""
+    """Station, Service-Type and time of day distinguish a user's logins if a rule has them."""
     await book.users("ann", "bob", "cy", "dan")
     await book.rule(action="allow", stations=["02-00-00-00-00-01"], serviceTypes=["Login-User"])
     await book.rule(action="block", time={"from": "22:00", "until": "23:30", "timezone": "UTC"})
@@ -245,7 +249,7 @@ async def test_what_rules_look_at(book: Book) -> None:
         "dan": {"station": "02-00-00-00-00-02", "service_type": 1, "at": night - 2 * HOUR},
     }.items():
         await book.events([name], **fields)
-    assert await book.told() == {
+    assert await book.outcomes() == {
         "bob": ("reject", "blocked by rule", 1),
         "cy": ("reject", "no provider", 1),
         "dan": ("reject", "no provider", 1),
@@ -265,7 +269,7 @@ async def test_groups_and_units(book: Book) -> None:
     await book.rule(action="block", groups=["guests"])
     await book.rule(action="block", ous=["visitors"])
     await book.events(["ann", "bob", "cy"])
-    assert {name: reason for name, (_, reason, _) in (await book.told()).items()} == {
+    assert {name: reason for name, (_, reason, _) in (await book.outcomes()).items()} == {
         "ann": "blocked by rule", "bob": "blocked by rule", "cy": "no provider",
     }  # fmt: skip
 
@@ -287,22 +291,24 @@ async def test_slices_change_nothing(areas: Areas, book: Book) -> None:
 
 
 async def test_computers_by_certificate(book: Book) -> None:
-    """Are known though their names look like people's: a rule for people asks none of them, and one of a name that both
-    have is judged as each."""
+    """A computer with a user's name is recognised by its certificate: a rule for users does not apply to it, and a name
+    of both is judged as each.
+    """
     await book.users("pc1", "ann")
     await book.provider(enrolled="ann,pc1")
     await book.rule(action="allow", kinds=["machine"])
     await book.events(["pc1"], method="eap-tls", machine=1)
     await book.events(["ann"])
-    told = await book.told()
-    assert (told["pc1"][0], told["ann"][0]) == ("accept", "challenge")
+    outcomes = await book.outcomes()
+    assert (outcomes["pc1"][0], outcomes["ann"][0]) == ("accept", "challenge")
     await book.events(["pc1"], method="eap-tls")
-    assert (await book.told())["pc1"] == ("unknown", "enrolment not known yet", 2)
+    assert (await book.outcomes())["pc1"] == ("unknown", "enrolment not known yet", 2)
 
 
 async def test_a_survey_asks_about_everyone(book: Book) -> None:
-    """More users than a preview asks about are asked in one survey, each once; what was found is in the next preview.
-    Asked again, it begins anew."""
+    """A survey asks about more users than a preview, each once. The next preview has the results. Another survey starts
+    again if requested.
+    """
     names = [f"u{number}" for number in range(80)]
     await book.users(*names)
     await book.events([*names, "stranger"])
@@ -317,8 +323,8 @@ async def test_a_survey_asks_about_everyone(book: Book) -> None:
     assert len(Scripted.calls) == 160
 
 
-async def test_a_survey_of_a_provider_that_is_away(book: Book) -> None:
-    """Nothing is found out, and the provider is left alone once its circuit is open."""
+async def test_a_survey_of_an_unreachable_provider(book: Book) -> None:
+    """A survey of an unreachable provider has no results, and stops once the circuit is open."""
     names = [f"u{number}" for number in range(30)]
     await book.users(*names)
     await book.events(names)

@@ -90,7 +90,7 @@ class Sent:
 
 @dataclass
 class Attack:
-    """The requests of the hostile tenant, and what came of them."""
+    """The requests of the hostile tenant, and their results."""
 
     service: RunningService
     sent: list[Sent] = field(default_factory=list)
@@ -133,14 +133,14 @@ class Attack:
         self.sent.append(Sent(f"{method} {path}", "example", 0, began, time.time(), status))
 
     def _upload(self, http: httpx.Client, path: str, example: Mapping[str, Any]) -> None:
-        """Send costly files of directories; each is imported while the walk goes on."""
+        """Send costly files of directories. Each is imported while the walk continues."""
         for label, file in costly.LDIF.items():
             began, data = time.time(), {"domainId": example["domainId"], "directoryName": label}
             answer = http.post(path, data=data, files={"file": file}, headers={"x-authorization": self.service.token})
             self.sent.append(Sent(f"POST {path}", label, len(file), began, time.time(), answer.status_code))
 
     def _log_in(self) -> None:
-        """Send logins that meet what has been set: rules, groups, providers. Their answers are not waited for."""
+        """Send logins that meet the configured rules, groups and providers, without waiting for the answers."""
         with self.service.radius(SECRET) as client:
             for name in ("ann", costly.MARKS[:126], "(" * 253):
                 client.send(client.packet(name, PASSWORD, CALLING_STATION_ID=costly.MARKS[:120].encode()))

@@ -16,7 +16,7 @@ MARKS: Final = "a" + _CLASSES * 100_000
 
 
 def texts(most: int) -> Iterator[tuple[str, str]]:
-    """Yield texts of at most so many octets, by what is costly about them."""
+    """Yield costly texts of at most so many octets, each with the name of its kind."""
     yield "marks", MARKS[: max(most // 2, 1)] if most > 4096 else MARKS[:most]
     if most < 256:
         return

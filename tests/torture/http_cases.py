@@ -36,8 +36,9 @@ def post(body: bytes, extra: bytes = b"") -> bytes:
 
 @dataclass(frozen=True)
 class Octets:
-    """What is sent, and the status of the first answer (None: any). unfinished: the server waits for more, so that the
-    client ends its side."""
+    """The octets to send, and the status of the first answer (None: any). unfinished: the server waits for more, so
+    that the client closes its side.
+    """
 
     sent: bytes
     status: int | None
@@ -119,7 +120,9 @@ OCTETS = {
 
 
 async def send_and_read(stream: Stream, case: Octets) -> bytes:
-    """Send, and read at the same time until the server closes; a reset while sending is its right."""
+    """Send, and read at the same time until the server closes. The server may reset the connection while octets are
+    sent.
+    """
     answer = b""
 
     async def send() -> None:
@@ -137,7 +140,7 @@ async def send_and_read(stream: Stream, case: Octets) -> bytes:
 
 
 async def drip(stream: Stream, first: bytes, piece: bytes) -> None:
-    """Send `first`, then `piece` again and again, slowly, until the server has had enough."""
+    """Send `first`, then `piece` again and again, slowly, until the server closes."""
     with trio.fail_after(30), suppress(trio.BrokenResourceError, trio.ClosedResourceError):
         await stream.send_all(first)
         while True:
@@ -187,7 +190,7 @@ async def endless_body(served: Served) -> None:
 
 
 async def never_reads(served: Served) -> None:
-    """Asks for 16 MiB and reads nothing, until the server has hung up."""
+    """Ask for 16 MiB and read nothing, until the server closes."""
     stream = await served.connect()
     body = b"{}"
     head = b"POST " + BIG.encode() + b" HTTP/1.1\r\n" + HOST + TOKEN + JSON
@@ -200,7 +203,9 @@ async def never_reads(served: Served) -> None:
 
 
 def _is_held(stream: Stream) -> bool:
-    """Whether the server's end is still open, as the kernel has it: who does not read is not told."""
+    """Return whether the server's end is open, as the kernel has it. A client that does not read cannot notice the
+    end.
+    """
     (_, server), (_, client) = _plain(stream).socket.getpeername(), _plain(stream).socket.getsockname()
     rows = [line.split() for line in Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()]
     states = [state for _, near, far, state, *_ in rows if near[-4:] + far[-4:] == f"{server:04X}{client:04X}"]
@@ -212,7 +217,7 @@ def _plain(stream: Stream) -> trio.SocketStream:
 
 
 async def pipelines_and_never_reads(served: Served) -> None:
-    """Requests without end, whose answers nobody reads."""
+    """Send requests without end, and read no answer."""
     stream = await served.connect()
     with trio.move_on_after(1), suppress(trio.BrokenResourceError):
         while True:
@@ -221,7 +226,7 @@ async def pipelines_and_never_reads(served: Served) -> None:
 
 
 async def half_close(served: Served) -> None:
-    """Says all it has to say, and still gets its answer; in TLS it just leaves."""
+    """Send a request and close the sending side, and still get the answer. In TLS the connection is closed."""
     stream = await served.connect()
     await stream.send_all(GOOD)
     if isinstance(stream, trio.SocketStream):
@@ -248,7 +253,7 @@ async def reset(served: Served) -> None:
 
 
 async def opened_and_left(served: Served) -> None:
-    """More connections than the server has room for, none of which says anything."""
+    """Open more connections than the server has room for, and send nothing."""
     streams = [await served.connect_tcp() for _ in range(60)]
     assert await served.answers()
     for stream in streams:
@@ -256,7 +261,7 @@ async def opened_and_left(served: Served) -> None:
 
 
 async def handshake_garbage(served: Served) -> None:
-    """What is no TLS, sent to where TLS is spoken (and as a request to where it is not)."""
+    """Send octets that are no TLS to a TLS port, or to a port without TLS."""
     for octets in (b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\xff\xff" + bytes(1000), bytes(5000)):
         stream = await served.connect_tcp()
         with suppress(trio.BrokenResourceError):
@@ -266,7 +271,7 @@ async def handshake_garbage(served: Served) -> None:
 
 
 async def handshake_never_finished(served: Served) -> None:
-    """The beginning of a ClientHello, and silence."""
+    """Send the beginning of a ClientHello, and nothing more."""
     stream = await served.connect_tcp()
     await stream.send_all(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(32))
     await read_all(stream)

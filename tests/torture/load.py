@@ -58,10 +58,7 @@ def _password(number: int) -> bytes:
 
 @dataclass(slots=True, eq=False)
 class Sent:
-    """A request that left, and its answer: None while there is none.
-
-    port: the one that it was sent from. proven: its sender cannot be another.
-    """
+    """A request, and its answer or None. port: its source port. proven: no other sender can have sent it."""
 
     sock: socket.socket
     port: int
@@ -74,7 +71,7 @@ class Sent:
 
     @property
     def is_login(self) -> bool:
-        """Not accounting."""
+        """Return whether it is an Access-Request."""
         return self.octets[0] == ACCESS_REQUEST
 
     @property
@@ -113,7 +110,7 @@ class Load:
 
     @property
     def answered(self) -> list[Sent]:
-        """The requests whose answer came."""
+        """Return the answered requests."""
         return [each for each in self.sent if each.reply is not None]
 
     def run(self, seconds: float) -> None:
@@ -125,12 +122,14 @@ class Load:
             self._receive(0.01)
 
     def drain(self, seconds: float = 0.05) -> None:
-        """Take what the kernel still holds, until nothing came for a time."""
+        """Read the answers that the kernel still has, until none comes for this time."""
         while self._receive(seconds):
             pass
 
     def again(self, requests: Iterable[Sent], *, seconds: float) -> list[tuple[Sent, bytes]]:
-        """Send the identical datagrams once more; each request with its answer. TimeoutError: some got none."""
+        """Send the identical datagrams again. Return each request with its answer. Raise TimeoutError if answers are
+        missing.
+        """
         first = {id(each): each.reply for each in requests}
         left = [each for each in self.sent if id(each) in first]
         answers: list[tuple[Sent, bytes]] = []
@@ -180,7 +179,7 @@ class Load:
 
     def _send(self, each: Sent) -> None:
         self._waiting[each.sock, each.octets[1]] = each
-        with suppress(ConnectionRefusedError):  # the service was killed; that tells of an earlier datagram
+        with suppress(ConnectionRefusedError):  # the service was killed; the error is of an earlier datagram
             each.sock.send(each.octets)
 
     def _receive(self, seconds: float) -> list[Sent]:
@@ -224,18 +223,18 @@ class Loads:
 
     @property
     def sent(self) -> int:
-        """How many requests left in all."""
+        """Return how many requests were sent."""
         return sum(len(load.sent) for load in self._loads)
 
     @property
     def answered(self) -> int:
-        """How many were answered in all, with those whose answer came after their load's end."""
+        """Return how many requests were answered, including answers after the end of their load."""
         for load in self._loads:
             load.drain(0)
         return sum(len(load.answered) for load in self._loads)
 
     def run(self, seconds: float = 0.2, *, window: int = WINDOW) -> int:
-        """How many of a new load's requests were answered in its time."""
+        """Return how many requests of a new load were answered in its time."""
         load = Load(self._service, f"l{len(self._loads):03}", Random(len(self._loads)), sockets=8, window=window)
         self._loads.append(load)
         load.run(seconds)
@@ -243,7 +242,9 @@ class Loads:
         return len(load.answered)
 
     def check(self) -> None:
-        """What was answered is kept; what was not is answered now, by a retransmit, and kept once."""
+        """Check that answered requests are stored. Then get answers for the others by a retransmission, and check that
+        each is stored once.
+        """
         assert self._service.rows("pragma integrity_check") == [("ok",)]
         check_stored(self._service, "l", [each for load in self._loads for each in load.answered])
         for load in self._loads:
@@ -252,7 +253,7 @@ class Loads:
 
 
 def check_stored(service: RunningService, prefix: str, answered: list[Sent]) -> None:
-    """Exactly one record of each answered request, with its user, its decision and its device."""
+    """Check that each answered request has one record, with its user, decision and device."""
     logins = service.rows(
         "select station, user_name, applied_decision, coalesce(devices.nas_identifier, '') from events "
         "left join devices on devices.id = device_id where station like ? || '%'",

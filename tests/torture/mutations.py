@@ -1,4 +1,4 @@
-"""Valid requests, and what can happen to them on their way: each mutation takes octets and gives other octets."""
+"""Valid requests and their mutations: each mutation takes octets and returns other octets."""
 
 from collections.abc import Callable
 from random import Random
@@ -14,7 +14,7 @@ NAMES = (b"ann", b"nobody", b"ann@nowhere", b"NOWHERE\\ann", b"\xff\x00", b"")
 
 
 class Requests:
-    """Valid requests under a secret. Passwords are wrong unless said, so that none that is altered becomes right."""
+    """Valid requests under a secret. Passwords are wrong by default, so that no mutation makes one right."""
 
     def __init__(self, secret: bytes, random: Random) -> None:
         self._secret = SharedSecret(secret)

@@ -26,8 +26,9 @@ def send(service: RunningService, key: str, step: str, **fields: object) -> http
 
 
 def test_a_password_that_was_acknowledged_is_there(tmp_path: Path) -> None:
-    """Killed after each step of a rotation, the service knows the password; the same step again, and the next one, are
-    taken; the agent's key, its orders and the versions of its state have outlived it too."""
+    """After a kill at each step of a rotation the service knows the password, and accepts the same step again and the
+    next one. The agent's key, its orders and the versions of its state are kept too.
+    """
     with running_service(tmp_path) as service:
         domain = service.post("/ad/GetAllDomains", {"orgId": 1, "tenantId": 1})["domains"][0]["domainId"]
         instance, key = enrol(service, domain)

@@ -1,4 +1,4 @@
-"""A crash at any moment: what a client was told is in the store, and it is told the same again.
+"""A crash at any moment: each answer that a client received is stored, and a retransmission gets it again.
 
 The service is killed with SIGKILL in the middle of a load of logins and accounting and started on the same data
 directory and ports. That what it wrote had also reached the disk is what `test_trace` looks at.
@@ -39,7 +39,7 @@ def kill_and_check(service: RunningService, prefix: str, random: Random) -> int:
     """One round; how many answered requests were compared."""
     with Load(service, prefix, random) as load:
         load.run(random.uniform(0.25, 0.6))
-        while len(load.answered) < ENOUGH:  # a busy machine may take longer
+        while len(load.answered) < ENOUGH:  # on a slow machine
             load.run(0.1)
         service.kill()
         load.drain()

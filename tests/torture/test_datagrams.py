@@ -40,7 +40,8 @@ Datagram = tuple[str, bool, bytes]
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[RunningService]:
     """A service that knows three senders; one of them need not sign."""
-    # What is altered behind a packet's end, or before it is signed, is authentic, and thousands of that fail.
+    # Octets behind the packet's end, and changes before the signature, leave a request authentic, and thousands of
+    # them fail.
     settings = {"SALLYPORT_REJECT_DELAY_S": "0", "SALLYPORT_LOCKOUT_FAILURES": "0"}
     with running_service(tmp_path, settings) as service:
         for name, address, required in (("a", SIGNING, "yes"), ("b", UNSIGNED, "no"), ("c", ODD, "yes")):
@@ -49,8 +50,10 @@ def service(tmp_path: Path) -> Iterator[RunningService]:
         yield service
 
 
-def test_datagrams_that_are_not_authentic_are_counted_and_that_is_all(service: RunningService) -> None:
-    """Each is counted, few as requests; memory and inventory do not grow, and the next login is answered."""
+def test_datagrams_that_are_not_authentic_are_only_counted(service: RunningService) -> None:
+    """Datagrams that are not authentic are counted, few of them as requests. Memory and inventory do not grow, and the
+    next login is answered.
+    """
     random = Random(1)
     with Wire(service) as wire:
         wire.send(mutated(random, DATAGRAMS // 2))
@@ -66,8 +69,8 @@ def test_datagrams_that_are_not_authentic_are_counted_and_that_is_all(service: R
     assert set(devices) <= {(at, "10.0.0.1", "switch-1") for at in KNOWN} | {(at, at, "") for at in KNOWN}
 
 
-def test_odd_requests_that_are_authentic_harm_nobody(service: RunningService) -> None:
-    """What a client signs may be as odd as it likes: it is answered or dropped, and the next login is answered."""
+def test_odd_authentic_requests_do_no_harm(service: RunningService) -> None:
+    """An authentic request with odd attributes is answered or dropped, and the next login is answered."""
     random = Random(2)
     requests = Requests(SECRET, random)
     with Wire(service) as wire:
@@ -92,7 +95,7 @@ def mutated(random: Random, count: int) -> Iterator[Datagram]:
 
 
 class Wire:
-    """Sends in bursts, and waits after each until the service has taken all of it, so that none is lost."""
+    """Sends in bursts, and waits after each until the service has read all of it, so that none is lost."""
 
     def __init__(self, service: RunningService) -> None:
         self._targets = [("127.0.0.1", service.ports.acct), ("127.0.0.1", service.ports.auth)]
@@ -151,7 +154,7 @@ def check_recorded(service: RunningService, counts: Counts, sent: int) -> None:
 
 
 def check_unharmed(service: RunningService, counts: Counts) -> None:
-    """No error of ours was counted or logged, and the next login of each client is answered."""
+    """Check that no internal error was counted or logged, and that the next login of each client is answered."""
     assert counts["discards", "internal_error"] == 0
     assert not re.search(r'"level": "(error|critical)"|Traceback', service.log())
     for source in KNOWN:

@@ -20,8 +20,10 @@ NO_LIMIT = resource.RLIM_INFINITY
 pytestmark = pytest.mark.torture
 
 
-def test_nobody_is_answered_while_the_log_cannot_grow(tmp_path: Path) -> None:
-    """An I/O error a few pages into a transaction: no answer and not ready; then all is answered, and kept once."""
+def test_no_answer_is_sent_while_the_log_cannot_grow(tmp_path: Path) -> None:
+    """After an I/O error within a transaction no request is answered and the service is not ready. Later all are
+    answered, and stored once.
+    """
     with running_service(tmp_path, SETTINGS, fresh=True) as service, Loads(service) as loads:
         populate(service)
         assert loads.run() > 0
@@ -42,11 +44,11 @@ def test_nobody_is_answered_while_the_log_cannot_grow(tmp_path: Path) -> None:
     [("fdatasync", 7, "EIO"), ("pwrite64", 997, "EIO"), ("pwrite64", 1009, "ENOSPC"), ("pwrite64", 1013, "EDQUOT")],
 )
 def test_errors_that_come_and_go(tmp_path: Path, call: str, step: int, error: str) -> None:
-    """Now and then a transaction fails: what is answered is kept, what is not is answered later, and kept once."""
+    """Some transactions fail. Answered requests are stored, and the others are answered later and stored once."""
     with running_service(tmp_path, SETTINGS, fresh=True) as service, Loads(service) as loads:
         populate(service)
         with failing(service, tmp_path / "trace", f"{call}:error={error}:when=5+{step}"):
-            eventually(lambda: came_and_went(service, loads), 60)
+            eventually(lambda: failed_and_recovered(service, loads), 60)
             assert loads.answered < loads.sent
         eventually(lambda: ready(service), 5)
         assert loads.run() > 0
@@ -54,8 +56,8 @@ def test_errors_that_come_and_go(tmp_path: Path, call: str, step: int, error: st
 
 
 @needs_attached_strace
-def test_reads_that_fail_stop_nobody(tmp_path: Path) -> None:
-    """While the store cannot be read, lists are refused and known users log in; then all is as before."""
+def test_failing_reads_stop_no_known_user(tmp_path: Path) -> None:
+    """While the store cannot be read, lists are refused and known users log in. Later everything works again."""
     with running_service(tmp_path, SETTINGS, fresh=True) as service, Loads(service) as loads:
         populate(service)
         assert loads.run() > 0
@@ -69,7 +71,7 @@ def test_reads_that_fail_stop_nobody(tmp_path: Path) -> None:
 
 
 def test_no_file_can_be_opened(tmp_path: Path) -> None:
-    """At the limit of open files logins go on, since the store holds all of its own; then the rest comes back."""
+    """At the limit of open files logins continue, since the store's files are open. Other requests work again later."""
     with running_service(tmp_path, SETTINGS, fresh=True) as service, Loads(service) as loads:
         populate(service)
         used = max(int(each.name) for each in Path(f"/proc/{service.process_id}/fd").iterdir()) + 1
@@ -82,8 +84,8 @@ def test_no_file_can_be_opened(tmp_path: Path) -> None:
         loads.check()
 
 
-def came_and_went(service: RunningService, loads: Loads) -> bool:
-    """Whether some transactions failed and some did not, after a few more of them."""
+def failed_and_recovered(service: RunningService, loads: Loads) -> bool:
+    """Return whether some transactions failed and some did not, after a few more of them."""
     loads.run(0.1, window=16)
     return store_errors(service) > 1 and loads.answered > 0
 

@@ -1,4 +1,4 @@
-"""One client that floods, and one whose address is spoofed, beside clients that behave: those are answered."""
+"""A client that floods, and one whose address is spoofed, beside other clients, which are answered."""
 
 import threading
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.torture
 
 @pytest.fixture
 def hook() -> Iterator[Hook]:
-    """Users who do as they are told, and others who never look at their phones."""
+    """Yield the provider. One user approves, and the others never answer."""
     with Hook() as hook:
         yield hook
 
@@ -56,7 +56,7 @@ def packet(client: RadiusClient, user: str, number: int, *, signed: bool = True)
 
 @contextmanager
 def flood(service: RunningService, source: str, *, signed: bool) -> Iterator[None]:
-    """Logins of users who never answer, as fast as they can be sent, until the block is left."""
+    """Send logins of users who never answer, as fast as possible, for the time of the block."""
     over, numbers = threading.Event(), count(1000)
 
     def send() -> None:
@@ -75,7 +75,7 @@ def flood(service: RunningService, source: str, *, signed: bool) -> Iterator[Non
 
 
 def wait_for_overload(service: RunningService) -> None:
-    """Return once datagrams find no place."""
+    """Wait until datagrams are dropped for want of a place."""
     over = threading.Event()
     for _ in range(600):
         if metric(service, "radius_discards_total", listener="auth", reason="overload") > 0:
@@ -85,8 +85,9 @@ def wait_for_overload(service: RunningService) -> None:
 
 
 def test_others_are_answered(service: RunningService, hook: Hook) -> None:
-    """Beside a client whose users never answer, another one's plain and waiting logins are all answered; none of its
-    requests is dropped for want of a place."""
+    """Beside a client whose users never answer, all logins of another client are answered, with and without a second
+    factor, and none is dropped.
+    """
     with flood(service, FLOODER, signed=True), service.radius(SECRET, source=QUIET) as quiet:
         wait_for_overload(service)
         quiet.sock.settimeout(30)
@@ -98,7 +99,7 @@ def test_others_are_answered(service: RunningService, hook: Hook) -> None:
 
 
 def test_a_spoofed_address_costs_its_owner_nothing(service: RunningService) -> None:
-    """Unsigned guesses in a client's name: its own signed logins are answered, and nobody it has is locked out."""
+    """During unsigned guesses from a client's address its signed logins are answered, and no user is locked out."""
     with flood(service, SPOOFED, signed=False), service.radius(SECRET, source=SPOOFED) as owner:
         owner.sock.settimeout(30)
         for number in range(LOGINS):
@@ -107,8 +108,9 @@ def test_a_spoofed_address_costs_its_owner_nothing(service: RunningService) -> N
 
 
 def test_a_lock_out_outlives_a_crash(service: RunningService) -> None:
-    """Killed right after the tenth reject, the service still refuses the user and the station; the right password of
-    another user at another station is good."""
+    """After a kill right after the tenth reject the service still refuses the user and the station. The right password
+    of another user at another station is accepted.
+    """
     with service.radius(SECRET, source=QUIET) as client:
         assert client.login("ann", PASSWORD, CALLING_STATION_ID=b"02-00-00-00-00-02") == ACCESS_ACCEPT
         for number in range(10):

@@ -32,7 +32,7 @@ def disk(tmp_path: Path) -> Iterator[SmallDisk]:
 
 
 def test_a_log_on_the_same_disk_does_no_harm(disk: SmallDisk, tmp_path: Path) -> None:
-    """Where standard error goes to a file on the full disk, lines are lost and nothing else."""
+    """If standard error goes to a file on the full disk, only log lines are lost."""
     with started(disk, tmp_path, log=disk.outside / "log") as service, Loads(service) as loads:
         loads.run()
         disk.fill()
@@ -47,15 +47,17 @@ def test_a_log_on_the_same_disk_does_no_harm(disk: SmallDisk, tmp_path: Path) ->
 
 
 def test_a_first_start_on_a_full_disk_can_be_repeated(disk: SmallDisk, tmp_path: Path) -> None:
-    """It ends with one line that says why, and leaves nothing behind that keeps a later start from working."""
+    """A first start on a full disk ends with one line that has the cause, and leaves nothing that prevents a later
+    start.
+    """
     service = ServiceOnDisk(disk, tmp_path, SETTINGS)
     try:
         for left in (0, 16 << 10, 64 << 10, 200 << 10):
             disk.fill(left)
             with pytest.raises(ServiceError):
                 service.start()
-            told = service.log().splitlines()[-1]
-            assert re.match("sallyport: .*(No space left|disk is full|disk I/O error)", told), told
+            line = service.log().splitlines()[-1]
+            assert re.match("sallyport: .*(No space left|disk is full|disk I/O error)", line), line
             disk.clear()
         assert "Traceback" not in service.log()
         service.start()
@@ -65,7 +67,7 @@ def test_a_first_start_on_a_full_disk_can_be_repeated(disk: SmallDisk, tmp_path:
 
 
 def test_the_reserve_has_the_size_that_is_set(disk: SmallDisk) -> None:
-    """A reserve of another size, from before, is cut, filled up or given back; none is taken where it would not fit."""
+    """A reserve of another size is changed to the configured one, and none is allocated without room."""
     path = disk.outside / "reserve"
     path.write_bytes(bytes(MIB))
     for mib in (3, 2, 0):
@@ -84,7 +86,7 @@ def test_the_reserve_has_the_size_that_is_set(disk: SmallDisk) -> None:
 
 @contextmanager
 def started(disk: SmallDisk, directory: Path, *, log: Path | None = None) -> Iterator[RunningService]:
-    """A service on the disk, with users, that holds its reserve. log: beside the disk unless given."""
+    """Yield a service on the disk, with users and an allocated reserve. log: beside the disk by default."""
     service = ServiceOnDisk(disk, directory, SETTINGS)
     service.log_path = log or service.log_path
     try:
@@ -97,7 +99,9 @@ def started(disk: SmallDisk, directory: Path, *, log: Path | None = None) -> Ite
 
 
 def test_a_full_disk_loses_nothing_and_recovers_by_itself(disk: SmallDisk, tmp_path: Path) -> None:
-    """Logins go on with the reserve, then they get no answer; all that was answered is kept; room brings it back."""
+    """Logins continue with the reserve, then get no answer. All answered requests are stored, and the service recovers
+    once there is room.
+    """
     with started(disk, tmp_path) as service, Loads(service) as loads:
         loads.run()
         disk.fill()
@@ -121,7 +125,7 @@ def test_a_full_disk_loses_nothing_and_recovers_by_itself(disk: SmallDisk, tmp_p
 
 @pytest.mark.parametrize("end", ["stop", "kill"])
 def test_it_starts_on_a_full_disk(disk: SmallDisk, tmp_path: Path, end: str) -> None:
-    """With the reserve there is room enough to start and to answer, whether the end before was orderly or not."""
+    """The reserve is enough to start and to answer on a full disk, after a stop and after a kill."""
     with started(disk, tmp_path) as service, Loads(service) as loads:
         loads.run()
         getattr(service, end)()
@@ -136,7 +140,7 @@ def test_it_starts_on_a_full_disk(disk: SmallDisk, tmp_path: Path, end: str) -> 
 
 
 def ready(service: RunningService) -> bool:
-    """Whether /readyz says so; it says yes or no."""
+    """Return whether /readyz is 200. Otherwise it is 503."""
     status = service.request("GET", "/readyz", token="").status_code
     assert status in {200, 503}
     return status == 200

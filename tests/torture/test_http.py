@@ -1,4 +1,4 @@
-"""No peer ends more than its own connection: after each hostile case the server serves, and at the end it stops."""
+"""No peer affects more than its own connection: after each hostile case the server answers, and at the end it stops."""
 
 import gc
 import resource
@@ -46,7 +46,7 @@ async def patient(request: pytest.FixtureRequest, certificate: Tls) -> AsyncIter
 
 @pytest.mark.parametrize("case", OCTETS.values(), ids=OCTETS.keys())
 async def test_hostile_octets(patient: Served, case: Octets) -> None:
-    """The answer is the one that is defined, and the next good request is answered."""
+    """The first answer has the expected status, and the next valid request is answered."""
     answer = await send_and_read(await patient.connect(), case)
     if case.status is not None:
         assert answer.startswith(b"HTTP/1.1 %d " % case.status), answer[:200]
@@ -55,13 +55,13 @@ async def test_hostile_octets(patient: Served, case: Octets) -> None:
 
 @pytest.mark.parametrize("name", PEERS)
 async def test_hostile_peers(served: Served, name: str) -> None:
-    """The peer's connection ends, and the next good request is answered."""
+    """The peer's connection ends, and the next valid request is answered."""
     await PEERS[name](served)
     assert await served.answers()
 
 
 async def test_a_good_client_is_served_among_hostile_ones(patient: Served) -> None:
-    """All hostile peers at the same time do not keep one good request from its answer."""
+    """During all hostile cases at once a valid request is answered."""
     with trio.fail_after(60):
         async with trio.open_nursery() as nursery:
             for peer in PEERS.values():
@@ -72,7 +72,7 @@ async def test_a_good_client_is_served_among_hostile_ones(patient: Served) -> No
 
 
 async def test_nothing_grows(served: Served) -> None:
-    """After rounds of everything hostile no connection is left, and descriptors and memory are where they were."""
+    """After rounds of all hostile cases no connection is left, and descriptors and memory have not grown."""
 
     async def round_of_all() -> None:
         async with trio.open_nursery() as nursery:

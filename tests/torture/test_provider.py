@@ -30,7 +30,9 @@ _numbers = count(1)
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> tuple[ssl.SSLContext, ssl.SSLContext, Path]:
-    """Two servers' sides of TLS for the same name: one that is trusted, one that is not; and whom to trust."""
+    """Return two servers' sides of TLS for the same name, a trusted and an untrusted one, and the certificate to
+    trust.
+    """
     right, chain = self_signed(tmp_path_factory.mktemp("right"), "localhost")
     wrong, _ = self_signed(tmp_path_factory.mktemp("wrong"), "localhost")
     return right, wrong, chain
@@ -50,7 +52,7 @@ def service(
 
 @pytest.fixture
 def user(service: RunningService) -> str:
-    """A user of this test's own, since one is prompted ten times a minute only."""
+    """Return a user of the test's own, since a user is prompted at most ten times a minute."""
     return new_user(service)
 
 
@@ -78,7 +80,7 @@ def login(service: RunningService, user: str) -> int:
 
 
 def fall_back(service: RunningService, fallback: str) -> None:
-    """What happens where nobody can be asked."""
+    """Set the domain's fallback action."""
     service.set_mode("default", "enforce", fallbackAction=fallback)
 
 
@@ -91,7 +93,7 @@ def metric(service: RunningService, name: str, **labels: str) -> float:
 
 
 def unreachable(service: RunningService) -> float:
-    """Conversations that ended because the provider could not be asked."""
+    """Return the number of conversations that ended because the provider was unreachable."""
     return metric(service, "mfa_challenges_total", provider="webhook", result="unreachable")
 
 
@@ -101,13 +103,13 @@ def failed_calls(service: RunningService, call: str) -> float:
 
 
 def check_fallen_back(service: RunningService, user: str, fallback: str) -> None:
-    """A user's last event tells the fallback's outcome and its reason."""
+    """Check that a user's last event has the fallback's outcome and its reason."""
     verdict = "accept" if fallback == "allow" else "reject"
     assert event(service, user) == (verdict, verdict, "provider unreachable", "local+webhook")
 
 
 def check_recovered(service: RunningService, user: str) -> None:
-    """The provider is asked again, and counts."""
+    """Check that the provider is asked again, and that its answer counts."""
     assert login(service, user) == ACCESS_ACCEPT
     assert event(service, user) == ("accept", "accept", "", "local+webhook")
 
@@ -116,37 +118,37 @@ def check_recovered(service: RunningService, user: str) -> None:
 
 
 def rubbish(handler: Handler) -> None:
-    """A page of a router."""
+    """Answer with a router's page."""
     handler.say(200, "<html>Welcome</html>")
 
 
 def another_document(handler: Handler) -> None:
-    """JSON that says nothing."""
+    """Answer with JSON without a status."""
     handler.say(200, {"state": "approved"})
 
 
 def no_http(handler: Handler) -> None:
-    """Another protocol."""
+    """Answer in another protocol."""
     handler.wfile.write(b"SSH-2.0-dropbear\r\n\r\n")
 
 
 def broken_off(handler: Handler) -> None:
-    """Half an answer."""
+    """Answer with half a response."""
     handler.wfile.write(b'HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{"status": "approved"}')
 
 
 def redirect(handler: Handler) -> None:
-    """To somewhere that approves everything."""
+    """Redirect to a page that approves everything."""
     handler.say(302, {"status": "approved"}, Location="/approved")
 
 
 def server_error(handler: Handler) -> None:
-    """HTTP 500 with an approval in it."""
+    """Answer HTTP 500 with an approval in it."""
     handler.say(500, {"status": "approved"})
 
 
 def silence(handler: Handler) -> None:
-    """Nothing, for as long as anybody waits."""
+    """Do not answer."""
     handler.server.hook.closing.wait(TIMEOUT_S + 20)
 
 
@@ -155,7 +157,7 @@ def silence(handler: Handler) -> None:
 def test_wrong_answers(
     service: RunningService, hook: Hook, user: str, misbehave: Misbehaviour, fallback: str, code: int
 ) -> None:
-    """Whatever a provider answers that is no answer, the fallback decides; the next right answer counts again."""
+    """For every invalid answer of a provider the fallback decides. The next valid answer counts."""
     fall_back(service, fallback)
     before, calls = unreachable(service), failed_calls(service, "start")
     hook.misbehave = misbehave
@@ -169,7 +171,7 @@ def test_wrong_answers(
 
 @OUTCOMES
 def test_a_slow_provider(service: RunningService, hook: Hook, user: str, fallback: str, code: int) -> None:
-    """A provider that does not answer within the domain's time limit is away; the fallback decides then."""
+    """A provider that does not answer within the domain's time limit is unreachable, and the fallback decides."""
     fall_back(service, fallback)
     before = unreachable(service)
     hook.misbehave = silence
@@ -182,8 +184,9 @@ def test_a_slow_provider(service: RunningService, hook: Hook, user: str, fallbac
 
 @OUTCOMES
 def test_killed_while_a_login_waits(service: RunningService, hook: Hook, user: str, fallback: str, code: int) -> None:
-    """A login that waits for its user ends by the fallback when the provider dies, and so does the next; not the one
-    after the provider came back."""
+    """If the provider is killed, the pending login and the next one end by the fallback. A login after the provider's
+    return does not.
+    """
     fall_back(service, fallback)
     away = new_user(service)
     before, polls = unreachable(service), failed_calls(service, "poll")
@@ -209,7 +212,7 @@ def test_a_wrong_certificate(
     fallback: str,
     code: int,
 ) -> None:
-    """A server that cannot show who it is gets no question; with the right certificate it is asked."""
+    """A server with an untrusted certificate gets no question. With a trusted one it is asked."""
     right, wrong, _ = certificates
     fall_back(service, fallback)
     before, calls = unreachable(service), failed_calls(service, "start")
@@ -229,13 +232,13 @@ def test_a_wrong_certificate(
 
 @pytest.mark.parametrize("status", ["denied", "unknown_user"])
 def test_the_fallback_covers_no_refusal(service: RunningService, hook: Hook, user: str, status: str) -> None:
-    """Who is denied or unknown stays out where the fallback lets in."""
+    """A denied user, and one unknown to the provider, are rejected although the fallback allows."""
     fall_back(service, "allow")
     hook.will(user, status)
     assert login(service, user) == ACCESS_REJECT
 
 
-# --- what may happen to the service ---------------------------------------------------------------------------
+# --- a kill of the service ------------------------------------------------------------------------------------
 
 
 def kill_and_start(service: RunningService) -> None:
@@ -245,13 +248,14 @@ def kill_and_start(service: RunningService) -> None:
 
 
 def leave(service: RunningService) -> None:
-    """Nothing happens."""
+    """Do nothing."""
 
 
 @pytest.mark.parametrize("between", [leave, kill_and_start], ids=["running", "killed"])
 def test_a_challenge_outlives_the_service(tmp_path: Path, between: Callable[[RunningService], None]) -> None:
-    """Killed between a challenge and its answer, the service takes the code after its start; once, even if it is killed
-    again: neither the State nor the code counts twice."""
+    """After a kill between a challenge and its answer the code is accepted once, also after another kill: neither State
+    nor code counts twice.
+    """
     with running_service(tmp_path, SETTINGS) as service:
         populate(service, "kim")
         provide(service, "totp")

@@ -1,4 +1,4 @@
-"""RadSec against peers that mean no good: whatever they do, the proxy beside them is answered."""
+"""RadSec against hostile peers: whatever they send, the proxy beside them is answered."""
 
 import random
 import socket
@@ -33,13 +33,13 @@ def service(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Se
 
 
 def context(service: SecureService) -> ssl.SSLContext:
-    """The proxy's."""
+    """Return the proxy's TLS context."""
     certificates = Directory(service.data_dir)
     return client_context(certificates.ca, certificates.client(PROXY))
 
 
 async def answers(service: SecureService, source: str = "127.0.0.9") -> None:
-    """The service lives, and answers who is known."""
+    """Check that the service answers the proxy."""
     port = service.radsec_port
     with trio.fail_after(60):
         async with connected(port, context(service), source=source) as client:
@@ -47,7 +47,7 @@ async def answers(service: SecureService, source: str = "127.0.0.9") -> None:
 
 
 async def test_two_hundred_connections_at_once(service: SecureService) -> None:
-    """Each of them is answered, on every request."""
+    """Each of two hundred connections is answered on every request."""
     answered = []
 
     async def work(number: int) -> None:
@@ -64,7 +64,7 @@ async def test_two_hundred_connections_at_once(service: SecureService) -> None:
 
 
 async def test_garbage_instead_of_a_handshake(service: SecureService) -> None:
-    """Octets of all kinds, whole and half hellos: closed, and nothing else happens."""
+    """Random octets, and complete and cut hellos, in the place of a handshake only close their connection."""
     chance = random.Random(7)
     hello = _hello(context(service))
     for number in range(100):
@@ -80,7 +80,7 @@ async def test_garbage_instead_of_a_handshake(service: SecureService) -> None:
 
 
 async def test_garbage_behind_a_handshake(service: SecureService) -> None:
-    """A peer that is known and sends what is no packet costs itself its connection at most."""
+    """A known peer that sends invalid packets loses its own connection at most."""
     chance = random.Random(8)
     for number in range(60):
         request = bytearray(pap("ann", "hello", identifier=number, secret=OVER_TLS))
@@ -93,7 +93,7 @@ async def test_garbage_behind_a_handshake(service: SecureService) -> None:
 
 
 async def test_a_packet_an_octet_at_a_time(service: SecureService) -> None:
-    """It is one packet, however it comes."""
+    """A packet that arrives an octet at a time is answered."""
     request = pap("ann", "hello", secret=OVER_TLS)
     with trio.fail_after(60):
         async with connected(service.radsec_port, context(service)) as client:
@@ -103,12 +103,12 @@ async def test_a_packet_an_octet_at_a_time(service: SecureService) -> None:
             assert (await client.reply())[0] == ACCESS_ACCEPT
 
 
-async def test_peers_that_are_gone_or_silent(service: SecureService) -> None:
-    """Two hundred half-open connections and as many silent ones keep nobody out."""
+async def test_half_open_and_silent_peers(service: SecureService) -> None:
+    """Two hundred half-open connections and as many silent ones keep no client out."""
     with ExitStack() as held:
         for number in range(400):
             sock = held.enter_context(socket.socket())
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")  # reset, when it is closed
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")  # send a reset when it is closed
             sock.bind((f"127.0.2.{number % 8 + 1}", 0))
             sock.connect((HOST, service.radsec_port))
             if number % 2:
@@ -117,7 +117,7 @@ async def test_peers_that_are_gone_or_silent(service: SecureService) -> None:
 
 
 async def test_a_flood_that_is_not_read(service: SecureService) -> None:
-    """A peer that asks without end and reads nothing is closed; the one beside it is answered meanwhile."""
+    """A connection whose peer sends without reading is closed. Another peer is answered meanwhile."""
     async with connected(service.radsec_port, context(service)) as client, trio.open_nursery() as nursery:
         nursery.start_soon(_flood, client)
         await answers(service)
@@ -136,7 +136,7 @@ async def _flood(client: RadSecClient) -> None:
 
 
 def _hello(context: ssl.SSLContext) -> bytes:
-    """What a client sends first."""
+    """Return a client's first TLS octets."""
     inward, outward = ssl.MemoryBIO(), ssl.MemoryBIO()
     with suppress(ssl.SSLWantReadError):
         context.wrap_bio(inward, outward, server_hostname="radius.example.org").do_handshake()

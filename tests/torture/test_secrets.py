@@ -1,6 +1,5 @@
-"""No secret is where people look: log, events, audit trail, metrics, errors, the API's description, outlets.
-
-Each secret is a word of its own, fed in through every way there is, right and wrong, at the most talkative level.
+"""No secret appears in the log, events, audit trail, metrics, errors, API description and outlets. Each secret is a
+unique word that is submitted in every possible place, right and wrong, at the most detailed log level.
 """
 
 import json
@@ -54,9 +53,10 @@ TENANT = {"orgId": 1, "tenantId": 1}
 
 
 @dataclass
-class Fed:
-    """A service that has been told everything, and what it said. made: secrets that it made itself, as text; keys: the
-    private keys."""
+class Exposed:
+    """A service that got every secret, and its output. made: secrets that the service made, as text; keys: the private
+    keys.
+    """
 
     service: RunningService
     outlet: Path
@@ -65,12 +65,12 @@ class Fed:
     keys: list[bytes] = field(default_factory=list)
 
     def send(self, path: str, body: object, *, method: str = "POST", token: str | None = None) -> None:
-        """Ask, whatever comes of it; the answer is kept."""
+        """Send a request, whatever its result is, and keep the answer."""
         answer = self.service.request(method, path, json=body, token=token)
         self.answers.append(f"{path} {answer.status_code} {answer.text}")
 
     def spelled(self) -> dict[str, list[str]]:
-        """Each secret as it is, in hex, and its beginning; a private key in hex and as a JWK has it."""
+        """Return the forms of each secret: plain, in hex, and its beginning; a private key in hex and as in a JWK."""
         keys = {f"private key {number}": key for number, key in enumerate(self.keys)}
         coded = {name: urlsafe_b64encode(key).decode().rstrip("=") for name, key in keys.items()}
         every = {**SECRETS, **self.made, **{f"{name}, hex": key.hex() for name, key in keys.items()}, **coded}
@@ -78,8 +78,8 @@ class Fed:
 
 
 @pytest.fixture(scope="module")
-def fed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fed]:
-    """Every secret through every way in."""
+def exposed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exposed]:
+    """Submit every secret in every place."""
     directory = tmp_path_factory.mktemp("fed")
     outlet = directory / "siem.jsonl"
     settings = {
@@ -88,71 +88,75 @@ def fed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fed]:
     }
     with running_service(directory, settings) as service:
         service.ok("log", "level", "debug")
-        fed = Fed(service, outlet)
-        fed.made["admin token"] = service.token
-        fed.made["master key"] = (service.data_dir / "master.key").read_text().strip()
-        feed_clients(fed)
-        feed_users(fed)
-        feed_providers(fed)
-        feed_directories(fed)
-        feed_agents(fed)
-        feed_wallets(fed)
-        feed_refusals(fed)
-        wait_for_outlet(fed)
-        yield fed
+        exposed = Exposed(service, outlet)
+        exposed.made["admin token"] = service.token
+        exposed.made["master key"] = (service.data_dir / "master.key").read_text().strip()
+        feed_clients(exposed)
+        feed_users(exposed)
+        feed_providers(exposed)
+        feed_directories(exposed)
+        feed_agents(exposed)
+        feed_wallets(exposed)
+        feed_refusals(exposed)
+        wait_for_outlet(exposed)
+        yield exposed
 
 
-def feed_clients(fed: Fed) -> None:
-    """Given by command and by operation, changed, made by the service, wrong on the device."""
-    service = fed.service
+def feed_clients(exposed: Exposed) -> None:
+    """Submit secrets of clients: by command and operation, changed, made by the service, and wrong on the device."""
+    service = exposed.service
     service.ok("client", "add", "here", "--address", "127.0.0.1", "--org", "1", "--tenant", "1", "--secret", "-",
                input=SECRETS["shared secret"] + "\n")  # fmt: skip
-    fed.made["made secret"] = service.ok("client", "add", "x", "--address", "192.0.2.9", "--org", "1", "--tenant", "1")
+    exposed.made["made secret"] = service.ok(
+        "client", "add", "x", "--address", "192.0.2.9", "--org", "1", "--tenant", "1"
+    )
     given = {"name": "api", "address": "192.0.2.7", "secret": SECRETS["shared secret"]}
-    service.post("/network_device/AddClient", {**TENANT, **given})  # its answer alone has the secret, by the interface
-    fed.send("/network_device/UpdateClient", {**TENANT, "clientId": 3, "secret": SECRETS["other shared secret"]})
+    service.post(
+        "/network_device/AddClient", {**TENANT, **given}
+    )  # the interface allows the secret in this answer alone
+    exposed.send("/network_device/UpdateClient", {**TENANT, "clientId": 3, "secret": SECRETS["other shared secret"]})
     with service.radius(SECRETS["other shared secret"]) as device:
         device.send(device.packet("ann", SECRETS["password"]))
 
 
-def feed_users(fed: Fed) -> None:
-    """Passwords right and wrong, one-time codes, a token."""
-    service = fed.service
+def feed_users(exposed: Exposed) -> None:
+    """Submit right and wrong passwords, one-time codes and a token."""
+    service = exposed.service
     service.ok("user", "add", "ann", "--domain", "default", "--password", "-", input=SECRETS["password"] + "\n")
     body = {"domainId": 1, "users": [{"username": "ben", "password": SECRETS["new password"]}]}
-    fed.send("/api/v1/endpointUsers/addEpmUserInfo", body)
+    exposed.send("/api/v1/endpointUsers/addEpmUserInfo", body)
     seed = str(service.enrol_totp("ann"))
-    fed.made["seed"] = seed
+    exposed.made["seed"] = seed
     service.confirm_totp("ann", TOTP(seed).now())
-    fed.made["token"] = service.ok("token", "create", "--org", "1", "--tenant", "1", "--name", "t")
+    exposed.made["token"] = service.ok("token", "create", "--org", "1", "--tenant", "1", "--name", "t")
     with service.radius(SECRETS["shared secret"]) as device:
         for password in ("password", "wrong password"):
             device.login("ann", SECRETS[password])
             device.send(device.packet("ann", SECRETS[password], signed=False))
 
 
-def feed_providers(fed: Fed) -> None:
-    """Each provider set and asked in vain, both first factors that have secrets, then a login with each."""
+def feed_providers(exposed: Exposed) -> None:
+    """Set each provider and both first factors with secrets, check them in vain, then log in with each."""
     for name, fields in PROVIDERS.items():
-        fed.send("/ad/SetMFAProvider", {**SCOPE, "provider": name, "timeoutSeconds": 5, **fields})
-        fed.send("/ad/updateDomainEnforcement", {**SCOPE, "enforcementMode": "enforce"})
-        with fed.service.radius(SECRETS["shared secret"]) as device, suppress(TimeoutError):
+        exposed.send("/ad/SetMFAProvider", {**SCOPE, "provider": name, "timeoutSeconds": 5, **fields})
+        exposed.send("/ad/updateDomainEnforcement", {**SCOPE, "enforcementMode": "enforce"})
+        with exposed.service.radius(SECRETS["shared secret"]) as device, suppress(TimeoutError):
             device.login("ann", SECRETS["password"])
-        fed.send("/ad/GetMFAProvider", SCOPE)
-    fed.send("/ad/DeleteMFAProvider", SCOPE)
+        exposed.send("/ad/GetMFAProvider", SCOPE)
+    exposed.send("/ad/DeleteMFAProvider", SCOPE)
     ldap = {"servers": ["ldap://127.0.0.1:9"], "baseDN": "dc=x", "bindDN": "cn=x", "bindPassword": SECRETS["bind"]}
     upstream = {
         "servers": [{"host": "127.0.0.1", "port": 9, "secret": SECRETS["upstream"]}],
         "responseWindowSeconds": 1,
     }
     for kind, fields in (("ldap", ldap), ("radius", upstream)):
-        fed.send("/ad/SetFirstFactor", {**SCOPE, "firstFactor": kind, kind: fields})
-        fed.send("/ad/GetFirstFactor", SCOPE)
-        fed.send("/ad/CheckFirstFactor", {**SCOPE, "userName": "ann", "password": SECRETS["wrong password"]})
+        exposed.send("/ad/SetFirstFactor", {**SCOPE, "firstFactor": kind, kind: fields})
+        exposed.send("/ad/GetFirstFactor", SCOPE)
+        exposed.send("/ad/CheckFirstFactor", {**SCOPE, "userName": "ann", "password": SECRETS["wrong password"]})
 
 
-def feed_directories(fed: Fed) -> None:
-    """Accounts and applications that directories are read by, none of which is there."""
+def feed_directories(exposed: Exposed) -> None:
+    """Submit the secrets of directories, none of which is reachable."""
     ldap = {"appUrl": "ldaps://127.0.0.1:9", "baseDN": "dc=x", "bindDN": "cn=x"}
     cloud = {"kind": "graph", "tenant": "x.example", "clientId": "app"}
     directories: dict[str, dict[str, str]] = {
@@ -161,113 +165,119 @@ def feed_directories(fed: Fed) -> None:
         "okta": {"appUrl": "https://127.0.0.1:9", "kind": "okta", "apiToken": SECRETS["cloud token"]},
     }
     for name, fields in directories.items():
-        fed.send("/api/v1/saveDirectoryConfig", {"domainId": 1, "directoryName": name, **fields})
-        fed.send("/api/v1/directory/check", {"domainId": 1, "directoryName": name, **fields})
-        fed.send("/api/v1/directory/sync", {"domainId": 1, "directoryName": name})
+        exposed.send("/api/v1/saveDirectoryConfig", {"domainId": 1, "directoryName": name, **fields})
+        exposed.send("/api/v1/directory/check", {"domainId": 1, "directoryName": name, **fields})
+        exposed.send("/api/v1/directory/sync", {"domainId": 1, "directoryName": name})
     once = {"ldapHost": "127.0.0.1", "ldapPort": 9, "baseDN": "dc=x", "bindDN": "cn=x", "domainId": 1}
-    fed.send("/api/v1/importUsers", {**once, "bindPassword": SECRETS["import bind"]})
-    wait_until(lambda: "RUNNING" not in states(fed) and "QUEUED" not in states(fed))
+    exposed.send("/api/v1/importUsers", {**once, "bindPassword": SECRETS["import bind"]})
+    wait_until(lambda: "RUNNING" not in states(exposed) and "QUEUED" not in states(exposed))
 
 
-def states(fed: Fed) -> set[str]:
+def states(exposed: Exposed) -> set[str]:
     """How the imports stand; what they say is kept."""
-    answers = [fed.service.post("/api/v1/getImportStatus", {"DirectoryName": name}) for name in ("hq", "entra", "okta")]
-    fed.answers += [f"status 200 {json.dumps(answer)}" for answer in answers]
+    answers = [
+        exposed.service.post("/api/v1/getImportStatus", {"DirectoryName": name}) for name in ("hq", "entra", "okta")
+    ]
+    exposed.answers += [f"status 200 {json.dumps(answer)}" for answer in answers]
     return {job["state"] for answer in answers for job in answer["jobs"]}
 
 
-def feed_agents(fed: Fed) -> None:
-    """Keys of enrolment and of the agent, right and wrong, and a password that was made on a host."""
-    service = fed.service
-    made = service.post("/api/v1/agent/createKey", {"domainId": 1})  # its answer alone has the key
-    fed.made |= {"enrolment key": made["apiKey"], "agent key": new_key(), "next agent key": new_key()}
-    own = fed.made["agent key"]
-    fed.send("/api/v1/machine/add-machine", {"machineKey": made["apiKey"], "instanceName": "web"})
+def feed_agents(exposed: Exposed) -> None:
+    """Submit keys of enrolment and of the agent, right and wrong, and a password that was made on a host."""
+    service = exposed.service
+    made = service.post("/api/v1/agent/createKey", {"domainId": 1})  # the interface allows the key in this answer alone
+    exposed.made |= {"enrolment key": made["apiKey"], "agent key": new_key(), "next agent key": new_key()}
+    own = exposed.made["agent key"]
+    exposed.send("/api/v1/machine/add-machine", {"machineKey": made["apiKey"], "instanceName": "web"})
     exchange = {"keyHash": token_hash(own), "instanceId": 1}
-    fed.send("/api/v1/agent/exchangeKey", exchange, token=made["apiKey"])
-    fed.send("/api/v1/instances/assignUsersToMachines", {"domainId": 1, "instanceIds": [1], "userIds": [1]})
-    fed.send("/api/v1/agent/desiredState", {"version": 0, "waitS": 0}, token=own)
+    exposed.send("/api/v1/agent/exchangeKey", exchange, token=made["apiKey"])
+    exposed.send("/api/v1/instances/assignUsersToMachines", {"domainId": 1, "instanceIds": [1], "userIds": [1]})
+    exposed.send("/api/v1/agent/desiredState", {"version": 0, "waitS": 0}, token=own)
     word = SECRETS["rotated password"]
     rotation = {"id": "rotation-1", "user": "ann", "phase": "escrow"}
     hashed = sha512_crypt(word.encode())
-    fed.send("/api/v1/agent/rotation", {**rotation, "password": word, "passwordHash": hashed}, token=own)
-    fed.send("/api/v1/agent/rotation", {**rotation, "password": [word], "passwordHash": word}, token=own)
-    service.post("/api/v1/agent/getPassword", {"domainId": 1, "instanceId": 1, "userName": "ann"})  # which may tell it
-    fed.send("/api/v1/agent/renewKey", {"keyHash": token_hash(fed.made["next agent key"])}, token=own)
-    fed.send("/api/v1/agent/privilegeStatus", {"at": 1, "version": 1}, token=own[:-1])
+    exposed.send("/api/v1/agent/rotation", {**rotation, "password": word, "passwordHash": hashed}, token=own)
+    exposed.send("/api/v1/agent/rotation", {**rotation, "password": [word], "passwordHash": word}, token=own)
+    service.post(
+        "/api/v1/agent/getPassword", {"domainId": 1, "instanceId": 1, "userName": "ann"}
+    )  # an operation that may show it
+    exposed.send("/api/v1/agent/renewKey", {"keyHash": token_hash(exposed.made["next agent key"])}, token=own)
+    exposed.send("/api/v1/agent/privilegeStatus", {"at": 1, "version": 1}, token=own[:-1])
     for path in ("listKeys", "listAgents"):
-        fed.send(f"/api/v1/agent/{path}", {"domainId": 1})
+        exposed.send(f"/api/v1/agent/{path}", {"domainId": 1})
 
 
-def feed_wallets(fed: Fed) -> None:
-    """An issuer, a holder whose key is kept here, a credential with a password beside it, and a presentation of it."""
-    service = fed.service
+def feed_wallets(exposed: Exposed) -> None:
+    """Make an issuer, a holder with a key in the service, a credential with a password, and a presentation of it."""
+    service = exposed.service
     wallet = {"domainId": 1, "username": "ann", "emailAddress": "ann@x.example"}
     first = service.post("/api/v1/walletService/registerWalletUser", wallet)  # its answer alone has key and token
     second = service.post("/api/v1/walletService/resetWallet", {"domainId": 1, "walletId": 1})
     for name, made in {"": first, "reset ": second}.items():
-        fed.made |= {f"{name}wallet key": made["walletKey"], f"{name}wallet token": made["token"]}
+        exposed.made |= {f"{name}wallet key": made["walletKey"], f"{name}wallet token": made["token"]}
     issuer = service.post("/api/v1/did/createIssuerDid", {"domainId": 1, "method": "web", "name": "i"})["id"]
-    fed.send("/api/v1/did/rotateKey", {"domainId": 1, "did": issuer})
+    exposed.send("/api/v1/did/rotateKey", {"domainId": 1, "did": issuer})
     holder = service.post("/api/v1/did/createHolderDid", {"domainId": 1, "method": "key", "walletUserId": 1})["id"]
-    fed.send("/api/v1/schema/createSchema", {"author": issuer, "name": "s", "schema": {"type": "object"}, "sign": True})
+    exposed.send(
+        "/api/v1/schema/createSchema", {"author": issuer, "name": "s", "schema": {"type": "object"}, "sign": True}
+    )
     claims = {"epmUsername": "ann", "epmPassword": SECRETS["epm password"]}
     ids = {"issuerDid": issuer, "holderDid": holder}
     named = {"schemaId": 1, "credentialName": "badge", "metadata": claims}
-    fed.send("/api/v1/credential/createCredential", {"domainId": 1, **ids, **named})
-    fed.send("/api/v1/walletService/assignWalletUser", {"walletId": 1, "userId": 1, "credentialId": 1})
+    exposed.send("/api/v1/credential/createCredential", {"domainId": 1, **ids, **named})
+    exposed.send("/api/v1/walletService/assignWalletUser", {"walletId": 1, "userId": 1, "credentialId": 1})
     polled = {"email": "ann@x.example", "walletKey": second["walletKey"]}
     service.post(
         "/api/v1/walletService/pollCredentials", polled, token=second["token"]
     )  # the holder's, by the interface
-    fed.send("/api/v1/credential/GetCredential", {"credentialId": "1"})
-    fed.send("/api/v1/verifierService/issuePR", {**ids, "endpoint": "web"})
+    exposed.send("/api/v1/credential/GetCredential", {"credentialId": "1"})
+    exposed.send("/api/v1/verifierService/issuePR", {**ids, "endpoint": "web"})
     for key in (first["walletKey"], second["walletKey"]):
         shown = {"walletId": 1, "walletKey": key, "holderDid": holder, "presentationRequestId": 1}
-        fed.send("/api/v1/walletService/createPresentation", shown, token=second["token"])
+        exposed.send("/api/v1/walletService/createPresentation", shown, token=second["token"])
     vault = Vault(load_master_keys(service.data_dir, {}, may_make=False))
     rows = service.rows("select id, sealed from did_keys where did_id = (select id from dids where did = ?)", issuer)
-    fed.keys += [vault.open(sealed, repo.identity(key)) for key, sealed in rows if sealed]
+    exposed.keys += [vault.open(sealed, repo.identity(key)) for key, sealed in rows if sealed]
 
 
-def feed_refusals(fed: Fed) -> None:
-    """Bodies that are refused: their values come back in no message."""
+def feed_refusals(exposed: Exposed) -> None:
+    """Send bodies that are refused, whose values no message may repeat."""
     word = SECRETS["malformed"]
     for path in ("/network_device/AddClient", "/ad/SetMFAProvider", "/ad/SetFirstFactor", "/ad/CheckFirstFactor"):
-        fed.send(
+        exposed.send(
             path, {**SCOPE, "secret": [word], "password": {"x": word}, "provider": word, "name": "n", "address": word}
         )
-    fed.send("/api/v1/endpointUsers/addEpmUserInfo", {"domainId": 1, "users": [{"username": "", "password": word}]})
-    fed.service.request("POST", "/ad/GetAllDomains", json=TENANT, token=word)
-    fed.service.cli(
+    exposed.send("/api/v1/endpointUsers/addEpmUserInfo", {"domainId": 1, "users": [{"username": "", "password": word}]})
+    exposed.service.request("POST", "/ad/GetAllDomains", json=TENANT, token=word)
+    exposed.service.cli(
         "check", "radius", "127.0.0.1:9", "--secret", word, "--user", "u", "--password", word, "--timeout", "0.1"
     )
 
 
-def wait_for_outlet(fed: Fed) -> None:
-    """Until the SIEM has what the store has: all logins, and all of the audit trail but for its first lines."""
+def wait_for_outlet(exposed: Exposed) -> None:
+    """Wait until the outlet has all logins, and all of the audit trail except its first lines."""
     last = "select (select max(id) from events), (select max(id) from audit_trail)"
-    (newest,) = fed.service.rows(last)
-    wait_until(lambda: {"eventId": newest[0], "auditId": newest[1]}.items() <= delivered(fed).items())
+    (newest,) = exposed.service.rows(last)
+    wait_until(lambda: {"eventId": newest[0], "auditId": newest[1]}.items() <= delivered(exposed).items())
 
 
-def delivered(fed: Fed) -> dict[str, int]:
-    """The last of each that the outlet has."""
-    lines = [json.loads(line) for line in fed.outlet.read_text().splitlines()] if fed.outlet.exists() else []
+def delivered(exposed: Exposed) -> dict[str, int]:
+    """Return the outlet's last of each kind."""
+    lines = [json.loads(line) for line in exposed.outlet.read_text().splitlines()] if exposed.outlet.exists() else []
     return {name: line[name] for line in lines for name in ("eventId", "auditId") if name in line}
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    """Until something has come about."""
+    """Wait until the condition holds."""
     deadline = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.1)
 
 
-def places(fed: Fed) -> dict[str, str]:
-    """Where people look, and what is there."""
-    service = fed.service
+def places(exposed: Exposed) -> dict[str, str]:
+    """Return the searched places, and their content."""
+    service = exposed.service
     stored = {table: repr(service.rows(f"select * from {table}")) for table in ("events", "audit_trail")}  # noqa: S608
     lists = (
         "client list",
@@ -291,41 +301,42 @@ def places(fed: Fed) -> dict[str, str]:
     listed = {command: service.ok(*command.split(), "--json") for command in lists}
     return {
         "log": service.log(),
-        "outlet": fed.outlet.read_text(),
+        "outlet": exposed.outlet.read_text(),
         "metrics": service.request("GET", "/metrics").text,
         "description": service.request("GET", "/openapi.json").text + service.request("GET", "/docs").text,
         "doctor": service.cli("doctor").stdout,
         "credential": service.ok("credential", "show", "1", "--domain", "default"),
         "directory": service.ok("directory", "show", "hq", "--domain", "default"),
-        "answers": "\n".join(fed.answers),
+        "answers": "\n".join(exposed.answers),
         **stored,
         **listed,
     }
 
 
-def test_no_secret_is_where_people_look(fed: Fed) -> None:
-    """As it is, in hex, or its first half."""
+def test_no_secret_is_in_any_output(exposed: Exposed) -> None:
+    """No secret is in any of these places, neither plain nor in hex nor its first half."""
     found = [
         (name, place)
-        for place, text in places(fed).items()
-        for name, spellings in fed.spelled().items()
+        for place, text in places(exposed).items()
+        for name, spellings in exposed.spelled().items()
         if any(spelling in text for spelling in spellings)
     ]
     assert not found
 
 
-def test_no_secret_lies_in_clear_in_the_store(fed: Fed) -> None:
-    """Neither in the database nor in its log: sealed, or a hash."""
-    octets = b"".join(path.read_bytes() for path in fed.service.data_dir.glob("sallyport.db*"))
-    known = {name: forms for name, forms in fed.spelled().items() if name not in {"malformed", "wrong password"}}
+def test_no_secret_lies_in_clear_in_the_store(exposed: Exposed) -> None:
+    """The database and its log have no secret in clear."""
+    octets = b"".join(path.read_bytes() for path in exposed.service.data_dir.glob("sallyport.db*"))
+    known = {name: forms for name, forms in exposed.spelled().items() if name not in {"malformed", "wrong password"}}
     assert not [name for name, forms in known.items() if forms[0].encode() in octets or forms[1].encode() in octets]
-    assert not [key for key in fed.keys if key in octets]
+    assert not [key for key in exposed.keys if key in octets]
 
 
-def test_something_was_fed(fed: Fed) -> None:
-    """The ways in were taken: logins were decided, providers set, and refusals answered. The operations that have a
-    secret of a directory, an agent or a wallet did what they were asked for."""
-    assert len(fed.keys) == 2
+def test_the_secrets_were_submitted(exposed: Exposed) -> None:
+    """The secrets were submitted: logins were decided, providers set, and refusals answered. The operations with
+    secrets of a directory, an agent or a wallet succeeded.
+    """
+    assert len(exposed.keys) == 2
     asked = (
         "saveDirectoryConfig",
         "directory/check",
@@ -336,10 +347,10 @@ def test_something_was_fed(fed: Fed) -> None:
         "createPresentation",
     )
     for name in asked:
-        assert [answer for answer in fed.answers if re.match(rf"\S*/{name} 200 ", answer)], name
-    assert len(fed.service.rows("select id from events")) >= 6
-    statuses = [int(re.split(r"\s", answer)[1]) for answer in fed.answers]
+        assert [answer for answer in exposed.answers if re.match(rf"\S*/{name} 200 ", answer)], name
+    assert len(exposed.service.rows("select id from events")) >= 6
+    statuses = [int(re.split(r"\s", answer)[1]) for answer in exposed.answers]
     assert {200, 400} <= set(statuses)
-    assert not [answer for answer in fed.answers if " 500 " in answer]
-    lines = [json.loads(line) for line in fed.service.log().splitlines() if line.startswith("{")]
+    assert not [answer for answer in exposed.answers if " 500 " in answer]
+    lines = [json.loads(line) for line in exposed.service.log().splitlines() if line.startswith("{")]
     assert {"login", "mfa_provider_set"} <= {line["event"] for line in lines}

@@ -42,7 +42,7 @@ def probe(service: RunningService, attack: Attack) -> Probe:
     return Probe(service, SECRET, source=SOURCE, user="ann", password=PASSWORD)
 
 
-def told(answer: Answer, sent: Sequence[Sent]) -> str:
+def finding(answer: Answer, sent: Sequence[Sent]) -> str:
     """Return a delay and the requests that may have caused it."""
     until = answer.sent_at + answer.delay_s
     causes = [f"    {each}" for each in sent if each.began < until and each.ended > answer.sent_at]
@@ -58,4 +58,4 @@ def test_no_field_delays_another_tenant(attack: Attack, probe: Probe) -> None:
     assert {each.operation for each in attack.sent} == operations
     assert not [str(each) for each in attack.sent if not 200 <= each.status < 500]
     slow = sorted((each for each in probe.answers if each.delay_s > MOST_S), key=lambda each: -each.delay_s)
-    assert not slow, "\n".join(told(each, attack.sent) for each in slow[:10])
+    assert not slow, "\n".join(finding(each, attack.sent) for each in slow[:10])

@@ -63,7 +63,7 @@ class Walk:
         return schema
 
     def _fields(self, schema: Schema) -> dict[str, Schema]:
-        """Return the fields of an object, as they are spelled on the wire."""
+        """Return the fields of an object, as they are named on the wire."""
         found: dict[str, Schema] = {}
         for part in (schema, *schema.get("allOf", ())):
             found |= self._resolve(part).get("properties", {})

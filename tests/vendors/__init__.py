@@ -1,1 +1,1 @@
-"""What the products of vendors/ send, in packets/, and what is made of it."""
+"""Tests of sallyport.vendors, with real requests of products in packets/."""

@@ -1,4 +1,4 @@
-"""The packets of packets/: one product's request a file, as radclient reads it, with what must be found in `#:` lines.
+"""The packets of packets/: one product's request a file, as for radclient, with the expected findings in `#:` lines.
 
 The letters say where the evidence comes from, as in the package: P a real packet or debug log, S source code, D
 documentation. Names and addresses are replaced, and what a log leaves out is filled in.
@@ -26,7 +26,7 @@ def dictionary() -> Dictionary:
 
 @dataclass(frozen=True)
 class Capture:
-    """A file of packets/. name: the file's, without its suffix. told: what the `#:` lines say. lines: attributes."""
+    """A file of packets/. name: the file's, without its suffix. told: the `#:` lines. lines: attributes."""
 
     name: str
     told: dict[str, str]
@@ -48,7 +48,7 @@ class Capture:
         return decode(encode_request(code, 7, SECRET, octets_of(self.lines)), SECRET)
 
     def identity(self) -> Identity:
-        """What is found out about it."""
+        """Return the identity that the service finds."""
         return identify(self.request(), source=self.source)
 
 
@@ -87,7 +87,7 @@ def packet(*lines: str, source: str = "192.0.2.10") -> Capture:
 
 
 def told(finding: Finding | None) -> str:
-    """A finding as the files write it: `Cisco IOS, certain: evidence; evidence`, or none."""
+    """Return a finding as the files write it: `Cisco IOS, certain: evidence; evidence`, or none."""
     if finding is None:
         return "none"
     return f"{finding.product}, {finding.certainty}: {'; '.join(finding.evidence)}"

@@ -9,7 +9,7 @@ NOTHING = "none"
 
 
 def test_no_evidence_is_no_product() -> None:
-    """A request that any RADIUS client could have sent names nobody."""
+    """A request that any RADIUS client could have sent names no product."""
     identity = packet("User-Name = bob", "User-Password = hello", "NAS-IP-Address = 192.0.2.10").identity()
     assert identity.nas is None
     assert identity.product is None
@@ -27,7 +27,7 @@ def test_no_evidence_is_no_product() -> None:
     ],
 )
 def test_microsoft_attributes_count_by_value(lines: list[str]) -> None:
-    """MS-CHAP is everybody's, and MS-RAS-Vendor makes an RRAS only as 311 beside what else an RRAS says."""
+    """MS-CHAP is not specific, and MS-RAS-Vendor indicates RRAS only as 311 with RRAS's other attributes."""
     assert told(packet(*lines).identity().nas) == NOTHING
 
 
@@ -89,7 +89,7 @@ def test_attributes_of_answers_are_no_evidence(line: str) -> None:
 
 
 def test_a_stranger_silences_formats() -> None:
-    """Where an unknown vendor speaks, a format does not make its access point a UniFi or a hostapd."""
+    """With an unknown vendor's attributes a format does not make the access point a UniFi or a hostapd."""
     for name in ("ubiquiti-unifi", "hostapd-ap", "cisco-ios-old", "pam_radius-sshd"):
         assert told(capture(name).plus('Attr-26.26928.5 = "AH-01"').identity().nas) == NOTHING
 
@@ -142,7 +142,7 @@ def test_a_wlan_number_makes_a_wlc_unless_a_9800_shows() -> None:
 
 
 def test_hostapd_inside_is_not_hostapd_outside() -> None:
-    """A product with hostapd inside is named by its own evidence, and hostapd only where nothing else speaks."""
+    """A product that contains hostapd is named by its own evidence, and hostapd only without other evidence."""
     unifi = capture("ubiquiti-unifi")
     assert told(unifi.identity().nas).startswith("Ubiquiti UniFi, probable")
     renamed = unifi.less("NAS-Identifier").plus("NAS-Identifier = lobby")
@@ -168,7 +168,7 @@ def test_hostapd_inside_is_not_hostapd_outside() -> None:
     ],
 )
 def test_half_a_format_is_nothing(name: str, without: list[str]) -> None:
-    """A format of several parts counts only whole."""
+    """An incomplete format is no evidence."""
     assert told(capture(name).less(*without).identity().nas) == NOTHING
 
 

@@ -1,4 +1,4 @@
-"""The forwarder and the NAS behind it are two."""
+"""A forwarder and the NAS behind it are identified separately."""
 
 from typing import Final
 
@@ -39,7 +39,7 @@ def test_the_last_proxy_state_is_the_one_that_counts() -> None:
     "state",
     [
         "0x0badcafe",  # nobody's
-        "0x323536",  # 256, no identifier
+        "0x323536",  # 256 is no identifier
         "0x31383131",  # four digits
         "0x4142434445464748",  # 8 octets of text
         "0x20010db8000000000000000000000001" + "00000007",  # no link-local address
@@ -47,7 +47,7 @@ def test_the_last_proxy_state_is_the_one_that_counts() -> None:
     ],
 )
 def test_a_forwarder_that_cannot_be_named_is_not_guessed(state: str) -> None:
-    """An unknown Proxy-State makes it forwarded by nobody known: the NAS does not take the proxy's place."""
+    """A request with an unknown Proxy-State is forwarded by an unnamed proxy, which does not take the NAS's place."""
     identity = capture("cisco-ios").plus(f"Proxy-State = {state}", source=PROXY).identity()
     assert identity.forwarded
     assert identity.forwarder is None
@@ -56,7 +56,7 @@ def test_a_forwarder_that_cannot_be_named_is_not_guessed(state: str) -> None:
 
 
 def test_an_empty_proxy_state_is_one() -> None:
-    """A Proxy-State without content was put there by a proxy all the same."""
+    """An empty Proxy-State counts as one."""
     identity = packet("User-Name = bob", "Attr-33 = 0x").identity()
     assert identity.forwarded
     assert identity.product is None

@@ -25,7 +25,7 @@ LOGIN, FRAMED, CALL_CHECK, VIRTUAL, ETHERNET = 1, 2, 10, 5, 15
 
 
 def body(station: str = STATION, service: int | None = CALL_CHECK, port: int | None = ETHERNET) -> bytes:
-    """What a NAS says beside name and password."""
+    """Return the attributes of a NAS besides name and password."""
     told = {"CALLING_STATION_ID": station.encode()}
     if service is not None:
         told["SERVICE_TYPE"] = service.to_bytes(4)
@@ -62,8 +62,10 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("request_", LISTED.values(), ids=LISTED)
-async def test_who_is_listed_is_let_in(desk: Desk, request_: bytes) -> None:
-    """However products write the address; the event has method and factor, and device and station are known."""
+async def test_a_listed_station_is_accepted(desk: Desk, request_: bytes) -> None:
+    """A listed station is accepted however its product writes the address. The event has method and factor, and device
+    and station are known.
+    """
     await desk.areas.bypass.add(desk.areas.domain, [MAC])
     login = desk.login(request_)
     decision = desk.areas.pipeline.begin(login)
@@ -74,8 +76,10 @@ async def test_who_is_listed_is_let_in(desk: Desk, request_: bytes) -> None:
 
 
 @pytest.mark.parametrize("request_", OTHERS.values(), ids=OTHERS)
-async def test_nobody_is_let_in_by_accident(desk: Desk, request_: bytes) -> None:
-    """A request that is not a NAS asking in the station's name is an ordinary login, although the station is listed."""
+async def test_other_requests_are_no_bypass(desk: Desk, request_: bytes) -> None:
+    """A request in which the NAS does not ask in the station's name is an ordinary login, although the station is
+    listed.
+    """
     await desk.areas.bypass.add(desk.areas.domain, [MAC])
     login = desk.login(request_)
     decision = await desk.decide(login)
@@ -84,7 +88,7 @@ async def test_nobody_is_let_in_by_accident(desk: Desk, request_: bytes) -> None
 
 
 async def test_only_the_list_of_the_domain_counts(desk: Desk) -> None:
-    """A station of another domain, one that was never listed, and one that is not any more are strangers."""
+    """A station of another domain, an unlisted and a removed one are rejected."""
     areas = desk.areas
     branch = await areas.domains.add(areas.tenant, "branch")
     assert not areas.bypass.some
@@ -118,7 +122,9 @@ async def test_the_rules_hold_and_no_second_factor_is_asked_for(desk: Desk) -> N
 
 
 async def test_no_lock_out_holds_or_ends(desk: Desk) -> None:
-    """From a station that is locked out its own address gets in, which forgives no password that was guessed there."""
+    """A station that is locked out is accepted by its own address, which does not reset the count of passwords guessed
+    there.
+    """
     areas, here = desk.areas, body() + attributes(NAS_IDENTIFIER=b"switch-1")
     other = body("02-00-00-00-00-02") + attributes(NAS_IDENTIFIER=b"switch-1")
     assert await log_in(desk, "ann", "hello", other) is Reason.NONE  # so that the station is not the NAS itself

@@ -1,4 +1,4 @@
-"""Counts within a window, and locks: what holds for any sequence, and that memory is bounded."""
+"""Counts of failures within a window, and locks: limits for any sequence, and bounded memory."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,14 +18,14 @@ def table(limit: int = 3, max_names: int = 100) -> Failures:
 
 
 def test_a_copy_of_a_request_is_no_failure() -> None:
-    """Anybody on the way can send it again, as often as he likes."""
+    """A copy of a request, which any attacker on the network can send, is no failure."""
     failures = Failures(3, MINUTE)
     assert [failures.fail(ANN, TENANT, at, b"the same") for at in range(5)] == [1, 0, 0, 0, 0]
     assert failures.fail(ANN, TENANT, 6, b"another") == 2
 
 
 def test_failures_within_the_window_count() -> None:
-    """One that is five minutes old does not any more."""
+    """A failure counts for five minutes."""
     failures = table()
     assert [failures.fail(ANN, TENANT, at) for at in (0, MINUTE, 2 * MINUTE)] == [1, 2, 3]
     failures = table()
@@ -33,7 +33,7 @@ def test_failures_within_the_window_count() -> None:
 
 
 def test_a_success_forgives() -> None:
-    """The next failure is the first; wrong codes stay where only the password was right."""
+    """A success resets the count. Wrong codes still count if only the password was right."""
     failures = table()
     failures.fail(ANN, TENANT, 0)
     failures.fail(ANN, TENANT, 0, of_code=True)
@@ -44,7 +44,7 @@ def test_a_success_forgives() -> None:
 
 
 def test_a_lock_holds_for_its_time() -> None:
-    """Until its last microsecond; a lock that the store has not agreed to does not hold."""
+    """A lock holds until its last microsecond. A lock that is not stored does not hold."""
     failures = table()
     lock = failures.lock(ANN, TENANT, 0, 5, 3)
     assert [failures.is_locked(ANN, now) for now in (5, 4 + LOCK_US, 5 + LOCK_US)] == [True, True, False]
@@ -53,8 +53,8 @@ def test_a_lock_holds_for_its_time() -> None:
     assert (failures.locked, failures.is_locked(ANN, 5)) == (0, False)
 
 
-def test_a_failure_that_was_none() -> None:
-    """It is taken back with its lock, and only that one."""
+def test_a_failure_can_be_taken_back() -> None:
+    """A failure can be taken back with its own lock, and with no other."""
     failures = table(limit=2)
     failures.fail(ANN, TENANT, 1)
     failures.fail(ANN, TENANT, 2)
@@ -66,7 +66,7 @@ def test_a_failure_that_was_none() -> None:
 
 
 def test_names_are_bounded() -> None:
-    """The one that failed, or was locked, longest ago makes room."""
+    """At the limit the name whose last failure or lock is oldest is removed."""
     failures = table(max_names=2)
     for at, name in enumerate(("a", "b", "a", "c")):
         failures.fail((1, name), TENANT, at)
@@ -76,7 +76,7 @@ def test_names_are_bounded() -> None:
     assert [failures.fail((1, name), TENANT, 9) for name in "ab"] == [3, 1]
 
 
-def test_another_tenant_pushes_nobody_out() -> None:
+def test_another_tenant_displaces_no_names() -> None:
     """The failures and locks of one tenant stay, however many names fail in another."""
     failures = table(max_names=10)
     failures.fail(ANN, TENANT, 0)

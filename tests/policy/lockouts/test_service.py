@@ -47,16 +47,16 @@ async def test_a_lock_out_ends(desk: Desk) -> None:
     assert await log_in(desk, "ann", "hello") is Reason.NONE
 
 
-async def test_a_success_sets_back(desk: Desk) -> None:
-    """Nine failures, a success, nine failures: no lock-out."""
+async def test_a_success_resets_the_count(desk: Desk) -> None:
+    """A success resets the count of failures."""
     for _ in range(3):
         await fail(desk, 9)
         assert await log_in(desk, "ann", "hello") is Reason.NONE
     assert await stored(desk.areas) == []
 
 
-async def test_slow_failures_lock_nobody(desk: Desk) -> None:
-    """One in 31 seconds: never ten within five minutes."""
+async def test_slow_failures_lock_no_user(desk: Desk) -> None:
+    """One failure in 36 seconds never makes ten within five minutes, and locks no user."""
     for _ in range(30):
         assert await log_in(desk) is WRONG
         desk.areas.clock.pass_by(31 + 5)
@@ -64,7 +64,9 @@ async def test_slow_failures_lock_nobody(desk: Desk) -> None:
 
 
 async def test_unknown_names_are_locked_too(desk: Desk) -> None:
-    """A reply does not show whether a user exists; a user of that name who is added later is locked out too."""
+    """Unknown names are locked too, so that a reply does not show whether a user exists. A user of that name who is
+    added later is locked out.
+    """
     await fail(desk, 10, "nobody")
     assert await log_in(desk, "nobody") is LOCKED
     await desk.areas.add_user(desk.areas.domain, "nobody", b"hello")
@@ -97,7 +99,7 @@ async def test_one_principal_by_all_names(desk: Desk, listed: Domain, book: Book
     assert await log_in(desk, "ann.smith", "s3cret") is Reason.NONE
 
 
-async def test_guesses_that_come_together(desk: Desk) -> None:
+async def test_concurrent_guesses(desk: Desk) -> None:
     """Thirty logins start before the first is decided, the right password last: ten are checked."""
     pipeline = desk.areas.pipeline
     desk.areas.users.forget()
@@ -108,8 +110,8 @@ async def test_guesses_that_come_together(desk: Desk) -> None:
     assert [each.reason for each in decisions if each is not None] == [WRONG] * 10 + [LOCKED] * 20
 
 
-async def test_nobody_else_is_asked_about_who_is_locked_out(desk: Desk, listed: Domain, book: Book) -> None:
-    """No directory and no other server hears of a locked user's logins."""
+async def test_no_directory_is_asked_about_a_locked_user(desk: Desk, listed: Domain, book: Book) -> None:
+    """A locked user's logins are sent to no directory and no other server."""
     assert await fail(desk, 10) == [WRONG] * 10
     assert await log_in(desk, "ann", "s3cret") is LOCKED
     assert book.asked == ["ann"] * 10
@@ -128,7 +130,7 @@ async def test_a_refusal_tells_no_password(desk: Desk, listed: Domain) -> None:
 
 
 async def test_monitoring_and_enforcing_are_the_same(desk: Desk) -> None:
-    """A user who is locked out in one mode is locked out in the other."""
+    """A user that is locked out in one mode is locked out in the other."""
     await fail(desk, 5)
     await desk.areas.domains.set_mode([desk.areas.domain], Mode.ENFORCE)
     await fail(desk, 5)
@@ -166,8 +168,9 @@ STEPS = st.lists(
 
 
 async def test_any_sequence_is_decided_by_the_rule(desk: Desk) -> None:
-    """Failures, successes and unsigned failures in any order and at any time: never more than ten guesses are answered
-    within five minutes, a success sets back, and what is unsigned changes nothing."""
+    """For any sequence at most ten guesses are answered within five minutes. A success resets the count, and an
+    unsigned failure does not count.
+    """
     areas, clock = desk.areas, desk.areas.clock
     await areas.users.load(areas.domain, "ann")
 
@@ -185,8 +188,8 @@ async def test_any_sequence_is_decided_by_the_rule(desk: Desk) -> None:
     check()
 
 
-async def test_no_sequence_of_unsigned_failures_locks_anybody(desk: Desk) -> None:
-    """Whatever they are: nothing is remembered, and both get in."""
+async def test_no_sequence_of_unsigned_failures_locks_a_user(desk: Desk) -> None:
+    """Unsigned failures are not remembered, whatever their sequence, and both users log in."""
     areas = desk.areas
     for user in ("ann", "nobody"):
         await areas.users.load(areas.domain, user)
@@ -202,7 +205,7 @@ async def test_no_sequence_of_unsigned_failures_locks_anybody(desk: Desk) -> Non
     check()
 
 
-async def test_spoofed_requests_lock_nobody(desk: Desk) -> None:
+async def test_spoofed_requests_lock_no_user(desk: Desk) -> None:
     """A hundred unsigned failures in a client's name are nothing to the user, nor to the station."""
     await log_in(desk, "ann", "hello", TABLET)
     assert await fail(desk, 100, body=PHONE, signed=False) == [WRONG] * 100
@@ -255,7 +258,7 @@ async def test_a_lock_out_outlives_a_restart(desk: Desk) -> None:
     assert await log_in(restarted, "ann", "hello", PHONE) is Reason.NONE
 
 
-async def test_failures_that_nobody_was_told_of(desk: Desk) -> None:
+async def test_failures_without_a_reply_do_not_count(desk: Desk) -> None:
     """A failing store sends no replies, and the devices retry: these are no failures, and lock no user."""
     areas = desk.areas
     for _ in range(3):
@@ -269,7 +272,7 @@ async def test_failures_that_nobody_was_told_of(desk: Desk) -> None:
     assert await log_in(desk, "ann", "hello") is Reason.NONE
 
 
-async def test_a_trial_tells_of_it(desk: Desk) -> None:
+async def test_a_domain_check_shows_a_lock_out(desk: Desk) -> None:
     """A trial shows the lock-out of a right password, and is no login itself."""
     domain = desk.areas.domains.table.by_id[desk.areas.domain]
     for locked in (False, True):
@@ -299,7 +302,7 @@ async def test_unlocking(desk: Desk) -> None:
     assert await stored(desk.areas) == []
 
 
-async def test_what_is_over_leaves_nothing(desk: Desk) -> None:
+async def test_an_ended_lock_out_leaves_nothing(desk: Desk) -> None:
     """No row and no memory; an hour after the last failure a login has nothing to ask."""
     lockouts, clock = desk.areas.lockouts, desk.areas.clock
     await fail(desk, 10)
@@ -329,8 +332,9 @@ async def test_no_lock_outs_by_setting(areas: Areas, desk: Desk) -> None:
 
 
 async def test_the_same_guess_counts_once(desk: Desk) -> None:
-    """A device that repeats itself under a new authenticator, as it does where it waits for less than the delay of a
-    reject, locks nobody out; the same password for another user is another guess at the station."""
+    """A device that repeats a password under a new authenticator, as it does if its timeout is shorter than the delay
+    of a reject, is not locked out. The same password for another user is another guess at the station.
+    """
     assert await fail_with(desk, ["hallo"] * 20) == [WRONG] * 20
     assert await fail_with(desk, [f"hallo{number}" for number in range(9)]) == [WRONG] * 9
     assert await log_in(desk) is LOCKED

@@ -1,4 +1,4 @@
-"""Stations are locked out as users are; a NAS never is."""
+"""Stations are locked out as users are. A NAS never is."""
 
 import pytest
 
@@ -22,8 +22,9 @@ NAS_ITSELF = {
 
 
 async def test_ten_failures_lock_a_station(desk: Desk) -> None:
-    """Ten users that fail once each from one station: the station is locked for all; another station of the same
-    device is not."""
+    """Ten users that fail once each from one station lock it for all users. Another station of the same device is not
+    locked.
+    """
     await log_in(desk, "ann", "hello", TABLET)
     for number in range(10):
         assert await log_in(desk, f"user{number}", guess(), PHONE) is Reason.UNKNOWN_USER
@@ -34,7 +35,7 @@ async def test_ten_failures_lock_a_station(desk: Desk) -> None:
 
 
 async def test_a_success_sets_a_station_back(desk: Desk) -> None:
-    """Anybody's from there."""
+    """A success of any user at the station resets its count."""
     await log_in(desk, "ann", "hello", TABLET)
     for number in range(9):
         await log_in(desk, f"user{number}", guess(), PHONE)
@@ -53,7 +54,9 @@ async def test_a_nas_is_never_locked(desk: Desk, body: bytes) -> None:
 
 
 async def test_the_only_station_of_a_nas(desk: Desk) -> None:
-    """It may be one value for all, and is not locked; with the first failure after another station has come, it is."""
+    """The only station of a NAS may be one value for all, and is not locked. After another station has sent a login,
+    the next failure locks it.
+    """
     for number in range(15):
         await log_in(desk, f"user{number}", guess(), PHONE)
     assert await stored(desk.areas) == []
@@ -64,7 +67,7 @@ async def test_the_only_station_of_a_nas(desk: Desk) -> None:
 
 
 async def test_a_station_that_users_share(desk: Desk) -> None:
-    """Three users have got in by it within the hour: it is no one person's, though the NAS has others."""
+    """A station with three users within the hour is shared, and is not locked, although the NAS has others."""
     for user in ("bob", "eve"):
         await desk.areas.add_user(desk.areas.domain, user, b"hello")
     await log_in(desk, "ann", "hello", TABLET)

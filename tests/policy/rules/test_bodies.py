@@ -1,4 +1,4 @@
-"""How bodies spell a rule."""
+"""Login rules in request bodies."""
 
 import pytest
 from pydantic import ValidationError
@@ -8,7 +8,7 @@ from sallyport.policy.rules.rule import Action, Window
 
 
 def test_what_is_not_given_is_not_there() -> None:
-    """Neither is null."""
+    """A field that is missing or null is not set."""
     assert RuleFields.model_validate({"users": None, "enabled": "no"}).given() == {"enabled": False}
 
 
@@ -16,7 +16,7 @@ def test_what_is_not_given_is_not_there() -> None:
     ("text", "action"), [("ALLOW", "allow"), ("mfa-required", "mfa_required"), (" Block ", "block")]
 )
 def test_actions_as_people_say_them(text: str, action: str) -> None:
-    """In any case."""
+    """Actions are read in any case."""
     assert RuleFields.model_validate({"action": text}).action == Action(action)
 
 
@@ -36,14 +36,14 @@ def test_actions_as_people_say_them(text: str, action: str) -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_rule(field: str, value: object) -> None:
-    """Is refused, not guessed."""
+    """An invalid rule is refused."""
     with pytest.raises(ValidationError):
         RuleFields.model_validate({field: value})
 
 
 @pytest.mark.parametrize("value", ["", {}, [], {"days": []}, {"from": "00:00", "until": "24:00"}])
 def test_a_time_that_excludes_nothing(value: object) -> None:
-    """Is no condition."""
+    """A time that excludes nothing is no condition."""
     assert RuleFields.model_validate({"time": value}).given() == {"time": None}
 
 

@@ -33,7 +33,7 @@ ACTIONS = pytest.mark.parametrize("action", list(Action))
     ],
 )
 def test_each_scope(action: str, scope: dict[str, object], other: dict[str, object]) -> None:
-    """Any entry of it is enough, without case; another value is outside."""
+    """Any entry of a scope matches, without case. Another value does not."""
     only = rule(1, action, **scope)
     known = facts(user="STRASSE") if scope == {"users": ["straße"]} else facts()
     assert matched(known, only) == 1
@@ -41,7 +41,7 @@ def test_each_scope(action: str, scope: dict[str, object], other: dict[str, obje
 
 
 def test_every_scope_that_is_given_must_hold() -> None:
-    """One that does not is enough to be outside; an empty list is no condition."""
+    """A rule matches only if every scope does. An empty list is no condition."""
     both = rule(users=["ann"], media=["Ethernet"], groups=[], stations=[])
     assert matched(facts(), both) == 1
     assert matched(facts(medium="Wireless"), both) == matched(facts(user="bob"), both) == 0
@@ -69,8 +69,8 @@ ABSENT = pytest.mark.parametrize(
 
 
 @ABSENT
-def test_what_is_absent_is_no_exemption(scope: dict[str, object], absent: dict[str, object]) -> None:
-    """A block and a demand for a second factor hold for it, a rule that lets in does not."""
+def test_a_missing_fact_is_no_exemption(scope: dict[str, object], absent: dict[str, object]) -> None:
+    """If a fact is missing, a block and a demand for a second factor apply, and a rule that allows does not."""
     known = facts(**absent)
     assert matched(known, rule(1, "block", **scope)) == 1
     assert matched(known, rule(1, "mfa_required", **scope)) == 1
@@ -78,10 +78,10 @@ def test_what_is_absent_is_no_exemption(scope: dict[str, object], absent: dict[s
 
 
 @ABSENT
-def test_what_is_absent_does_not_turn_a_block_into_a_prompt(
+def test_a_missing_fact_does_not_turn_a_block_into_a_prompt(
     scope: dict[str, object], absent: dict[str, object]
 ) -> None:
-    """A rule that may match sets the least; one behind it that is stricter decides, one that is milder does not."""
+    """A rule that may match sets the minimum. A stricter one after it decides, and a milder one does not."""
     may = rule(1, "mfa_required", b"grant", priority=1, **scope)
     known = facts(**absent)
     assert matched(known, may, rule(2, "block", priority=2)) == 2
@@ -89,8 +89,8 @@ def test_what_is_absent_does_not_turn_a_block_into_a_prompt(
 
 
 @ABSENT
-def test_what_is_absent_earns_no_reply_attributes(scope: dict[str, object], absent: dict[str, object]) -> None:
-    """Reply attributes are those of the rule that surely matches, or none."""
+def test_a_missing_fact_gives_no_reply_attributes(scope: dict[str, object], absent: dict[str, object]) -> None:
+    """Reply attributes are those of the rule that certainly matches, or none."""
     may = rule(1, "mfa_required", b"the admins' VLAN", priority=1, **scope)
     found = DomainRules([may]).match(facts(**absent))
     assert found is not None and (found.id, found.attributes) == (1, b"")
@@ -99,7 +99,7 @@ def test_what_is_absent_earns_no_reply_attributes(scope: dict[str, object], abse
 
 
 def test_one_scope_that_is_outside_settles_it() -> None:
-    """Whatever else is absent."""
+    """One scope that does not match excludes the rule, whatever facts are missing."""
     assert matched(facts(groups=None, medium="Wireless"), rule(1, "block", groups=["x"], media=["Ethernet"])) == 0
 
 
@@ -153,7 +153,7 @@ def test_an_ipv4_mapped_client_is_one_of_ipv4(form: str) -> None:
     ],
 )  # fmt: skip
 def test_a_mac_address_in_any_notation(text: str) -> None:
-    """Is one station."""
+    """A MAC address in any notation is one station."""
     assert station_key(text) == "aabbccddeeff"
 
 
@@ -218,8 +218,8 @@ def test_people_and_computers(user: str, kind: str) -> None:
     assert matched(facts(kind="station"), rule(2, kinds=["user", "machine"]), rule(3, kinds=["station"])) == 3
 
 
-class Walked(frozenset[str]):
-    """Names that count how often all of them are looked at."""
+class CountedNames(frozenset[str]):
+    """Names that count how often all of them are read."""
 
     count = 0
 
@@ -231,7 +231,7 @@ class Walked(frozenset[str]):
 def test_a_users_groups_are_looked_up_once() -> None:
     """Each group is looked up once for a login, not once for each rule that names groups or units."""
     rules = DomainRules(rule(number, groups=[f"g{number}", "shared"], ous=["ou=x"]) for number in range(1, 101))
-    groups, ous = Walked({"shared", "g1"}), Walked({"ou=y"})
+    groups, ous = CountedNames({"shared", "g1"}), CountedNames({"ou=y"})
     assert rules.match(facts(groups=groups, ous=ous)) is None
     assert (groups.count, ous.count) == (1, 1)
 
