@@ -32,7 +32,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
     with running_service(tmp_path_factory.mktemp("service"), {"SALLYPORT_REJECT_DELAY_S": "0"}) as service:
         service.ok("client", "add", "standing", "--address", STANDING, "--secret", SECRET, *TENANT)
         service.ok("user", "add", USER, "--domain", "default", "--password", "-", input=PASSWORD)
-        # There is no provider: enforcing lets in whom nobody can ask for a second factor.
+        # Without a provider the fallback of enforce mode accepts.
         service.ok("domain", "mode", "default", "monitor", "--fallback", "allow")
         yield service
 
@@ -166,7 +166,7 @@ def test_a_client_that_must_sign(service: RunningService, address: str) -> None:
 
 
 def test_a_client_that_gets_another_domain(service: RunningService, address: str) -> None:
-    """The next login belongs to the new domain, where nobody knows the user."""
+    """The next login belongs to the new domain, which has no such user."""
     api = Api(service)
     api.add_client(f"moves {address}", address)
     domain = service.post("/ad/AddDomain", {**SCOPE, "domainName": f"of {address}"})["domainId"]
@@ -193,7 +193,9 @@ def test_a_deleted_device(service: RunningService) -> None:
 
 
 def test_a_user_that_is_added_and_removed(service: RunningService) -> None:
-    """Refused before, let in right after, refused right after the removal; a second one of the name is another."""
+    """A user is refused before the addition, accepted right after it and refused right after the removal. A
+    second user of that name is another.
+    """
     with service.radius(SECRET) as device:
         assert device.login("eve", "first") == ACCESS_REJECT
         for password in ("first", "second"):
@@ -206,7 +208,7 @@ def test_a_user_that_is_added_and_removed(service: RunningService) -> None:
 
 
 def test_a_change_without_a_running_service_holds_after_its_start(tmp_path: Path) -> None:
-    """What was changed on the store alone holds for the first request."""
+    """A change made in the store before the start applies to the first request."""
     with running_service(tmp_path, {"SALLYPORT_REJECT_DELAY_S": "0"}) as service:
         service.stop()
         service.ok("client", "add", "offline", "--address", STANDING, "--secret", SECRET, *TENANT)

@@ -1,4 +1,4 @@
-"""The garbage collector's looks: short ones by the clock, long ones when nobody waits."""
+"""Garbage collections: short ones by the clock, long ones when no request waits."""
 
 import gc
 import weakref
@@ -30,19 +30,19 @@ def _collector_as_before() -> Iterator[None]:
 
 
 def dropped() -> weakref.ref[Cycle]:
-    """A cycle that nobody holds."""
+    """Return a weak reference to an unreachable cycle."""
     return weakref.ref(Cycle())
 
 
 def grown_old() -> weakref.ref[Cycle]:
-    """A cycle that was held through a look at what is young."""
+    """Return a weak reference to an unreachable cycle that has survived a young collection."""
     held = Cycle()
     gc.collect(0)
     return weakref.ref(held)
 
 
 async def test_what_is_young_is_freed_soon(autojump_clock: MockClock) -> None:
-    """A cycle goes with the next look, whoever waits."""
+    """The next collection frees a young cycle, although requests wait."""
     async with trio.open_nursery() as nursery:
         nursery.start_soon(collect_garbage, lambda: 1000)
         await trio.sleep(LONGEST_S / 2)
@@ -53,7 +53,7 @@ async def test_what_is_young_is_freed_soon(autojump_clock: MockClock) -> None:
 
 
 async def test_what_was_held_at_its_first_look_is_freed_later(autojump_clock: MockClock) -> None:
-    """By the second, whoever waits."""
+    """The second collection frees the cycle, although requests wait."""
     async with trio.open_nursery() as nursery:
         nursery.start_soon(partial(collect_garbage, lambda: 1000, grown_s=GROWN_S))
         await trio.sleep(LONGEST_S / 2)
@@ -66,7 +66,7 @@ async def test_what_was_held_at_its_first_look_is_freed_later(autojump_clock: Mo
 
 
 async def test_what_is_old_is_freed_when_nobody_waits(autojump_clock: MockClock) -> None:
-    """What outlived two looks is left alone while somebody waits, for as long again at most."""
+    """A cycle that survived two collections stays while requests wait, for the same time again at most."""
     waiting = 1
     async with trio.open_nursery() as nursery:
         nursery.start_soon(partial(collect_garbage, lambda: waiting, grown_s=10 * OLD_S, old_s=OLD_S))

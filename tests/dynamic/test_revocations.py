@@ -178,8 +178,9 @@ async def test_a_tenant_whose_devices_do_not_answer(areas: Areas) -> None:
 
 
 async def grouped(areas: Areas, corp: Device) -> tuple[int, dict[str, int]]:
-    """Return the id of the group ops, which a login rule names, and the ids of its members ann and bob, who have
-    sessions."""
+    """Return the id of the group ops, which a login rule names, and the ids of its members ann and bob, both with
+    sessions.
+    """
     ids = {name: await areas.add_user(areas.domain, name, PASSWORD) for name in ("ann", "bob", "cid")}
     for name in ids:
         await session(areas, corp, name, USER_NAME=name)
@@ -192,7 +193,7 @@ async def grouped(areas: Areas, corp: Device) -> tuple[int, dict[str, int]]:
 
 
 async def test_a_user_who_loses_a_group(areas: Areas) -> None:
-    """Members who leave a group of a login rule lose their sessions; other users who are named do not."""
+    """Members who leave a group of a login rule lose their sessions; other named users do not."""
     async with nas_of(areas) as (nas, corp):
         group, ids = await grouped(areas, corp)
         async with at_work(areas):
@@ -212,7 +213,7 @@ async def test_a_group_that_is_deleted_renamed_or_ended(areas: Areas) -> None:
             await areas.groups.edit(areas.domain, group, {"status": "inactive"})
             await done(areas)
             assert ended(nas) == [b"ann", b"bob"]
-            await areas.groups.delete(areas.domain, [group])  # nobody has had anything from it
+            await areas.groups.delete(areas.domain, [group])  # no user was accepted by it
             assert await left(areas) == 0
     assert len(nas.requests) == 2
 

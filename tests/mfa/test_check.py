@@ -1,4 +1,4 @@
-"""The check of a provider: it asks the provider itself, and says what is wrong and what to do."""
+"""The check of a provider: it asks the provider, and reports each fault with its remedy."""
 
 import socket
 from pathlib import Path
@@ -25,7 +25,7 @@ from tests.mfa.web import Call, Reply, serving
 
 
 async def checked(kind: type[ConfiguredProvider], lent: Host | None = None, /, **fields: object) -> str:
-    """What the check of a provider finds, or what is wrong."""
+    """Return the finding of a provider's check, or its error."""
     provider = kind(kind.fields.model_validate(fields), lent or make_host())
     guarded = Guarded(provider, MfaMetrics(CollectorRegistry()))
     try:
@@ -37,7 +37,7 @@ async def checked(kind: type[ConfiguredProvider], lent: Host | None = None, /, *
 
 
 async def test_duo() -> None:
-    """Keys, host and clock are told apart."""
+    """Wrong keys, a wrong host and a wrong clock have different errors."""
     async with duo_bench() as bench:
         fields = dict(bench.fields)
         assert await checked(Duo, **fields) == "Duo takes the keys, and the clocks agree"
@@ -52,7 +52,7 @@ async def test_duo() -> None:
 
 
 async def test_okta() -> None:
-    """A token that is wrong is told; a user that Okta does not know is no failure."""
+    """A wrong token is an error. A user that Okta does not know is none."""
     async with okta_bench() as bench:
         fields = dict(bench.fields)
         assert await checked(bench.provider, **fields) == "it answers"
@@ -60,7 +60,9 @@ async def test_okta() -> None:
 
 
 async def test_webhook() -> None:
-    """The signature, the path and the question of enrolments are told apart; a ping need not be known."""
+    """A wrong signature, a wrong path and a refused question of enrolments have different errors. A ping may be
+    unknown.
+    """
     async with hook_bench() as bench:
         fields, server = dict(bench.fields), bench.server
         assert await checked(Webhook, **fields) == "the hook answers"
@@ -76,7 +78,7 @@ async def test_webhook() -> None:
 
 
 async def test_radius() -> None:
-    """An answer with the same secret is right; another secret, and silence, are told."""
+    """An answer with the same secret is right. Another secret, and no answer, are errors."""
     async with radius_bench() as bench:
         fields = dict(bench.fields)
         assert "answers with the same secret" in await checked(bench.provider, **fields)
@@ -87,7 +89,7 @@ async def test_radius() -> None:
 
 
 async def test_privacyidea() -> None:
-    """Without an admin token the server alone is asked; a wrong token is told."""
+    """Without an admin token only the server is checked. A wrong token is an error."""
 
     async def serve(call: Call) -> Reply:
         if call.path == "/validate/polltransaction/0":
@@ -104,7 +106,7 @@ async def test_privacyidea() -> None:
 
 
 async def test_no_connection(tmp_path: Path) -> None:
-    """A name without an address, a closed port and a certificate of an unknown issuer are told apart."""
+    """A name without an address, a closed port and an unknown issuer have different errors."""
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     assert f"port {port} is closed" in await checked(Webhook, url=f"http://127.0.0.1:{port}/", secret="s")

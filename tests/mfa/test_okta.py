@@ -53,7 +53,7 @@ async def test_code_beside_push(bench: Bench) -> None:
 
 @pytest.mark.parametrize("status", ["LOCKED_OUT", "SUSPENDED", "DEPROVISIONED"])
 async def test_shut_out(bench: Bench, status: str) -> None:
-    """A user who is locked, suspended or deactivated at Okta is denied, without a prompt."""
+    """A locked, suspended or deactivated user of Okta is denied, without a prompt."""
     bench.server.status = status
     provider = bench.make()
     assert (await provider.start(question())).outcome is Outcome.DENIED
