@@ -74,14 +74,14 @@ def walked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Walk]:
 
 
 def free_port() -> int:
-    """A port that nobody has over TCP, nor over UDP as good as surely."""
+    """Return a port that is free over TCP, and very likely over UDP."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def test_the_walk_has_its_steps() -> None:
-    """Service, clients, user, a login, what was seen, the API."""
+    """Service, clients, user, a login, its records and the API work as written."""
     commands = " ".join(lines())
     for part in ("serve &", "client add vpn", "client add here", "user add alice", "check radius", "event list",
                  "device list", "client unknown", "doctor", "curl"):  # fmt: skip

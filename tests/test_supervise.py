@@ -1,4 +1,4 @@
-"""What systemd is told, and what SIGHUP changes, of a service that runs."""
+"""Notifications of a running service to systemd, and its reload at SIGHUP."""
 
 import json
 import os
@@ -67,7 +67,7 @@ def test_systemd_hears_how_the_service_is(tmp_path: Path) -> None:
 
 
 async def test_the_watchdog_starves_when_the_writer_hangs(tmp_path: Path) -> None:
-    """While a write does not come back nothing is told; a write that is refused has come back."""
+    """While a write hangs no notification is sent. A refused write does not count as hanging."""
     goes_on = threading.Event()
     with manager(tmp_path / "notify") as sock:
         sock.setblocking(False)
@@ -78,7 +78,7 @@ async def test_the_watchdog_starves_when_the_writer_hangs(tmp_path: Path) -> Non
                 await trio.lowlevel.wait_readable(sock)
                 nursery.start_soon(store.exclusive, lambda _connection: goes_on.wait(WAIT_S))
                 with trio.move_on_after(0.5):
-                    while True:  # what was told before it hung
+                    while True:  # sent before the write hung
                         await trio.lowlevel.wait_readable(sock)
                         sock.recv(4096)
                 with pytest.raises(BlockingIOError):

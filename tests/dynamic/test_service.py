@@ -291,7 +291,9 @@ async def test_past_sessions_are_not_read(areas: Areas, find: partial[list[Targe
 
 
 async def test_a_nas_behind_radsec(areas: Areas) -> None:
-    """Is asked by UDP at its own address, never over its connection; where nothing comes of it, the answer says so."""
+    """The NAS is asked by UDP at its own address, never over its connection. If it does not answer, the result
+    has that.
+    """
     client = await areas.client(LOCAL, coa_port=9, tls_name="nas.example.com")
     found = await session(areas, await device(areas, client, LOCAL, **AP), "s1", **ANN)
     (result,) = (await impatient(areas).disconnect(found)).results

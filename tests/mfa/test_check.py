@@ -147,5 +147,5 @@ async def test_a_check_leaves_the_circuit_to_logins() -> None:
 
 
 async def test_without_a_server() -> None:
-    """A provider that asks no server says so."""
+    """The check of a provider without a server reports that."""
     assert "no server is asked" in await checked(TotpBench.provider)

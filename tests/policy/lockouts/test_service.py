@@ -64,8 +64,8 @@ async def test_slow_failures_lock_no_user(desk: Desk) -> None:
 
 
 async def test_unknown_names_are_locked_too(desk: Desk) -> None:
-    """Unknown names are locked too, so that a reply does not show whether a user exists. A user of that name who is
-    added later is locked out.
+    """Unknown names are locked too, so that a reply does not show whether a user exists. A user with that name,
+    added later, is locked out.
     """
     await fail(desk, 10, "nobody")
     assert await log_in(desk, "nobody") is LOCKED
