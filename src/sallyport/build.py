@@ -1,6 +1,6 @@
-"""Build the service: its data directory locked, its dictionaries and master key read, its store open, its areas wired.
+"""Build the service: lock the data directory, load the dictionaries and the master key, open the store, wire the areas.
 
-`serve` and the command line without a service use it. Tests wire `App` over a store of their own (tests/areas.py).
+`serve`, and the command line without a service, use it. Tests wire `App` over a store of their own (tests/areas.py).
 """
 
 import os
@@ -33,11 +33,11 @@ log = structlog.get_logger()
 async def build(
     settings: Settings, environ: Mapping[str, str], *, lock: int | None = None, new: New = "make"
 ) -> AsyncIterator[App]:
-    """Yield the wired service. Its store is open and takes writes until the block is left.
+    """Yield the wired service. Its store is open and accepts writes until the block ends.
 
-    lock: descriptor that holds the data directory's lock, which is closed at the end; None: the lock is taken here.
-    new: what happens if there is no store: one is made, with its first tenant, access token and domain; or it is made
-    empty, for a backup; or it is refused.
+    lock: descriptor that holds the data directory's lock, which is closed at the end; None: this function takes the
+    lock. new: the action if there is no store: make one with its first tenant, access token and domain; make an empty
+    one, for a backup; or refuse.
 
     Raises Locked, Absent, ConfigError, DictionaryError, SchemaError, StoreError.
     """
@@ -46,7 +46,7 @@ async def build(
         held.callback(os.close, open_data_directory(settings.data_dir) if lock is None else lock)
         if new == "refuse" and not path.exists():
             raise Absent(f"{path} does not exist")
-        if settings.database:  # it may lie elsewhere, and be named by another data directory too
+        if settings.database:  # it may be elsewhere, and another data directory may name it too
             held.callback(os.close, take_lock(settings.database_path.with_name(settings.database_path.name + ".lock")))
         dictionary = load_dictionary(*([settings.dictionaries] if settings.dictionaries else []))
         for note in dictionary.notes:

@@ -42,7 +42,7 @@ from sallyport.web.scope import Caller, Role, Whole
 
 class AskedOperation(Arguments):
     """An operation to run. domain, domains: names or ids, which fill domainId and domainIds of the body. orgId and
-    tenantId are filled too; entries of a list that name several tenants are refused."""
+    tenantId are filled too. A list whose entries name several tenants is refused."""
 
     path: str
     body: dict[str, object] | Annotated[list[dict[str, object]], Field(max_length=MOST_ENTRIES)] = Field(
@@ -60,14 +60,14 @@ class AskedCommand(Arguments):
 
 
 class Scope(Arguments):
-    """The tenant that a body names."""
+    """Return the tenant that a body names."""
 
     orgId: Whole  # noqa: N815
     tenantId: Whole  # noqa: N815
 
 
 class Level(Arguments):
-    """Lowest level that the service logs; None asks only."""
+    """The lowest level that the service logs; None: only ask for it."""
 
     level: Literal["debug", "info", "warning", "error"] | None = None
 
@@ -93,7 +93,7 @@ class Requests:
     async def run(self, asked: Mapping[str, object], user: str) -> bytes:
         """Run a request and return its result in JSON. user: the local user, for the audit trail.
 
-        Invalid, NotFound: there is no such operation, command, domain or tenant; whatever the operation raises.
+        Invalid, NotFound: there is no such operation, command, domain or tenant; and all errors of the operation.
         """
         try:
             if "path" in asked:
@@ -118,7 +118,7 @@ class Requests:
             filled["domainId"] = self._domains.named(tenant_id, asked.domain).id
         if asked.domains is not None:
             filled["domainIds"] = [self._domains.named(tenant_id, name).id for name in asked.domains]
-        whole = [{**filled, **body} for body in bodies]  # the gate compares the scope of each
+        whole = [{**filled, **body} for body in bodies]  # the check of roles compares the scope of each
         caller = Caller(0, organization, number, tenant_id, Role.ADMIN, user, is_installation=True)
         try:
             octets = json.dumps(whole if isinstance(asked.body, list) else whole[0], ensure_ascii=False).encode()
@@ -129,7 +129,7 @@ class Requests:
         return await operation.run(octets, caller)
 
     async def _tenant(self, body: Mapping[str, object], domain: str | None) -> int:
-        """Return the internal id of the tenant that a request is about."""
+        """Return the internal id of the tenant of a request."""
         if "orgId" in body or "tenantId" in body:
             scope = Scope.model_validate({name: body[name] for name in ("orgId", "tenantId") if name in body})
             return await self._tenancy.tenant_id(scope.orgId, scope.tenantId)
@@ -170,10 +170,10 @@ def commands(app: App) -> Commands:
 
 
 def _single_commands(app: App) -> dict[str, Command]:
-    """The commands of areas that have one: domain.add, listen.senders, log.level, session.domain."""
+    """Return the commands of areas that have one: domain.add, listen.senders, log.level, session.domain."""
 
     async def add(wanted: AddDomain) -> JSON:
-        """Add a domain, with its tenant if that is new: both or neither."""
+        """Add a domain, with its tenant if that is new, in one transaction."""
         before = await app.tenancy.numbers()
         made = await added(app.domains, app.tenancy.tenant_maker(wanted.orgId, wanted.tenantId), wanted)
         return {**made.model_dump(), "new": token_commands.new(before, wanted.orgId, wanted.tenantId)}
@@ -187,7 +187,8 @@ def _single_commands(app: App) -> dict[str, Command]:
         return log.level()
 
     async def domain(wanted: DomainOf) -> JSON:
-        """A session is named by its id alone, and its operations need its domain."""
+        """Return the domain of a session: a command names a session by its id alone, and the operations need its
+        domain."""
         return await app.sessions.domain_of(wanted.session)
 
     return {

@@ -49,14 +49,14 @@ async def collect_garbage(waiting: Callable[[], int], *, grown_s: float = GROWN_
 
 
 def next_pause(pause_s: float, took_s: float) -> float:
-    """How long to wait for the next look, where the last came after a pause and took so long."""
+    """Return the seconds until the next collection, if the last one came after a pause and took this long."""
     if took_s > LOOK_S:
         return max(pause_s / 2, SHORTEST_S)
     return min(pause_s * 2, LONGEST_S) if took_s < LOOK_S / 2 else pause_s
 
 
 def _look(generation: int) -> float:
-    """The seconds of processor time that it took."""
+    """Return the CPU seconds that it took."""
     began = time.thread_time()
     gc.collect(generation)
     return time.thread_time() - began

@@ -69,5 +69,5 @@ def operations(app: App, gate: Gate) -> list[Operations]:
 
 
 def pages(app: App, gate: Gate) -> list[BaseRoute]:
-    """What needs no token: the page of an enrolment link, and what DIDs resolve to."""
+    """Pages without a token: the page of an enrolment link, and the resolution of DIDs."""
     return [*enrolments_page.routes(app.seeds), *did_pages.routes(app.did, gate)]

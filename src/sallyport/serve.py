@@ -49,7 +49,7 @@ log = structlog.get_logger()
 
 @dataclass(slots=True)
 class Bound:
-    """Where the service listens; filled as it starts, so that port 0 can be asked for."""
+    """The addresses of the service; set at the start, so that port 0 can be used."""
 
     radius_auth: list[Address] = field(default_factory=list)
     radius_acct: list[Address] = field(default_factory=list)
@@ -67,9 +67,9 @@ async def serve(
     lock: int | None = None,
     task_status: trio.TaskStatus[Bound] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Run the service until `stop` is set. Raises StartError, StoreError when it cannot begin.
+    """Run the service until `stop` is set. Raises StartError or StoreError if it cannot start.
 
-    hung_up: something comes in for each SIGHUP; read: the settings as they are by then. lock: as `build` takes it.
+    hung_up: receives an item for each SIGHUP. read: returns the present settings. lock: see `build`.
     """
     notifier = Notifier(environ)
     async with build(settings, environ, lock=lock) as app:
@@ -113,8 +113,7 @@ async def serve_until_signal(
     read: Callable[[], Settings] | None = None,
     lock: int | None = None,
 ) -> None:
-    """Run the service until SIGTERM or SIGINT. read: the settings as they are by now, for SIGHUP. lock: as `build`
-    takes it."""
+    """Run the service until SIGTERM or SIGINT. read: returns the present settings, for SIGHUP. lock: see `build`."""
     stop = trio.Event()
     hang_ups, hung_up = trio.open_memory_channel[None](1)
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
@@ -123,7 +122,7 @@ async def serve_until_signal(
             async def wait_for_signal() -> None:
                 async for number in signals:
                     if number == signal.SIGHUP:
-                        with suppress(trio.WouldBlock):  # one more that waits says nothing new
+                        with suppress(trio.WouldBlock):  # a second pending signal adds nothing
                             hang_ups.send_nowait(None)
                     else:
                         stop.set()
@@ -137,7 +136,7 @@ _Listener = tuple[Kind, socket.socket]
 
 
 def _bind(settings: Settings, sockets: ExitStack) -> list[_Listener]:
-    """Every RADIUS socket. An address of a family that the machine does not have is left out. StartError."""
+    """Bind every RADIUS socket. An address of a family that the machine does not have is left out. StartError."""
     wanted = [(Kind.AUTHENTICATION, "radius_auth_bind", address) for address in settings.radius_auth_bind]
     wanted += [(Kind.ACCOUNTING, "radius_acct_bind", address) for address in settings.radius_acct_bind]
     listeners = []
@@ -277,7 +276,7 @@ def _radsec(app: App) -> radsec.RadSec:
 def _radsec_exchanges(
     app: App, services: Services, over_tls: radsec.RadSec, waiting: trio.Nursery, *, number: int
 ) -> list[Exchange]:
-    """The two exchanges of all RadSec connections."""
+    """Return the two exchanges of all RadSec connections."""
     services = replace(services, find_client=over_tls.find_client, decode=radsec.decode_proven)
     return [
         Exchange(

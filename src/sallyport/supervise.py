@@ -31,7 +31,7 @@ log = structlog.get_logger()
 
 
 async def feed_watchdog(store: Store, notifier: Notifier) -> None:
-    """Tell that all is well, three times as often as it is waited for, until cancelled."""
+    """Report to the watchdog, three times in its interval, until cancelled."""
     if notifier.watchdog_s is None:
         return
     while True:
@@ -52,8 +52,8 @@ def free_octets(directory: Path) -> int | None:
 
 
 async def watch_room(directory: Path, least: int, free: Callable[[Path], int | None] = free_octets) -> None:
-    """Warn in the log when less than `least` octets are left for the database, once until there is room again; long
-    before writes fail. least 0: never. free: octets left on a directory's file system. Runs until cancelled."""
+    """Log a warning when less than `least` octets are left for the database, long before writes fail; the next one only
+    after there was room again. least 0: never. free: octets left on a directory's file system. Runs until cancelled."""
     is_short = False
     while least:
         left, was_short = free(directory), is_short
@@ -80,12 +80,12 @@ async def reload(app: App, read: Callable[[], Settings]) -> list[str]:
     app.reloaded()
     changed = [
         name for name in Settings.model_fields if getattr(settings, name) != getattr(app.settings, name)
-    ]  # what it was started with
+    ]  # the settings of the start
     return [name for name in changed if name not in AT_ONCE]
 
 
 async def reload_and_tell(app: App, notifier: Notifier, read: Callable[[], Settings], status: str) -> None:
-    """`reload` with its outcome in the log; raises nothing that a file can cause."""
+    """Run `reload` and log its result. Raises no error that a file can cause."""
     notifier.reloading()
     try:
         waiting = await reload(app, read)

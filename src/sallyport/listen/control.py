@@ -3,8 +3,8 @@
     {"path": "/ad/PreviewEnforcement", "body": {"days": 7}, "domain": "corp"}
     {"result": {...}}    or    {"error": "no domain corp", "status": 404}
 
-It lies in the data directory with mode 0600, and the peer must be the service's own user or root (SO_PEERCRED): who
-may open the store may ask. Messages are bounded; a peer that is silent or does not read is closed.
+The socket is in the data directory with mode 0600. The peer must be the service's own user or root (SO_PEERCRED): a
+user that may open the store may also ask. Messages are bounded. A peer that is silent or does not read is disconnected.
 """
 
 import json
@@ -60,7 +60,9 @@ def _listen(path: Path) -> trio.socket.SocketType:
     sock = trio.socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     mask = os.umask(0o177)
     try:
-        path.unlink(missing_ok=True)  # of a process that was killed; the data directory's lock says there is no other
+        path.unlink(
+            missing_ok=True
+        )  # left by a killed process; the lock of the data directory proves that no other process runs
         _bind(sock, path)
     except OSError as error:
         sock.close()
@@ -112,7 +114,7 @@ def _peer(stream: trio.SocketStream) -> int:
 
 
 async def _line(stream: trio.SocketStream, pending: bytearray) -> bytes | None:
-    """Return the next line; of a line that is too long, its first MAX_MESSAGE octets and at least one more."""
+    """Return the next line. Of a line that is too long, return its first MAX_MESSAGE octets and at least one more."""
     while (end := pending.find(b"\n")) < 0:
         received = await stream.receive_some()
         if not received:
@@ -126,7 +128,7 @@ async def _line(stream: trio.SocketStream, pending: bytearray) -> bytes | None:
 
 
 def _excess(line: bytes) -> str:
-    """Return why a message is too large; empty if it is not."""
+    """Return the reason why a message is too large; empty if it is not."""
     if len(line) > MAX_MESSAGE:
         return f"a message has at most {MAX_MESSAGE >> 20} MiB"
     values = sum(map(line.count, (b",", b"[", b"{")))
@@ -164,7 +166,7 @@ def _error(message: str, status: int, fields: Sequence[FieldError] = ()) -> byte
 
 
 def told(error: Refused) -> str:
-    """Return an error in one line: its message, then each wrong field with a message of its own."""
+    """Return an error in one line: its message, then the message of each wrong field."""
     text = str(error)
     fields = error.fields if isinstance(error, Invalid) else ()
     return "; ".join([text, *(f"{each.field}: {each.message}" for each in fields if each.message != text)])

@@ -42,13 +42,13 @@ class Counts:
         self._decisions: dict[tuple[int, Decision], Cell] = {}
 
     def discarded(self, reason: str, client: str) -> None:
-        """A datagram gets no answer. client: its name; empty for none."""
+        """Count a datagram without an answer. client: its name; empty if unknown."""
         self._radius.discards.cell(self._label, reason).count += 1
         if client:
             self._radius.clients.cell(client, reason).count += 1
 
     def decided(self, domain_id: int, decision: Decision) -> None:
-        """A login is decided for good."""
+        """Count the final decision of a login."""
         cell = self._decisions.get((domain_id, decision))
         if cell is None:
             cell = self._logins.decisions.cell(str(domain_id), decision.mode, decision.outcome)
@@ -56,12 +56,12 @@ class Counts:
         cell.count += 1
 
     def answered(self, client: str, code: int, seconds: float) -> None:
-        """A request got its first answer, after so long."""
+        """Count the first answer to a request, and its time."""
         of_answer = self._answers.get(code)
         if of_answer is None:
             name = CODE_NAMES[code]
             of_answer = self._answers[code] = name, self.responses[code], self._radius.seconds.of(name)
         name, of_type, durations = of_answer
         of_type.count += 1
-        self._radius.clients.cell(client, name).count += 1  # not kept: names come and go
+        self._radius.clients.cell(client, name).count += 1  # not cached: the names of clients change
         durations.observe(seconds)

@@ -1,8 +1,9 @@
-"""From a datagram to its answer: find the client, open the packet, drop duplicates, decide, and answer once it is
-on disk. One exchange for each socket, since identifiers are counted by socket (RFC 5080 section 2.2.2).
+"""From a datagram to its answer: find the client, verify the packet, drop duplicates, decide, and answer once the
+decision is on disk. Each socket has an exchange of its own, since identifiers are counted by socket (RFC 5080 section
+2.2.2).
 
-Everything here runs on the event loop by plain calls; only a login that has to wait for something becomes a task, under
-a limit that all exchanges share.
+All code here runs on the event loop by plain calls. Only a login that must wait becomes a task, under a limit that all
+exchanges share.
 """
 
 import time
@@ -56,7 +57,7 @@ _REPLIES = {Verdict.ACCEPT: ACCESS_ACCEPT, Verdict.REJECT: ACCESS_REJECT, Verdic
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What every exchange works with. ready: whether the store takes writes."""
+    """The parts that all exchanges share. ready: whether the store accepts writes."""
 
     find_client: Callable[[Source], Client | None]
     domains: Domains
@@ -74,8 +75,8 @@ class Services:
 
 
 class Exchange:
-    """One socket's requests and answers. number: names the socket in the store's kept answers. label: in metrics,
-    where it is not the kind's. delayed: the rejects that it holds back."""
+    """One socket's requests and answers. number: identifies the socket in the stored answers. label: in metrics, if it
+    differs from the kind's. delayed: the rejects that wait for their delay."""
 
     def __init__(
         self,
@@ -100,7 +101,7 @@ class Exchange:
         self._send = send
         self._duplicates = Duplicates(duplicate_window_s)
         self.in_flight = 0
-        self.handed_over = 0  # to a first factor that needs no task for a login
+        self.handed_over = 0  # given to a first factor that needs no task for a login
         self.delayed = Delayed(reject_delay_s, self._reply)
         self._undecided = Undecided(nursery, self._decide_later)
         self._round_budget = RoundBudget()
@@ -108,7 +109,7 @@ class Exchange:
         self._counts = Counts(kind, label, services.radius_metrics, services.login_metrics)
 
     def restore(self, answers: list[KeptAnswer]) -> None:
-        """Know the answers that were on their way before a restart."""
+        """Load the answers that were not sent before a restart."""
         now = time.monotonic()
         for kept in answers:
             if kept.listener == self.number:
@@ -122,14 +123,14 @@ class Exchange:
     # --- in ---------------------------------------------------------------------------------------------------
 
     def refuse(self, datagram: bytes, source: Source, at: int) -> None:
-        """Count a datagram that is dropped unread: its tenant has its share of those that wait."""
+        """Count a datagram that is dropped unread, because its tenant has its share of the waiting ones."""
         self._discard("overload", source, at, self._find_client(source), datagram)
 
     def receive(self, datagrams: Iterable[Datagram]) -> None:
-        """Take the datagrams of one wake-up. Never raises.
+        """Process the datagrams of one wake-up. Never raises.
 
-        All are opened, then all are decided, then all are answered: what one of these steps needs fits into the
-        processor's caches, and what a login needs from end to end does not. That is a tenth of its time.
+        All are parsed, then all are decided, then all are answered: the code and data of one step fit into the
+        processor's caches, those of a whole login do not. That saves a tenth of a login's time.
         """
         opened = [each for datagram in datagrams if (each := self._open(*datagram)) is not None]
         for request, client, source, at, now in opened:
@@ -208,8 +209,8 @@ class Exchange:
             raise
 
     def _answer_status(self, request: Request, client: Client, source: Source) -> None:
-        """Answer Status-Server (RFC 5997), without a record and duplicate detection. While the store fails there is no
-        answer: no login is answered either, and a proxy has to fail over."""
+        """Answer Status-Server (RFC 5997), without a record or duplicate detection. While the store fails there is no
+        answer, so that a proxy fails over: logins get no answer either."""
         if not self._services.ready():
             raise PacketError("the store does not take writes", "internal_error")
         self._counts.requests[STATUS_SERVER].count += 1
@@ -234,7 +235,7 @@ class Exchange:
         return self._undecided.put(login)
 
     def _handed_back(self, login: Login, say: Callable[[], Decision | None]) -> None:
-        """Go on with a login that was handed over. say: what came of it."""
+        """Continue with a login in a task. say: sends the result."""
         self.handed_over -= 1
         try:
             decision = say()
@@ -250,7 +251,9 @@ class Exchange:
             decision = await self._pipeline.check(login)
             if decision is None:
                 if login.request.signed or login.proven:
-                    self._pipeline.note(login)  # now: a device that is deleted meanwhile does not come back by this
+                    self._pipeline.note(
+                        login
+                    )  # the present time: a device that is deleted meanwhile does not return by this login
                 else:
                     show_unproven(login)
                 began = self._clock()
@@ -259,7 +262,7 @@ class Exchange:
                 if login.noted:
                     login.device.posture.measure(login.known, time.monotonic())
                     self._sightings.touch(login.device)
-            if decision is None:  # another request of this login is answered; this one's duplicates are dropped
+            if decision is None:  # another request of this login has its answer; duplicates of this one are dropped
                 self._done(login.request, login.client)
             else:
                 self._conclude(login, decision)
@@ -281,8 +284,8 @@ class Exchange:
         self._refuse(error, login.client, login.source, login.at)
 
     def _go_on(self, login: Login) -> None:
-        """A round of the first factor's conversation: answered at once, since nothing is decided by it; where its
-        device or station is new, or it is the last one, that is written first."""
+        """Answer a round of the first factor's conversation, without a write, since it decides nothing. Write first if
+        its device or station is new, or if it is the last round."""
         found, request, client = login.found, login.request, login.client
         code, attributes = (
             (ACCESS_REJECT, found.refuse) if found.challenge is None else (ACCESS_CHALLENGE, found.challenge)
@@ -301,9 +304,9 @@ class Exchange:
         return self.committed(login, self._clock())
 
     def _decided(self, login: Login, decision: Decision) -> None:
-        """Keep the decision, and learn from it what the client signs: the next request is judged by that."""
+        """Store the decision, and learn from it whether the client signs: the next request is checked against that."""
         login.decision, request, client = decision, login.request, login.client
-        # A right password shows that the sender has the secret where it was hidden under it; CHAP needs no secret.
+        # A right password proves that the sender has the secret if the secret hid it. CHAP needs no secret.
         authentic = request.signed or (login.proven and login.method == Method.PAP)
         if authentic and (client.learns_signature or client.learns_limit):
             self._learn(request, client)
@@ -313,7 +316,9 @@ class Exchange:
         decision = login.decision
         code = _REPLIES[decision.applied]
         attributes = refusal(login, decision.reason) if code == ACCESS_REJECT else login.attributes
-        if code == ACCESS_REJECT and login.found.challenge is not None:  # EAP tells it in its own way before it ends
+        if (
+            code == ACCESS_REJECT and login.found.challenge is not None
+        ):  # EAP sends the message in its own way before it ends
             code, attributes = ACCESS_CHALLENGE, login.found.challenge
         login.reply = encode_reply(code, login.request, login.client.secret, attributes)
         if not login.noted:
@@ -324,7 +329,7 @@ class Exchange:
         self._journal.add(login)
 
     def _note(self, login: Login) -> None:
-        """Tell the inventory of a login that it has not heard of, or else those who look for strangers."""
+        """Report a login to the inventory, or, if its sender is unknown, to the table of strangers."""
         request = login.request
         if request.signed or login.proven:
             self._pipeline.note(login)
@@ -338,8 +343,8 @@ class Exchange:
                 self._services.senders.refused(login.source[0], reason, login.at, login.client, request.data)
 
     def _learn(self, request: Request, client: Client) -> None:
-        """Note what an authentic request of a single address shows about its client: whether it signs. A request of
-        `sallyport check` shows nothing about the device, which may never have signed."""
+        """Learn from an authentic request of a single address whether its client signs. A request of `sallyport check`
+        does not count: it says nothing about the device, which may never have signed."""
         if request.first.get(NAS_IDENTIFIER) == CHECK:
             return
         if client.learns_signature and request.signed and EAP_MESSAGE not in request.first:
@@ -363,14 +368,14 @@ class Exchange:
     # --- out --------------------------------------------------------------------------------------------------
 
     def committed(self, entry: Answered, now: int) -> None:
-        """The entry is on disk: answer it, a reject after its delay. now: microseconds."""
+        """Answer an entry that is on disk; a reject after its delay. now: microseconds."""
         if entry.reply[0] == ACCESS_REJECT:
             self.delayed.hold(entry, now)
         else:
             self._reply(entry, now)
 
     def abandoned(self, entry: Answered) -> None:
-        """The store failed: no answer; a retransmission is decided again."""
+        """Drop the request, since the store failed: no answer; a retransmission is decided again."""
         if isinstance(entry, Login):
             self._pipeline.abandoned(entry)
         self._drop(entry)
@@ -385,7 +390,8 @@ class Exchange:
         (self._signed_room if request.signed else self._unsigned_room).leave(client.id, client.tenant_id)
 
     def _reply(self, entry: Answered, now: int) -> None:
-        """Send a reply. now: when it could have been sent: the metric excludes a person's time and a reject's delay."""
+        """Send a reply. now: the time at which it was ready: the metric excludes the time of a person and the delay of
+        a reject."""
         reply, known, client = entry.reply, entry.known, entry.client
         self._done(entry.request, client)
         if known.replaced:

@@ -1,5 +1,5 @@
-"""What leaves or begins later: rejects after their delay, and logins that cannot be decided while their request is
-taken; and how much of a wake-up goes into taking requests."""
+"""Work that is put off: rejects until their delay has passed, logins that cannot be decided while their request is
+read, and the rounds of EAP beyond the time of a wake-up."""
 
 import math
 import time
@@ -15,8 +15,8 @@ from sallyport.radius.duplicates import Source
 
 
 class Delayed:
-    """Answers that leave a fixed time after their decision was on disk. release: gets each, with the microsecond it
-    could have left."""
+    """Answers that leave a fixed time after their decision was on disk. release: gets each, with the microsecond at
+    which it was ready."""
 
     def __init__(self, seconds: float, release: Callable[[Answered, int], None]) -> None:
         self._seconds = seconds
@@ -29,14 +29,14 @@ class Delayed:
         return len(self._held)
 
     def hold(self, entry: Answered, now: int) -> None:
-        """Let it go when its time has passed; at once where that is none. now: microseconds."""
+        """Release an answer after its delay; at once if there is no delay. now: microseconds."""
         if self._seconds <= 0:
             return self._release(entry, now)
         self._held.append((trio.current_time() + self._seconds, entry, now))
         return self._some.set()
 
     async def run(self) -> None:
-        """Let each go when it is due, until cancelled; then those that are left, at once."""
+        """Release each answer when it is due, until cancelled; then the remaining ones at once."""
         try:
             while True:
                 self._some = trio.Event()
@@ -62,8 +62,8 @@ program has the processor they wait either way."""
 
 
 class Undecided:
-    """Logins that become a task each, a few in each turn of the event loop, each tenant and source in turn: a thousand
-    that come together would otherwise hold up the plain ones behind them. decide: the task."""
+    """Logins that become a task each, a few in each pass of the event loop, each tenant and source in turn. Otherwise a
+    thousand simultaneous logins would delay the plain ones behind them. decide: the task."""
 
     def __init__(self, nursery: trio.Nursery, decide: Callable[[Login], Awaitable[None]]) -> None:
         self._nursery = nursery
@@ -72,7 +72,7 @@ class Undecided:
         self._begins = False
 
     def put(self, login: Login) -> None:
-        """Decide it when its turn comes."""
+        """Run the login's task when its turn comes."""
         self._waiting.put(login.client.tenant_id, login.source, login)
         if not self._begins:
             self._begins = True
@@ -87,14 +87,14 @@ class Undecided:
 
 
 class RoundBudget:
-    """The processor time of a wake-up in which rounds of EAP are gone on with as they come."""
+    """The CPU time of a wake-up in which rounds of EAP are processed as they arrive."""
 
     def __init__(self) -> None:
         self._came = self._until = -math.inf
 
     def has_time(self, came: float) -> bool:
         """Return whether time is left. came: in seconds of the monotonic clock, the same for all datagrams of one
-        wake-up; a datagram that was read ahead of its turn is older."""
+        wake-up; a datagram that was read before its turn has an older one."""
         now = time.thread_time()
         if came > self._came:
             self._came, self._until = came, now + AT_ONCE_S

@@ -45,7 +45,7 @@ from sallyport.radius.packet import ACCOUNTING_REQUEST, MAX_LENGTH, MIN_LENGTH, 
 LABEL: Final = "radsec"
 BACKLOG = 256
 CHUNK = 8192
-AT_ONCE = 64  # packets of one connection before the next one has its turn
+AT_ONCE = 64  # packets of one connection before the next connection has its turn
 WATCH_S = 2.0
 
 log = structlog.get_logger()
@@ -53,8 +53,8 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How many connections there may be, of one address (IPv6: a /64) and of strangers; how long a peer may take, in
-    seconds; and how many octets of answers may wait for a peer that does not read."""
+    """The most connections, of one address (IPv6: a /64) and of strangers; the seconds that a peer may take; and the
+    octets of answers that may wait for a peer that does not read."""
 
     connections: int = 1000
     per_address: int = 100
@@ -69,8 +69,8 @@ class Limits:
 
 
 class _Connection:
-    """A peer that is connected. network: of its address, as `Limits` counts. who: whose certificate it has shown, once
-    it has."""
+    """A connected peer. network: of its address, as `Limits` counts. who: the fingerprint of its certificate, after the
+    handshake."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -85,15 +85,15 @@ class _Connection:
 
 
 def _network(host: str) -> str:
-    """An IPv4 address, or the /64 of an IPv6 address, of which one peer may have all."""
+    """Return an IPv4 address, or the /64 of an IPv6 address, all of which one peer may have."""
     return str(ipaddress.ip_network((host.partition("%")[0], 64), strict=False)) if ":" in host else host
 
 
 class RadSec:
-    """The connections. credentials: the files to work with now. table: the RADIUS clients. flush: to be called when
-    packets were taken.
+    """The connections. credentials: the present files. table: the RADIUS clients. flush: is called after packets were
+    taken.
 
-    Its exchanges are made with `find_client` and `send`, and handed to `run`.
+    Its exchanges are made with `find_client` and `send`, and passed to `run`.
     """
 
     def __init__(
@@ -121,21 +121,22 @@ class RadSec:
         self._of_network: Counter[str] = Counter()
         self._room = Room(self._limits.connections)
         self._turn = trio.Lock()
-        self._context: ssl.SSLContext  # these two are read when it starts
+        self._context: ssl.SSLContext  # these two are loaded at the start
         self._files: Credentials
         metrics.watch_radsec(lambda: {(): float(len(self._known))})
 
-    # --- what its exchanges need --------------------------------------------------------------------------------
+    # --- for its exchanges --------------------------------------------------------------------------------------
 
     def find_client(self, source: Source) -> Client | None:
-        """The client whose certificate a connection has shown, as the table is now."""
+        """Return the client whose certificate a connection has shown, by the present table."""
         connection = self._known.get(source)
         if connection is None or connection.who is None:
             return None
         return self._table().certified(connection.who.fingerprint, connection.who.names)
 
     def send(self, reply: bytes, to: Source) -> None:
-        """Send a reply without waiting. One for a connection that has ended is lost; a peer that does not read is."""
+        """Send a reply without waiting. It is lost if the connection has ended; a peer that does not read is
+        disconnected."""
         connection = self._known.get(to)
         if connection is None or connection.scope.cancel_called:
             return
@@ -145,7 +146,7 @@ class RadSec:
         connection.unsent += reply
         connection.some_unsent.set()
 
-    # --- life -----------------------------------------------------------------------------------------------------
+    # --- start and stop -------------------------------------------------------------------------------------------
 
     async def run(
         self,
@@ -155,8 +156,8 @@ class RadSec:
         *,
         task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Take connections until `stop`, and serve them until cancelled; no peer can make it raise. Without sockets
-        there is nothing to do. StartError: there is no certificate. ConfigError: it cannot be used."""
+        """Accept connections until `stop`, and serve them until cancelled. No peer can make it raise. Without sockets
+        it returns at once. StartError: there is no certificate. ConfigError: it cannot be used."""
         if not sockets:
             task_status.started()
             return
@@ -173,7 +174,7 @@ class RadSec:
                 await trio.serve_listeners(serve, listeners, handler_nursery=nursery)
 
     def stop(self) -> None:
-        """Accept no connections and read no packets; waiting requests are still answered."""
+        """Accept no connections and read no packets; answers to waiting requests are still sent."""
         self._accepting.cancel()
         for stranger in self._strangers.values():
             stranger.scope.cancel()
@@ -181,7 +182,7 @@ class RadSec:
             connection.reading.cancel()
 
     async def sent(self) -> None:
-        """Return once nothing waits to be sent."""
+        """Return once no answer waits to be sent."""
         while any(each.unsent or each.sending for each in self._known.values()):
             await trio.sleep(0.005)
 
@@ -192,8 +193,8 @@ class RadSec:
         self._context, self._files = server_context(files), files
 
     async def _watch(self) -> None:
-        """Close all connections when the certificates, the authority or its revocation list have changed: peers
-        reconnect and are verified against the new ones."""
+        """Close all connections when the certificates, the authority or its revocation list change: peers reconnect and
+        are verified again."""
         reported: Credentials | None = None
         while True:
             await trio.sleep(WATCH_S)
@@ -213,7 +214,7 @@ class RadSec:
     # --- a connection ---------------------------------------------------------------------------------------------
 
     async def _serve(self, stream: trio.SocketStream, auth: Exchange, acct: Exchange) -> None:
-        """From the handshake to the end, whatever happens."""
+        """Serve a connection from the handshake to its end. Never raises."""
         async with stream:
             try:
                 host, port = stream.socket.getpeername()[:2]
@@ -305,12 +306,12 @@ class RadSec:
                 return self._refuse(connection, "unknown_client")
 
     def _pull(self, connection: _Connection) -> bytes | None:
-        """The next whole packet, by its Length field (RFC 6613 section 2.6.3); None while there is none."""
+        """Return the next whole packet, by its Length field (RFC 6613 section 2.6.3); None if there is none yet."""
         pending = connection.pending
         if len(pending) < 4 or connection.scope.cancel_called:
             return None
         length = pending[2] << 8 | pending[3]
-        if not MIN_LENGTH <= length <= MAX_LENGTH:  # the begin of the next packet is unknown
+        if not MIN_LENGTH <= length <= MAX_LENGTH:  # the start of the next packet is unknown
             self._refuse(connection, "malformed")
             return None
         if len(pending) < length:
@@ -320,7 +321,7 @@ class RadSec:
         return packet
 
     async def _send(self, connection: _Connection, tls: TlsStream) -> None:
-        """Send what there is to send, until cancelled or the peer does not take it."""
+        """Send the waiting answers until cancelled, or until the peer does not accept them."""
         with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
             while True:
                 await connection.some_unsent.wait()
@@ -336,7 +337,7 @@ class RadSec:
         connection.scope.cancel()
 
     def _refuse(self, connection: _Connection, reason: str, why: str = "") -> None:
-        """Close a connection for what its peer did."""
+        """Close a connection because of an error of its peer."""
         if connection.scope.cancel_called:
             return
         host = connection.source[0]
@@ -348,14 +349,14 @@ class RadSec:
 
 
 def decode_proven(packet: bytes, secret: SharedSecret) -> Request:
-    """Open a packet that came over TLS, which proves its sender as a signature does. PacketError."""
+    """Parse a packet that arrived over TLS, which proves its sender as a signature does. PacketError."""
     request = decode(packet, secret)
     request.signed = True
     return request
 
 
 def bind(address: Address) -> socket.socket:
-    """A listening TCP socket. StartError, naming the address."""
+    """Return a listening TCP socket. StartError names the address."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
     try:

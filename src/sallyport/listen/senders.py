@@ -1,7 +1,7 @@
-"""Senders of datagrams that are unknown or not proven, counted by address in a table of bounded size.
+"""Unknown and unproven senders of datagrams, counted by address in a table of bounded size.
 
-The last datagram of each is kept unparsed until an admin asks for it, so a flood costs nothing but its entry in the
-table. Its attributes are not authentic: they help an admin to recognise a device, and no decision uses them.
+The last datagram of each is kept unparsed until an admin asks for it, so a flood costs only its entry in the table. Its
+attributes are not authentic: they help an admin to recognise a device, and no decision uses them.
 """
 
 from collections.abc import Callable
@@ -45,7 +45,7 @@ class Sender:
     told: str = ""
 
     def request(self) -> Request | None:
-        """The last datagram as a request; None where it is none."""
+        """Return the last datagram as a request; None if it is none."""
         try:
             return peek(self.datagram)
         except PacketError:
@@ -54,7 +54,7 @@ class Sender:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What a sender's last datagram says of itself. product: what it looks like, empty where nothing tells."""
+    """What a sender's last datagram says about it. product: the likely product; empty if unknown."""
 
     packet: str = ""
     nas_identifier: str = ""
@@ -63,7 +63,7 @@ class Sent:
 
 
 def sent_by(sender: Sender) -> Sent:
-    """Look into the last datagram of a sender."""
+    """Describe the last datagram of a sender."""
     request = sender.request()
     if request is None:
         return Sent()
@@ -73,8 +73,8 @@ def sent_by(sender: Sender) -> Sent:
 
 
 class Senders:
-    """The addresses. The RADIUS clients of each tenant have a share of the table, and so have all unknown addresses
-    together. In a full table, the address of the largest share that has been silent longest makes room."""
+    """The addresses. The RADIUS clients of each tenant have a share of the table, and all unknown addresses together
+    have one. If the table is full, the address of the largest share that has been silent longest is removed."""
 
     def __init__(self, *, max_senders: int = MAX_SENDERS) -> None:
         self._senders = BoundedMap[str, Sender](max_senders)
@@ -99,7 +99,7 @@ class Senders:
         return sender
 
     def refused(self, host: str, reason: str, at: int, client: Client | None, datagram: bytes) -> None:
-        """Count a datagram that had no use, and write the cause and its remedy into the log if it is news."""
+        """Count a datagram without an answer, and log the cause and its remedy if they are new."""
         sender = self.note(host, reason, at, client=client, datagram=datagram)
         if sender is not None:
             why = cause(sender, client)
@@ -108,11 +108,11 @@ class Senders:
             log.warning("radius_sender_refused", source=host, client=name, **words)
 
     def forget(self, host: str) -> None:
-        """An address that has become a RADIUS client's is no longer among them."""
+        """Remove an address that now belongs to a RADIUS client."""
         self._senders.pop(host)
 
     def all(self) -> list[Sender]:
-        """Those who sent last come first."""
+        """Return the senders, the latest first."""
         return self._senders.values()[::-1]
 
 
@@ -126,13 +126,13 @@ def listed(senders: Senders, find_client: Callable[[str], Client | None]) -> lis
 
 
 def cause(sender: Sender, client: Client | None) -> Cause:
-    """Return why a sender got no answer to its last datagram. client: the RADIUS client that sent it."""
+    """Return the reason why a sender got no answer to its last datagram. client: the RADIUS client that sent it."""
     return cause_of(sender.reason, sender.host, client, sender.request(), sent_by(sender).product)
 
 
 def _row(sender: Sender, present: Client | None) -> Row:
-    """Return a sender for the command line. present: the RADIUS client that has its address, as it is now."""
-    client = sender.client  # over RadSec it has the address of no client
+    """Return a sender for the command line. present: the RADIUS client that now has its address."""
+    client = sender.client  # over RadSec, no client has the address
     if present is not None and (client is None or present.id == client.id):
         client = present
     sent, why = sent_by(sender), cause(sender, client)

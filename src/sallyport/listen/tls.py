@@ -9,9 +9,10 @@ _LIST = "-----BEGIN X509 CRL-----"
 
 
 def server_context(files: Credentials) -> ssl.SSLContext:
-    """Return the context of a server that takes the certificates of an authority unless they are revoked. ConfigError.
+    """Return the context of a server that accepts the certificates of an authority unless they are revoked.
+    ConfigError.
 
-    No session is resumed from a ticket: a certificate that was revoked meanwhile would be accepted.
+    Tickets resume no session: otherwise a certificate that was revoked meanwhile would be accepted.
     """
     if files.ca_file is None:
         raise ConfigError("RadSec has no authority for its peers' certificates: set eap_ca, or sallyport cert init")
@@ -34,5 +35,5 @@ def server_context(files: Credentials) -> ssl.SSLContext:
 
 
 def _no_password() -> str:
-    """OpenSSL would ask the terminal for one."""
+    """OpenSSL would ask for a passphrase on the terminal."""
     return ""

@@ -1,12 +1,14 @@
-"""RADIUS over UDP. A readable socket is drained by non-blocking calls, up to 64 datagrams a wake-up, since a task or
-an awaited call for each datagram costs more than the whole decision. All are read before the first is looked at: the
-kernel's part and ours would push each other out of the processor's caches. Where more have come, those behind are read
-into a queue. Tenants are served in turn, and so are the sources of each: a thousand logins of one do not hold up
-those of another. All senders without a RADIUS client count as one tenant. The kernel's buffer has no such order, so it
-is emptied at each wake-up, and what exceeds the limit is dropped here.
+"""RADIUS over UDP.
 
-A socket on all of a machine's addresses asks the kernel which of them a datagram was sent to (RFC 3542 section 6, and
-Linux ip(7) for IPv4), and answers from that one: a NAS drops an answer from another address.
+A readable socket is drained by non-blocking calls, up to 64 datagrams for each wake-up, since a task or an awaited call
+for each datagram would cost more than the whole decision. All are read before the first is processed: otherwise the
+kernel's code and ours would displace each other from the processor's caches. Further datagrams are read into a queue.
+Tenants are served in turn, and so are the sources of each: a thousand logins of one do not delay those of another. All
+senders without a RADIUS client count as one tenant. The kernel's buffer has no such order, so it is emptied at each
+wake-up, and datagrams above the limit are dropped here.
+
+A socket on all addresses of a machine asks the kernel for the destination address of each datagram (RFC 3542 section 6,
+and Linux ip(7) for IPv4), and answers from it: a NAS drops an answer from another address.
 """
 
 import os
@@ -27,11 +29,11 @@ from sallyport.radius.duplicates import Source
 
 DRAIN = 64
 AHEAD = 8192
-RECEIVE_BUFFER = 4 << 20  # at the kernel's default, bursts are lost
-# One octet more than a packet may have, so that a longer one is seen as such and not cut to size.
+RECEIVE_BUFFER = 4 << 20  # the kernel's default loses bursts
+# One octet more than a packet may have, so that a longer one is detected and not cut to size.
 DATAGRAM = 4097
 
-# RFC 3542 and Linux's ip(7), where the socket module names them not.
+# RFC 3542 and Linux's ip(7): constants that the socket module does not have.
 IP_PKTINFO: Final = 8
 IPV6_RECVPKTINFO: Final = 49
 IPV6_PKTINFO: Final = 50
@@ -42,7 +44,7 @@ Datagram = tuple[bytes, Source, int, float]
 
 
 def bind(address: Address, setting: str) -> socket.socket:
-    """A non-blocking UDP socket on an address. StartError, naming it and the setting that has it."""
+    """Return a non-blocking UDP socket on an address. StartError names the address and its setting."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
     try:
@@ -52,7 +54,7 @@ def bind(address: Address, setting: str) -> socket.socket:
         else:
             sock.setsockopt(socket.IPPROTO_IP, IP_PKTINFO, _is_wildcard(address.host))
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
-        with suppress(OSError):  # past the system's limit, where we may
+        with suppress(OSError):  # past the system's limit, if the process may
             sock.setsockopt(socket.SOL_SOCKET, getattr(socket, "SO_RCVBUFFORCE", 33), RECEIVE_BUFFER)
         sock.bind(tuple(address))
     except OSError as error:
@@ -62,7 +64,7 @@ def bind(address: Address, setting: str) -> socket.socket:
 
 
 def sender(sock: socket.socket) -> Callable[[bytes, Source], None]:
-    """Sends a reply without waiting. One that the kernel does not take is lost; the retransmit gets it again."""
+    """Send a reply without waiting. If the kernel does not take it, it is lost, and a retransmission gets it again."""
 
     sendto, sendmsg = sock.sendto, sock.sendmsg
     control = (socket.IPPROTO_IPV6, IPV6_PKTINFO) if sock.family == socket.AF_INET6 else (socket.IPPROTO_IP, IP_PKTINFO)
@@ -92,11 +94,12 @@ async def receive(
     refuse: Callable[[bytes, Source, int], None],
     ahead: int = AHEAD,
 ) -> None:
-    """Hand the datagrams of each wake-up to `take`, and call `taken` after it, until cancelled.
+    """Pass the datagrams of each wake-up to `take`, and call `taken` after it, until cancelled.
 
-    owner: the tenant of a source, 0 for none. refuse: gets a datagram that is dropped. ahead: how many datagrams are
-    read before their turn; then an owner with its share of them gets no more in. A source is an address with its port:
-    a proxy may forward the requests of many NASes, with a port for each."""
+    owner: the tenant of a source, 0 for none. refuse: gets a datagram that is dropped. ahead: the most datagrams that
+    are read before their turn; beyond it, datagrams of an owner that has its share are refused. A source is an address
+    with its port: a proxy may forward the requests of many NASes, with a port for each.
+    """
     pull = _puller(sock)
     behind: FairShares[int, Source, Datagram] = FairShares(ahead)
 
@@ -111,7 +114,7 @@ async def receive(
         await (trio.lowlevel.checkpoint() if was_ahead else trio.lowlevel.wait_readable(sock))
         at, now = clock(), time.monotonic()
         came: list[Datagram] = []
-        with suppress(OSError):  # the last: nothing more to read, or an ICMP error of an earlier reply
+        with suppress(OSError):  # the last one: nothing more to read, or an ICMP error of an earlier reply
             if not was_ahead:
                 for _ in range(DRAIN):
                     octets, source = pull()
@@ -124,7 +127,7 @@ async def receive(
 
 
 def _puller(sock: socket.socket) -> Callable[[], tuple[bytes, Source]]:
-    """Reads a datagram and where it came from."""
+    """Read a datagram and its source."""
     recvfrom, recvmsg = sock.recvfrom, sock.recvmsg
     is_ipv6 = sock.family == socket.AF_INET6
 
@@ -141,10 +144,11 @@ def _puller(sock: socket.socket) -> Callable[[], tuple[bytes, Source]]:
 
 
 def own_address(control: bytes) -> bytes:
-    """What the kernel says about where a datagram was sent to, as it wants it for an answer from there.
+    """Return the kernel's control message with the destination address of a datagram, in the form that sends an answer
+    from it.
 
-    control: struct in_pktinfo or in6_pktinfo. The interface is left to routing, but for link-local addresses, which
-    mean nothing without one.
+    control: struct in_pktinfo or in6_pktinfo. Routing selects the interface, except for link-local addresses, which
+    need one.
     """
     if len(control) == 12:
         return bytes(4) + control[4:8] + bytes(4)
@@ -157,7 +161,8 @@ def _is_wildcard(host: str) -> bool:
 
 
 def receive_drops(sockets: Sequence[socket.socket]) -> list[int]:
-    """How many datagrams the kernel dropped for each socket, from /proc/net/udp and udp6; 0 where it cannot tell."""
+    """Return the number of datagrams that the kernel dropped for each socket, from /proc/net/udp and udp6; 0 if it is
+    unknown."""
     drops: dict[int, int] = {}
     for table in ("/proc/net/udp", "/proc/net/udp6"):
         with suppress(OSError):

@@ -20,23 +20,25 @@ OF_A_TENANT: Final = 7
 
 
 class Room:
-    """A number of slots. free: those that are not taken."""
+    """A number of slots. free: the number of free slots."""
 
     __slots__ = ("_held", "_held_by_tenant", "free", "limit")
 
     def __init__(self, limit: int) -> None:
         self.limit = self.free = limit
-        self._held: dict[int, int] = {}  # of those that hold any: a tenant adds and deletes clients without end
+        self._held: dict[
+            int, int
+        ] = {}  # only clients that hold a slot: a tenant may add and delete clients without end
         self._held_by_tenant: dict[int, int] = {}
 
     @property
     def clients(self) -> int:
-        """The number of clients that hold a slot."""
+        """Return the number of clients that hold a slot."""
         return len(self._held)
 
     def take(self, client_id: int, tenant_id: int) -> bool:
-        """Take a slot for a request of a tenant's client, until `leave`. False: the client, or its tenant, has its
-        share, or no slot is free."""
+        """Take a slot for a request of a tenant's client, until `leave`. False: the client or its tenant has its share,
+        or no slot is free."""
         free = self.free
         held, held_by_tenant = self._held.get(client_id, 0), self._held_by_tenant.get(tenant_id, 0)
         if held >= free or held_by_tenant >= OF_A_TENANT * free:
@@ -65,5 +67,5 @@ class Waiting:
 
     @property
     def now(self) -> int:
-        """The number of waiting requests."""
+        """Return the number of waiting requests."""
         return sum(room.limit - room.free for room in (self.proven, self.unproven))

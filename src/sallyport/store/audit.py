@@ -1,5 +1,5 @@
-"""The audit trail: who changed what and when, written in the transaction of the change itself, so that neither is there
-without the other.
+"""The audit trail: the author, the time and the content of each change. The entry is written in the transaction of the
+change, so that neither exists without the other.
 
     tx.execute(UPDATE, ...)
     audit.record(tx, "group.update", at=now, tenant_id=7, domain_id=1, target="group 3 ops", changes=changed(old, new))
@@ -23,8 +23,8 @@ LONGEST: Final = 2000
 
 
 def changed(before: Mapping[str, JSON], after: Mapping[str, JSON]) -> dict[str, JSON]:
-    """The fields that differ, each as [before, after]. Secrets must be HIDDEN already; a changed one is named by
-    giving it as `HIDDEN` in both and is never compared."""
+    """Return the fields that differ, each as [before, after]. The caller replaces secrets by HIDDEN. To record that a
+    secret has changed, it gives HIDDEN for both values."""
     fields = dict.fromkeys([*before, *after])
     return {
         field: [before.get(field), after.get(field)]
@@ -45,8 +45,8 @@ def record(
 ) -> None:
     """Record an action of the acting token, user or service.
 
-    action: what, as `thing.verb`. target: to which thing, for a person: its kind, id and name. changes: what about it,
-    without secrets; of a long value its beginning is kept. at: microseconds.
+    action: `thing.verb`. target: the thing, or the person: kind, id and name. changes: the changes, without secrets;
+    only the start of a long value is kept. at: microseconds.
     """
     record_all(tx, action, [(target, as_kept(changes or {}))], at=at, tenant_id=tenant_id, domain_id=domain_id)
 
@@ -60,7 +60,7 @@ def record_all(
     tenant_id: int,
     domain_id: int | None = None,
 ) -> None:
-    """The same of many things at once. entries: each thing's target, and its changes `as_kept`."""
+    """Record the same action on many things. entries: each thing's target, and its changes `as_kept`."""
     actor = acting()
     by = (at, tenant_id, domain_id, actor.kind, actor.name, actor.token_id, action)
     tx.insert(
@@ -74,18 +74,18 @@ def record_all(
 def record_in(
     tx: Tx, action: str, domain_id: int, target: str, changes: Mapping[str, JSON] | None = None, *, at: int
 ) -> None:
-    """`record` for a domain, whose tenant is looked up. NotFound."""
+    """Record an action in a domain, in the trail of the domain's tenant. NotFound."""
     record(tx, action, at=at, tenant_id=tenant_of(tx, domain_id), domain_id=domain_id, target=target, changes=changes)
 
 
 def record_all_in(tx: Tx, action: str, domain_id: int, targets: Sequence[str], *, at: int) -> None:
-    """`record_in` for many things to which the same was done."""
+    """Record the same action on many things of a domain."""
     entries = [(target, "{}") for target in targets]
     record_all(tx, action, entries, at=at, tenant_id=tenant_of(tx, domain_id), domain_id=domain_id)
 
 
 def count(tx: Tx, tenant_id: int, domain_id: int | None, change: int) -> None:
-    """Change the kept total of a tenant's entries about a domain, or about none."""
+    """Change the stored total of a tenant's entries about a domain, or of those about no domain."""
     tx.execute(
         "insert into audit_totals (tenant_id, domain_id, value) values (:t, :d, :change) "
         "on conflict (tenant_id, domain_id) do update set value = audit_totals.value + excluded.value",
@@ -104,17 +104,17 @@ def tenant_of(tx: Tx, domain_id: int) -> int:
 
 
 def share_of(tx: Tx, domain_id: int) -> int:
-    """The tenant in whose share of a table the entries of a domain count; 0 if the domain is gone."""
+    """Return the tenant whose limit the entries of a domain count for; 0 if the domain is gone."""
     return tx.value(int, "select tenant_id from domains where id = :id", id=domain_id) or 0
 
 
 def as_kept(changes: Mapping[str, JSON]) -> str:
-    """Changes as the trail keeps them, which may be made before the transaction."""
+    """Return changes in the form of the trail. It may be called before the transaction."""
     return json.dumps({field: _bounded(value) for field, value in changes.items()}, ensure_ascii=False)
 
 
 def _bounded(value: JSON) -> JSON:
-    """A field's value before and after, each as it is, or the beginning of its text where that is long."""
+    """Return a field's values before and after, each cut to its start if it is long."""
     if isinstance(value, list):
         return [_beginning(each) for each in value]
     return _beginning(value)

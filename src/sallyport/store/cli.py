@@ -39,7 +39,7 @@ def migrate(line: CommandLine) -> None:
 def backup(line: CommandLine, *, file: Path, keep: int | None) -> None:
     """Write a consistent copy of the database, while it is in use; a file of that name is replaced.
 
-    With --keep, FILE is a directory: the copy gets a name of its own there, and all but the newest are deleted.
+    With --keep, FILE is a directory: the copy gets its own name in it, and all copies except the newest are deleted.
     """
     if file.is_dir() is (keep is None):
         raise click.UsageError("a directory takes --keep" if keep is None else "--keep takes a directory")
@@ -53,13 +53,13 @@ def backup(line: CommandLine, *, file: Path, keep: int | None) -> None:
 @db.command()
 @click.argument("file", type=InputFile())
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--revoke-tokens", is_flag=True, help="No access token and no enrolment key of the backup counts.")
+@click.option("--revoke-tokens", is_flag=True, help="Revoke all access tokens and enrolment keys of the backup.")
 @click.pass_obj
 def restore(line: CommandLine, *, file: Path, yes: bool, revoke_tokens: bool) -> None:
-    """Replace the database by a backup; it holds at once. The master key must be the one that it was made with.
+    """Replace the database by a backup, at once. The master key must be the one of the backup.
 
-    Prompts that wait, enrolments and one-time codes up to now are void. A token that was revoked since the backup would
-    count again: --revoke-tokens ends all of them.
+    Pending prompts, enrolments and all one-time codes up to now become void. A token that was revoked after the backup
+    would be valid again: --revoke-tokens revokes all tokens.
     """
     if not yes:
         if not click.confirm(CONFIRM, err=True):
@@ -76,7 +76,7 @@ def restore(line: CommandLine, *, file: Path, yes: bool, revoke_tokens: bool) ->
 def rotate_key(line: CommandLine) -> None:
     """Seal every secret of the database under a new master key, while it is in use.
 
-    It can be cut off at any time, and is gone on with by the next one.
+    After an interruption, the same command continues.
     """
     done = line.row("db.rotate-key")
     line.print(f"{counted(done['sealed'], 'secret')} sealed under version {done['version']} of the master key")

@@ -12,7 +12,7 @@ from sallyport.store.rotation import Rotation
 
 
 class Copies(Protocol):
-    """A store that can be copied and replaced as a whole."""
+    """A store that supports backup and restore."""
 
     async def backup(self, target: Path) -> int:
         """Write a consistent copy and return its size in octets. StoreError."""
@@ -21,7 +21,7 @@ class Copies(Protocol):
         """Write a copy and delete all but the newest `keep`; return its path, its size and the deleted ones."""
 
     async def restore(self, source: Path, *, revoke_tokens: bool = False) -> None:
-        """Replace everything with a copy. StoreError, SchemaError: nothing was changed."""
+        """Replace the whole store by a copy. StoreError, SchemaError: nothing was changed."""
 
 
 class OneFile(Arguments):
@@ -31,7 +31,7 @@ class OneFile(Arguments):
 
 
 class Backup(OneFile):
-    """keep: number of backups to keep in the path, which is a directory then."""
+    """keep: the number of backups to keep; the path is then a directory."""
 
     keep: int | None = Field(default=None, ge=1, le=10_000)
 

@@ -1,4 +1,4 @@
-"""Connections to the embedded database: how they are opened, what a transaction offers on one, and the readers."""
+"""Connections to the embedded database: how they are opened, the transaction on one, and the readers."""
 
 import sqlite3
 import time
@@ -19,12 +19,12 @@ from sallyport.store.model import NOTHING, V, Value, Work
 T = TypeVar("T")
 
 LONGEST_INSERT = 64  # rows; 500 columns would still be within SQLite's 32,766 parameters
-# In pages of 4 KiB. Checkpoints are rare enough to keep the p99 of a commit at 6 ms, and bound the log to 80 MB; where
-# the disk is short they come early, since what the log takes is missing to the database.
+# In pages of 4 KiB. Checkpoints are rare enough to keep the p99 of a commit at 6 ms, and bound the log to 80 MB. If the
+# disk is nearly full they come early, since the log takes space that the database needs.
 LONG_LOG, SHORT_LOG = 20_000, 256
-# A transaction on the event loop that takes longer shows a disk too slow to wait for there, for so many seconds.
+# If a transaction on the event loop takes longer, the disk is too slow for writes there, for this many seconds.
 QUICK_S, SLOW_FOR_S = 0.01, 1.0
-# A transaction on the event loop may take so many thousand steps of SQLite's virtual machine, about 0.3 ms.
+# A transaction on the event loop may take this many thousand steps of SQLite's virtual machine, about 0.3 ms.
 QUICK_STEPS, QUICK_LOOKS = 1000, 20
 BUSY_MS = 5000  # how long to wait for another program's lock
 _PRAGMAS = f"""
@@ -38,21 +38,21 @@ def _as_it_is(value: bytes | None) -> bytes | None:
     return value
 
 
-# Without these, sqlite3 looks for an adapter of each null and each value of octets, and raises an exception inside:
+# Without these adapters, sqlite3 searches one for each null and each value of octets, and raises an exception inside:
 # half a microsecond for each value.
 for _kind in (NoneType, bytes):
     sqlite3.register_adapter(_kind, _as_it_is)
 
 
 class Statements(Protocol):
-    """What a transaction needs of a connection."""
+    """The calls that a transaction needs of a connection."""
 
     def execute(self, sql: str, parameters: Mapping[str, Value] | Sequence[Value], /) -> sqlite3.Cursor:
         """Run a statement."""
 
 
 class _Limited:
-    """A connection for work with a limit of processor time."""
+    """A connection for work with a limit of CPU time."""
 
     def __init__(self, connection: Statements, limit_s: float) -> None:
         self._connection = connection
@@ -72,7 +72,7 @@ class SqliteTx:
         self._waiting = waiting
 
     def limited(self, limit_s: float) -> "SqliteTx":
-        """Return the same transaction for work that may take so much processor time. Its statements raise Invalid."""
+        """Return the same transaction with a limit of CPU time. Above it, statements raise Invalid."""
         return SqliteTx(_Limited(self._connection, limit_s), self._waiting)
 
     def others_wait(self) -> bool:
@@ -88,7 +88,7 @@ class SqliteTx:
 
     def all(self, shape: Callable[..., T], sql: str, /, **parameters: Value) -> list[T]:
         cursor = self._connection.execute(sql, parameters)
-        names = tuple([column[0] for column in cursor.description])  # a generator takes a call for each
+        names = tuple([column[0] for column in cursor.description])  # a generator would cost a call for each row
         rows = cursor.fetchall()
         if names == getattr(shape, "__match_args__", None):  # a dataclass with these columns as its fields, in order
             return [shape(*row) for row in rows]
@@ -110,9 +110,9 @@ class SqliteTx:
         same: Mapping[str, Value] = NOTHING,
         on_conflict: str = "",
     ) -> None:
-        """Insert in statements of up to 64 rows: sqlite3 releases the interpreter lock once for each statement, so
+        """Insert rows in statements of up to 64 rows. sqlite3 releases the interpreter lock once for each statement, so
         SQLite works beside the event loop. Values of `same` are bound once for each statement."""
-        # Numbered parameters (`?1`) would do it too, and are taken with a sequence no more from Python 3.14 on.
+        # Numbered parameters (`?1`) would do the same, but Python 3.14 no longer accepts a sequence for them.
         before, after = (f"select {', '.join('?' * len(same))}, * from (", ") where true") if same else ("", "")  # noqa: S608
         head = f"insert into {table} ({', '.join((*same, *columns))}) {before}values "
         marks = f"({', '.join('?' * len(columns))})"
@@ -124,7 +124,8 @@ class SqliteTx:
 
 
 def open_connection(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
-    """A connection with all settings that ours have. StoreError: it is no database, or cannot be opened."""
+    """Return a connection with the settings of all our connections. StoreError: it is no database, or cannot be
+    opened."""
     uri = f"{path.absolute().as_uri()}{'?mode=ro' if read_only else ''}"
     try:
         connection = sqlite3.connect(
@@ -142,7 +143,7 @@ def open_connection(path: Path, *, read_only: bool = False) -> sqlite3.Connectio
 
 
 def _fold(value: Value) -> str | None:
-    """`base.text.fold`, of octets too; null and numbers as `lower` has them."""
+    """Return `base.text.fold` of a text or of octets; null and numbers as `lower` returns them."""
     if isinstance(value, bytes):
         return fold(value.decode(errors="replace"))
     return None if value is None else fold(str(value))
@@ -173,11 +174,11 @@ class QuickReader:
             with suppress(sqlite3.Error):
                 self._connection.execute("rollback")
             was_slow, self._was_slow = self._was_slow, self._clock() - started > QUICK_S
-            if was_slow and self._was_slow:  # one alone may have waited for a processor
+            if was_slow and self._was_slow:  # if it is alone, the time may be a wait for a processor
                 self._slow_until = started + SLOW_FOR_S
 
     def _is_spent(self) -> bool:
-        """Count what a transaction takes: SQLite counts the steps of a statement over all its runs."""
+        """Add up the steps of a transaction: SQLite counts the steps of a statement over all its runs."""
         self._looks -= 1
         return self._looks < 0
 
@@ -225,7 +226,7 @@ def _read(connection: sqlite3.Connection, work: Work[T], timeout_s: float) -> T:
 
 
 def primary_code(error: Exception) -> int:
-    """SQLite's primary result code; 0 for an error that is not the engine's."""
+    """Return SQLite's primary result code; 0 for an error that is not the engine's."""
     code: int = getattr(error, "sqlite_errorcode", 0)
     return code & 0xFF
 

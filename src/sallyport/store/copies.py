@@ -70,7 +70,7 @@ class SqliteCopies:
         self._backed_up(at)
         try:
             await self._store.write(lambda tx: _record(tx, "store.backup", at, target))
-        except StoreError as error:  # the backup of a store that fails is worth all the more
+        except StoreError as error:  # a failing store needs its backup most
             log.warning("backup_not_audited", target=str(target), error=str(error))
         return size
 
@@ -88,17 +88,17 @@ class SqliteCopies:
                 raise StoreError(f"{target} is made; older backups cannot be deleted: {error.strerror}") from error
 
     def clear(self) -> None:
-        """Delete the copy of everything that a restore has left which a crash cut off."""
+        """Delete the temporary copy of an interrupted restore."""
         for end in ("", "-wal", "-shm", "-journal"):
             self._checked.with_name(self._checked.name + end).unlink(missing_ok=True)
 
     @property
     def _checked(self) -> Path:
-        """Where a backup is looked at before it becomes the store."""
+        """Return the path at which a backup is checked before it becomes the store."""
         return self._store.path.with_name(self._store.path.name + ".restore")
 
     async def remember(self) -> None:
-        """Tell when the last backup that the audit trail knows was made. StoreError."""
+        """Report the time of the last backup that the audit trail has. StoreError."""
         sql = "select max(at) from audit_trail where tenant_id = :installation and action = 'store.backup'"
         at = await self._store.read(lambda tx: tx.value(int, sql, installation=audit.INSTALLATION))
         if at:
@@ -150,7 +150,7 @@ def _record(tx: Tx, action: str, at: int, file: Path) -> None:
 
 
 def _record_restore(tx: Tx, at: int, source: Path) -> None:
-    """The file's name is the operator's business; that there was a restore is each tenant's too."""
+    """Record the restore in each tenant's trail; the file's name goes into the operator's alone."""
     _record(tx, "store.restore", at, source)
     for tenant_id in tx.all(_id, "select id from tenants order by id"):
         audit.record(tx, "store.restore", at=at, tenant_id=tenant_id, target="everything, from a backup")
@@ -170,7 +170,9 @@ def _copy(source: Path, target: Path) -> int:
             closing(sqlite3.connect(part)) as copy,
         ):
             original.backup(copy)
-            copy.execute("pragma journal_mode = delete")  # one with a log cannot be read where nothing can be written
+            copy.execute(
+                "pragma journal_mode = delete"
+            )  # SQLite cannot read a database with a log in a read-only directory
         disk.sync(part)
         part.replace(target)
         disk.sync(target.parent)
@@ -189,7 +191,7 @@ def _expire(directory: Path, keep: int) -> list[Path]:
 
 
 def _take(source: Path, checked: Path) -> None:
-    """A copy of the backup that is sound and of our schema; the backup itself is only read."""
+    """Return a copy of the backup, checked and migrated to our schema. The backup itself is only read."""
     checked.unlink(missing_ok=True)
     with (
         closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True)) as original,

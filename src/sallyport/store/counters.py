@@ -1,8 +1,8 @@
-"""Kept totals of whole lists, so that no page of a million rows has to count them; and of parts of them, so that none
-has to walk through all that come before it.
+"""Stored totals of whole lists, so that a page of a million rows needs no count; and totals of parts of lists, so that
+a page does not read all rows before it.
 
-A part is the rows whose ids have all but the last PART_BITS bits in common: `NAME#` and these bits, in hexadecimal
-digits that sort as the numbers do.
+A part is the rows whose ids are equal except in the last PART_BITS bits. Its key is `NAME#` and the other bits, in
+hexadecimal digits that sort like the numbers.
 """
 
 from collections import Counter
@@ -27,7 +27,7 @@ def add(tx: Tx, domain_id: int, name: str, change: int) -> None:
 
 
 def add_row(tx: Tx, domain_id: int, name: str, row_id: int, change: int) -> None:
-    """`add` for a list that is counted in parts too: 1 where the row has come, -1 where it has gone."""
+    """Change the total of a list that is counted in parts: 1 for an added row, -1 for a deleted one."""
     add_rows(tx, domain_id, name, [row_id], change)
 
 
@@ -45,13 +45,14 @@ def total(tx: Tx, domain_id: int, name: str) -> int:
 
 
 def totals(tx: Tx, name: str) -> dict[int, int]:
-    """Return the totals of all domains, by the domain's id; a list that was emptied has 0."""
+    """Return the totals of all domains, by the domain's id; an emptied list has 0."""
     sql = "select domain_id, value from counters where name = :name"
     return {int(str(domain_id)): int(str(value)) for domain_id, value in tx.rows(sql, name=name)}
 
 
 def seek(tx: Tx, domain_id: int, name: str, offset: int) -> tuple[int, int]:
-    """Where in a list that is counted in parts a place is: the first id of its part, and the rows from there to it."""
+    """Return the part of a list that contains a position: the first id of the part, and the rows from there to the
+    position."""
     if offset < 1 << PART_BITS:
         return 0, offset
     sql = "select name, value from counters where domain_id = :d and name > :low and name < :high order by name"

@@ -1,8 +1,8 @@
-"""The data directory: its lock, and space kept in reserve on its disk.
+"""The data directory: its lock, and reserved space on its disk.
 
-One process owns the directory. A reserve file holds space that is given back when the disk is full: the store's log
-can then be merged into the database and logins go on for a while, with an error in the log, instead of stopping at
-once. It is taken again when there is room.
+One process owns the directory. A reserve file holds space that the service frees when the disk is full. The store's log
+can then be merged into the database, and logins continue for a while, with an error in the log. The service takes the
+space again when the disk has room.
 """
 
 import errno
@@ -23,7 +23,7 @@ TOKEN_FILE: Final = "admin.token"  # noqa: S105  a file's name
 
 
 def make_data_directory(path: Path) -> None:
-    """Make the directory (mode 0700) where it is new. StartError."""
+    """Make the directory (mode 0700) if it does not exist. StartError."""
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
@@ -31,16 +31,16 @@ def make_data_directory(path: Path) -> None:
 
 
 def open_data_directory(path: Path) -> int:
-    """Take the lock of the directory, which is made if it is new. Return the descriptor that holds it.
+    """Lock the directory, and make it if it does not exist. Return the descriptor that holds the lock.
 
-    Raises Locked when another process has it, StartError when it cannot be made or written.
+    Locked: another process has it. StartError: it cannot be made or written.
     """
     make_data_directory(path)
     return take_lock(path / LOCK)
 
 
 def check_lock(path: Path) -> None:
-    """Raise Locked while another process owns the directory. Makes and changes nothing. StartError."""
+    """Raise Locked if another process owns the directory. Makes and changes nothing. StartError."""
     try:
         descriptor = os.open(path / LOCK, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
@@ -58,7 +58,7 @@ def check_lock(path: Path) -> None:
 
 
 def take_lock(path: Path) -> int:
-    """Take a lock file for this process; the descriptor that holds it. Raises Locked, StartError."""
+    """Take a lock file for this process; return the descriptor that holds it. Locked, StartError."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except PermissionError as error:
@@ -74,9 +74,9 @@ def take_lock(path: Path) -> int:
 
 
 class Reserve:
-    """A file of `size` octets that holds space for the store's log. size 0: none is kept. Nothing here raises.
+    """A file of `size` octets that reserves space for the store's log. size 0: no reserve. No method raises.
 
-    released: the space is not held: it was given back, or has not been taken yet.
+    released: the space is not reserved: it was freed, or was never taken.
     """
 
     def __init__(self, path: Path, size: int) -> None:
@@ -85,7 +85,7 @@ class Reserve:
         self.released = True
 
     def refill(self) -> None:
-        """Take the space, once twice as much is free; the first call also cuts a file of before to size."""
+        """Reserve the space if twice as much is free. The first call also cuts an existing file to size."""
         if not self.released:
             return
         try:
@@ -101,7 +101,7 @@ class Reserve:
             self.release()
 
     def release(self) -> bool:
-        """Give the space back; False when there was none to give."""
+        """Free the space. False: there was none to free."""
         self.released = True
         try:
             self._path.unlink()
@@ -110,7 +110,8 @@ class Reserve:
         return self._size > 0
 
     def has_room(self, octets: int) -> bool:
-        """Whether the disk takes so much more. It is tried, since a quota shows in no figure of the disk's."""
+        """Return whether the disk takes this many more octets. It tries, since the figures of a disk do not show a
+        quota."""
         if octets <= 0:
             return True
         scratch = self._path.with_name(self._path.name + ".room")
@@ -126,7 +127,7 @@ class Reserve:
         return True
 
     def _held(self) -> int:
-        """What the file holds on the disk: less than its size where a crash came between."""
+        """Return the octets that the file has on the disk: less than its size after a crash."""
         try:
             return self._path.stat().st_blocks * 512
         except FileNotFoundError:

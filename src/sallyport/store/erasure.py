@@ -40,8 +40,9 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The rows of a domain in a table. name: what an admin calls them; empty: they are not counted. key: the columns
-    that identify a row, `id` if rows of other tables belong to it. searched: whose number the search index has."""
+    """The rows of a domain in a table. name: the term that an admin knows; empty: the rows are not counted. key: the
+    columns that identify a row, `id` if rows of other tables belong to it. searched: the column with the row's number
+    in the search index."""
 
     table: str
     name: str = ""
@@ -50,7 +51,7 @@ class Rows:
     searched: Literal["", "domain_id", "tenant_id"] = ""
 
     def erase(self, tx: Tx, domain_id: int) -> int:
-        """Delete up to SLICE rows of the domain, or of rows that belong to them; return how many."""
+        """Delete up to SLICE rows of the domain, or of rows that belong to them; return their number."""
         if not self.parts and not self.searched:
             return delete_slice(tx, self.table, self.key, "domain_id = :d", d=domain_id)
         found = tx.rows(f"select id from {self.table} where domain_id = :d limit {SLICE}", d=domain_id)  # noqa: S608
@@ -167,7 +168,7 @@ ROWS: Final[tuple[Rows, ...]] = (
 
 
 def counts(tx: Tx, domain_id: int) -> Iterator[tuple[str, int]]:
-    """Yield what a domain has: the name of the rows and their number, at most MOST_COUNTED, if there are any."""
+    """Yield each kind of rows that a domain has: its name, and the number of rows, at most MOST_COUNTED."""
     for rows in ROWS:
         if rows.name:
             some = f"select 1 from {rows.table} where domain_id = :d limit {MOST_COUNTED}"  # noqa: S608

@@ -10,7 +10,7 @@ from sallyport.store.model import Done, Tx
 
 @dataclass(slots=True)
 class Item:
-    """One caller's work on its way through the writer: in a transaction, or `alone` on the bare connection. own: of
+    """A caller's work on its way through the writer: in a transaction, or `alone` on the bare connection. own: work of
     the service itself."""
 
     done: Done[object]

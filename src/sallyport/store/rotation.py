@@ -1,9 +1,9 @@
 """Rotation of the master key: every sealed value is opened and sealed again under a new one.
 
-A rotation can stop anywhere without a loss. The new key is on disk beside the old one before a value is sealed under
-it. Each value is replaced alone, on the condition that it has not changed since it was read. The old key leaves the key
-file once a walk through all values finds none that is sealed under it. It moves to a file such as `master.key.1`, which
-opens earlier backups. The next rotation continues one that was interrupted.
+A rotation can stop at any point without a loss. The new key is on disk beside the old one before a value is sealed
+under it. Each value is replaced on its own, if it has not changed since it was read. The old key leaves the key file
+once a search through all values finds none that is sealed under it. It moves to a file such as `master.key.1`, which
+opens earlier backups. The next rotation continues an interrupted one.
 
 A test compares the list of sealed columns with the code.
 """
@@ -31,7 +31,7 @@ LATE_S: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """A column of sealed values. key: the columns that name a row; identity: made of them."""
+    """A column of sealed values. key: the columns that identify a row; they make the identity."""
 
     table: str
     column: str
@@ -60,8 +60,8 @@ SEALED_COLUMNS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Rotated:
-    """sealed: values that were sealed again. version: of the key that seals now. old_file: where the key before is;
-    empty where the keys come from the environment."""
+    """sealed: the number of values that were sealed again. version: of the new key. old_file: the file of the former
+    key; empty if the keys come from the environment."""
 
     sealed: int
     version: int
@@ -79,10 +79,10 @@ class Rotation:
         self._one = trio.Lock()
 
     async def rotate(self) -> Rotated:
-        """Seal everything under a new key, or go on with a rotation that was cut off.
+        """Seal all values under a new key, or continue an interrupted rotation.
 
         Conflict: the key comes from the environment, which has no new one. SecretError: a value does not open; both
-        keys stay. ConfigError, StoreError: so they do.
+        keys stay. ConfigError, StoreError: both keys stay.
         """
         async with self._one:
             await self._begin()
@@ -109,7 +109,7 @@ class Rotation:
         self._vault.add(version, key)
 
     async def _walk(self) -> int:
-        """Seal whatever is not sealed under the newest key; how many values."""
+        """Seal the values that are not sealed under the newest key; return their number."""
         sealed = 0
         for column in SEALED_COLUMNS:
             after: tuple[Value, ...] | None = None
@@ -135,8 +135,8 @@ class Rotation:
         return sealed
 
     async def _end(self, sealed: int) -> Rotated:
-        """Remove the old keys from the file. They stay in memory until the next start: the State that a device holds of
-        a pending login is sealed under them."""
+        """Remove the old keys from the file. They stay in memory until the next start, since the State of a pending
+        login is sealed under them."""
         keys, version, file, old_file = self._vault.keys, self._vault.versions[-1], self._vault.file, ""
         if file is not None:
             for each in self._vault.versions[:-1]:
@@ -150,7 +150,7 @@ class Rotation:
 
 
 def _rows(column: Sealed, after: tuple[Value, ...] | None, tx: Tx) -> list[tuple[Value, ...]]:
-    """The next rows of a column: their keys, and the value."""
+    """Return the next rows of a column: their keys, and the value."""
     names = ", ".join(column.key)
     further, given = "", dict[str, Value]()
     if after is not None:

@@ -1,16 +1,16 @@
-"""The search for parts of texts, and pages of lists. The search is SQLite's; another engine has its own.
+"""The search for parts of texts, and pages of lists. This is SQLite's search; another engine has its own.
 
 An FTS5 table with the trigram tokenizer has the folded texts of each row. Its rowid is the domain's number, shifted by
 ROW_BITS, plus the row's id. The rows of a domain are a range of rowids that FTS5 skips to, so that no search reads the
-entries of another domain. The texts are folded by `base.text.fold` before they are added, and the tokenizer takes them
-as they are.
+entries of another domain. `base.text.fold` folds the texts before they are added, and the tokenizer does not change
+them.
 
-FTS5 looks up the first letters of a long text, and the texts that it finds are searched for the whole one.
+For a long text, FTS5 finds the rows with its first letters, and those rows are searched for the whole text.
 
 A text of one or two letters has no trigram. It is searched in the texts themselves, which FTS5 keeps in its table
 `..._content`: a scan of one domain, which ends at the last row that is needed.
 
-A search counts at most MOST_COUNTED matches. The totals of whole lists are kept (`counters`).
+A search counts at most MOST_COUNTED matches. The totals of whole lists are stored (`counters`).
 """
 
 import json
@@ -32,16 +32,16 @@ LONGEST_PHRASE: Final = 16
 MERGED: Final = 16
 """Pages of FTS5 that `SearchIndex.merge` writes: more than a transaction of milliseconds adds, on each level."""
 _SEPARATOR: Final = "\x1f"
-_NOT_INDEXED: Final = {0: "\ufffd", ord(_SEPARATOR): "\ufffd"}  # the tokenizer ends at a zero
+_NOT_INDEXED: Final = {0: "\ufffd", ord(_SEPARATOR): "\ufffd"}  # the tokenizer ends at a NUL
 
 
 class Minimum(int):
-    """The total of a search that has more matches than are counted."""
+    """The total of a search with more matches than are counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """The part of a domain's list that is asked for."""
+    """The requested part of a domain's list."""
 
     domain_id: int
     offset: int
@@ -50,7 +50,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A row and its folded texts."""
+    """A row, and its folded texts."""
 
     domain_id: int
     row_id: int
@@ -68,8 +68,8 @@ class SearchIndex:
         self.add_all(tx, [Entry(domain_id, row_id, texts)])
 
     def add_all(self, tx: Tx, entries: Sequence[Entry]) -> None:
-        """Add rows, at the end of a transaction that adds many: FTS5 writes what it has gathered to the file when a
-        statement on another table follows."""
+        """Add rows, at the end of a transaction that adds many: FTS5 writes its buffer to the file when a statement on
+        another table follows."""
         rows = [(_first(each.domain_id) + each.row_id, _joined(each.texts)) for each in entries]
         tx.insert(self._name, ("rowid", "texts"), rows)
 
@@ -80,12 +80,12 @@ class SearchIndex:
 
     def merge(self, tx: Tx) -> None:
         """Merge a small part of the index. An index with `automerge` off needs this in each transaction that changes
-        it; FTS5 merges large parts by itself, which takes 30 ms at 30,000 rows."""
+        it. FTS5 by itself would merge large parts, which takes 30 ms at 30,000 rows."""
         tx.execute(f"insert into {self._name} ({self._name}, rank) values ('merge', :pages)", pages=MERGED)  # noqa: S608
 
     def find(self, domain_id: int, text: str) -> tuple[str, dict[str, Value]]:
-        """Return SQL for the ids of a domain's rows with a text that contains this one, not empty, without case; and
-        its parameters. The ids come in order."""
+        """Return SQL for the ids of a domain's rows with a text that contains `text`, in order, and its parameters.
+        text: not empty; case is ignored."""
         wanted = fold(text).translate(_NOT_INDEXED)
         parameters: dict[str, Value] = {"first": _first(domain_id), "last": _first(domain_id + 1) - 1}
         if len(wanted) < TRIGRAM:
@@ -108,7 +108,7 @@ def _first(domain_id: int) -> int:
 
 
 def _phrase(text: str) -> str:
-    """Return a query of FTS5 for the beginning of a text."""
+    """Return a query of FTS5 for the first letters of a text."""
     return '"{}"'.format(text[:LONGEST_PHRASE].replace('"', '""'))
 
 
@@ -129,9 +129,9 @@ def page(
 ) -> tuple[list[T], int]:
     """Return one page of a list, ordered by id, and the number of its entries.
 
-    select: `select ... from ...` of the rows, which have an `id`. ids: SQL for the ids that are meant.
-    counter: the total kept for the whole list; None for a part of it, which is counted where its end is not in sight.
-    searched: whether the part is a search, which counts at most MOST_COUNTED entries.
+    select: `select ... from ...` of the rows, which have an `id`. ids: SQL for the ids of the list. counter: the stored
+    total of the whole list; None for a part of a list, which is counted unless the page shows its end. searched:
+    whether the part is a search, which counts at most MOST_COUNTED entries.
     """
     rows = _rows(tx, shape, select, f"{ids} order by id", stretch, parameters)
     if counter is not None:
@@ -162,7 +162,7 @@ def _searched_total(tx: Tx, rows: Sequence[object], stretch: Stretch, ids: str, 
 
 
 def _total_in_sight(rows: Sequence[object], stretch: Stretch) -> int | None:
-    """Return the total of a list by one of its pages, or None if its end is not in sight."""
+    """Return the total of a list if the page contains its end, or None."""
     if len(rows) < stretch.limit and (rows or not stretch.offset):
         return stretch.offset + len(rows)
     return None
@@ -175,8 +175,8 @@ def _count(tx: Tx, ids: str, parameters: Mapping[str, Value]) -> int:
 def whole_page(
     tx: Tx, shape: Callable[..., T], select: str, table: str, stretch: Stretch, *, counter: str, only: str = "true"
 ) -> tuple[list[T], int]:
-    """Return `page` of all rows of a domain in a table, which are counted in parts (`counters.add_row`): its last page
-    is as quick as its first. only: SQL condition of the rows that count."""
+    """Return a page of all rows of a domain in a table that is counted in parts (`counters.add_row`): its last page is
+    as fast as its first. only: SQL condition of the rows that count."""
     start, offset = counters.seek(tx, stretch.domain_id, counter, stretch.offset)
     ids = f"select id from {table} where domain_id = :d and {only} and id >= :start order by id"  # noqa: S608
     rows = tx.all(

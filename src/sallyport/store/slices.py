@@ -30,9 +30,9 @@ def one_batch(tx: Tx, entries: Iterable[T]) -> Iterator[T]:
 
 
 async def in_batches(store: Store, entries: Iterable[T], work: Callable[[Tx, Iterator[T]], None]) -> None:
-    """Write entries in as many transactions as it takes. StoreError.
+    """Write entries in as many transactions as needed. StoreError.
 
-    work: writes those of one transaction. What earlier transactions have written stays when it raises.
+    work: writes the entries of one transaction. If it raises, the entries of earlier transactions stay written.
     """
     left = deque(entries)
 
@@ -46,12 +46,11 @@ async def in_batches(store: Store, entries: Iterable[T], work: Callable[[Tx, Ite
 async def in_slices(
     store: Store, find: Callable[[Tx], FoundT], slices: Sequence[Slice[FoundT]], end: Callable[[Tx, FoundT], T]
 ) -> T:
-    """Delete what depends on objects in as many transactions as it takes, and the objects in the last of them.
+    """Delete the dependents of objects in as many transactions as needed, and the objects in the last one. StoreError.
 
     find: returns the objects, in each transaction; raises if one does not exist. slices: run in this order, each until
-    it returns 0. end: deletes the objects, in a transaction in which nothing depends on them.
-    A stop between two transactions leaves the objects with fewer dependents; the same call completes the deletion.
-    StoreError.
+    it returns 0. end: deletes the objects, in a transaction in which nothing depends on them. A stop between two
+    transactions leaves the objects with fewer dependents; the same call completes the deletion.
     """
 
     def step(tx: Tx) -> list[T]:
@@ -68,12 +67,12 @@ async def in_slices(
 
 
 def delete_slice(tx: Tx, table: str, key: str, condition: str, **parameters: Value) -> int:
-    """Delete up to SLICE rows of a table; how many. key: the columns that identify a row. condition: SQL."""
+    """Delete up to SLICE rows of a table; return their number. key: the columns that identify a row. condition: SQL."""
     some = f"select {key} from {table} where {condition} limit {SLICE}"  # noqa: S608
     return tx.execute(f"delete from {table} where ({key}) in ({some})", **parameters)  # noqa: S608
 
 
 def _taken(left: deque[T]) -> Iterator[T]:
-    """Yield the entries, each of which is taken from the queue."""
+    """Yield the entries of a queue, and remove each from it."""
     while left:
         yield left.popleft()

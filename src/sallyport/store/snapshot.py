@@ -1,8 +1,8 @@
 """Small tables held in memory (RADIUS clients, domains), exact after each change.
 
-A change of configuration goes through `Configuration.change`: it raises `config_version` in the same transaction and
-reloads the snapshots before it returns, so that it holds for the very next request. A version that another process
-has raised (a restore, later another node) is seen by `watch` within a second.
+A change of configuration goes through `Configuration.change`. It increases `config_version` in the same transaction and
+reloads the snapshots before it returns, so that the next request sees the change. If another process has increased the
+version (a restore), `watch` reloads within a second.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,8 @@ log = structlog.get_logger()
 
 
 class Snapshot(Generic[T]):
-    """What `load` read last. `value` is replaced as a whole, never changed; `adopt` is shown what replaces it."""
+    """The last result of `load`. `value` is replaced as a whole, never changed. `adopt` is called with each new
+    value."""
 
     def __init__(self, load: Work[T], empty: T, adopt: Callable[[T], None]) -> None:
         self.load = load
@@ -41,7 +42,7 @@ class Configuration:
 
     @property
     def version(self) -> int:
-        """The version of the snapshots in memory: it grows with every change."""
+        """Return the version of the snapshots in memory. It grows with every change."""
         return self._version
 
     def hold(self, load: Work[T], empty: T, adopt: Callable[[T], None] = lambda _value: None) -> Snapshot[T]:
@@ -55,11 +56,12 @@ class Configuration:
         return snapshot
 
     def on_foreign_change(self, forget: Callable[[], None]) -> None:
-        """Call `forget` when someone else changed the store: caches by key must be dropped."""
+        """Register a function that drops caches, called when another process has changed the store."""
         self._on_foreign_change.append(forget)
 
     def on_replaced(self, forget: Callable[[], None]) -> None:
-        """Call `forget` when the store was replaced as a whole: caches have rows that do not exist any more."""
+        """Register a function that drops caches, called when the store was replaced and cached rows may no longer
+        exist."""
         self._on_replaced.append(forget)
 
     async def change(self, work: Work[T]) -> T:
@@ -79,7 +81,7 @@ class Configuration:
         return result
 
     async def reload(self) -> None:
-        """Read all snapshots. An older view never replaces a newer one. StoreError."""
+        """Reload all snapshots. An older view never replaces a newer one. StoreError."""
 
         def load(tx: Tx) -> tuple[int, list[object]]:
             version = tx.value(int, "select version from config_version") or 0
@@ -94,7 +96,7 @@ class Configuration:
             snapshot.value = value
 
     async def restored(self) -> None:
-        """Adopt a store that was replaced as a whole, with any version, and drop all caches."""
+        """Adopt a replaced store, whatever its version, and drop all caches."""
         await self._adopt()
         for forget in self._on_replaced:
             forget()
@@ -106,7 +108,7 @@ class Configuration:
             forget()
 
     async def watch(self) -> None:
-        """Follow changes that others make, until cancelled."""
+        """Follow changes by other processes, until cancelled."""
         await every(POLL_S, self._follow, failure="configuration_not_read")
 
     async def _follow(self) -> None:

@@ -1,7 +1,7 @@
 """The embedded engine: SQLite in WAL mode with synchronous=FULL, one writer connection, a pool of readers.
 
-sqlite-utils brings the schema up to date; the statements are plain SQL, which is ten to fifty times as fast as a call
-for each row.
+sqlite-utils upgrades the schema. The statements are plain SQL, which is ten to fifty times as fast as a call of
+sqlite-utils for each row.
 """
 
 import sqlite3
@@ -28,17 +28,17 @@ from sallyport.store.writer import Writer
 T = TypeVar("T")
 
 READERS = 4
-SEARCHERS = 2  # what walks through many rows has connections of its own, so that logins never wait behind it
+SEARCHERS = 2  # reads of many rows have connections of their own, so that logins never wait for them
 READ_S = 30.0
 SEARCH_S = 10.0
-WRITES = 4  # of tokens that wait for the writer at the same time: a login may wait behind them
-WRITE_S = 0.2  # processor time of a token's work: logins wait for its transaction
+WRITES = 4  # tokens that wait for the writer at the same time: a login may wait behind them
+WRITE_S = 0.2  # CPU time of a token's work: logins wait for its transaction
 
 log = structlog.get_logger()
 
 
 class SqliteStore:
-    """The store in one file. `run` must run for writes to be done; `close` when everything has stopped.
+    """The store in one file. `run` must run while writes are submitted; call `close` when all users have stopped.
 
     limits: the rows that a tenant may have (`base/limits.py`).
     """
@@ -71,7 +71,7 @@ class SqliteStore:
 
     @property
     def ready(self) -> bool:
-        """Whether the last write reached the disk."""
+        """Return whether the last write reached the disk."""
         return self._writer.ready
 
     @property
@@ -90,7 +90,7 @@ class SqliteStore:
         return await self.read(work)
 
     async def search(self, work: Work[T]) -> T:
-        async with self._turns.slot(_party()):  # a tenant that searches much leaves the others their turns
+        async with self._turns.slot(_party()):  # a tenant with many searches does not delay the others
             return await self._searchers.run(work, timeout_s=SEARCH_S)
 
     async def write(self, work: Work[T]) -> T:
@@ -108,11 +108,11 @@ class SqliteStore:
         self._writer.acknowledge()
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Do the writes, until cancelled; then those that are queued."""
+        """Process the writes until cancelled, then the queued ones."""
         await self._writer.run(task_status=task_status)
 
     def close(self) -> None:
-        """Close every connection; the log is merged into the database."""
+        """Close every connection, and merge the log into the database."""
         self._quick.close()
         self._readers.close()
         self._searchers.close()
@@ -120,7 +120,7 @@ class SqliteStore:
 
 
 def _party() -> Actor | int:
-    """Return the tenant that asks, or the actor if it is of no tenant."""
+    """Return the acting tenant, or the actor if it has none."""
     actor = acting()
     return actor if actor.tenant_id is None else actor.tenant_id
 
@@ -131,7 +131,7 @@ def _limited(work: Work[T], tx: Tx) -> T:
 
 
 def _set_limits(connection: sqlite3.Connection, limits: Mapping[str, int]) -> None:
-    """Store the limits that triggers check. An unchanged store is not written to."""
+    """Store the limits that triggers check. Writes nothing if they have not changed."""
     if dict(connection.execute("select name, most from limits")) != limits:
         with connection:
             connection.execute("begin immediate")
@@ -145,6 +145,6 @@ def _open_writable(path: Path, reserve: Reserve) -> sqlite3.Connection:
     except StoreError:
         if not reserve.release():
             raise
-    # On a full disk even an empty log and its index take space.
+    # On a full disk, even an empty log and its index take space.
     log.error("disk_reserve_released")
     return open_connection(path)

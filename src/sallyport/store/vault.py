@@ -2,11 +2,10 @@
 
 A sealed value is one octet of key version, 12 octets of nonce, then ciphertext and tag. The row's identity is the
 associated data, so that a value moved to another row does not open. The key comes from SALLYPORT_MASTER_KEY (64 hex
-digits) or the file `master.key` in the data directory, made with mode 0600 on first start; it is not part of a
-backup.
+digits) or the file `master.key` in the data directory, made with mode 0600 at the first start. No backup contains it.
 
-There may be several keys, each as `VERSION:HEX` (a bare one is version 1), one a line or with commas between: the
-highest version seals, and all of them open. There are several during a rotation, and for an old backup.
+There may be several keys during a rotation or for an old backup, each as `VERSION:HEX`, on lines of their own or
+separated by commas. A key without a version has version 1. The highest version seals, and all versions open.
 """
 
 import secrets
@@ -32,14 +31,14 @@ _WRONG = f"the master key is {2 * KEY_OCTETS} hex digits, or several with VERSIO
 
 @dataclass(frozen=True, slots=True)
 class MasterKeys:
-    """The master keys by version. file: where they were read; None: they come from the environment."""
+    """The master keys by version. file: the file that they were read from; None: they come from the environment."""
 
     keys: Mapping[int, Secret]
     file: Path | None = None
 
 
 class Vault:
-    """Seals and opens secrets. keys: all present keys, or the only one."""
+    """Seals and opens secrets. keys: all keys by version, or the only key."""
 
     def __init__(self, keys: MasterKeys | Secret) -> None:
         self._ciphers: dict[int, AESGCM] = {}
@@ -51,20 +50,21 @@ class Vault:
 
     @property
     def versions(self) -> tuple[int, ...]:
-        """The versions of the present keys; the last one seals."""
+        """Return the versions of the keys; the last one seals."""
         return tuple(sorted(self._keys))
 
     @property
     def keys(self) -> dict[int, Secret]:
-        """A copy of the present keys."""
+        """Return a copy of the keys."""
         return dict(self._keys)
 
     def add(self, version: int, key: Secret) -> None:
-        """A key that seals from now on, where it is the highest version."""
+        """Add a key. If its version is the highest, it seals from now on."""
         self._keys[version] = key
 
     def retire(self) -> None:
-        """Retire all keys but the one that seals: they open until the process ends, and `keys` has them no more."""
+        """Retire all keys except the one that seals. They open until the process ends, but `keys` no longer has
+        them."""
         newest = max(self._keys)
         self._retired |= {each: key for each, key in self._keys.items() if each != newest}
         self._keys = {newest: self._keys[newest]}
@@ -77,12 +77,12 @@ class Vault:
         return self._ciphers[version]
 
     def seal(self, clear: bytes, identity: str) -> bytes:
-        """Encrypt for the row named by `identity`, such as `radius_clients/7/secret`."""
+        """Seal a value for the row named by `identity`, such as `radius_clients/7/secret`."""
         nonce, version = secrets.token_bytes(12), max(self._keys)
         return bytes((version,)) + nonce + self._cipher(version).encrypt(nonce, clear, identity.encode())
 
     def is_current(self, sealed: bytes) -> bool:
-        """Whether a value is sealed under the key that seals now."""
+        """Return whether a value is sealed under the newest key."""
         return sealed[:1] == bytes((max(self._keys),))
 
     def open(self, sealed: bytes, identity: str) -> bytes:
@@ -98,9 +98,9 @@ class Vault:
 
 
 def load_master_keys(data_dir: Path, environ: Mapping[str, str], *, may_make: bool) -> MasterKeys:
-    """The master keys of the environment, else of the file.
+    """Return the master keys of the environment, or of the file. ConfigError.
 
-    may_make: a missing file is made: there is no store yet that another key has sealed. Raises ConfigError.
+    may_make: a missing file is made, since no store exists that another key has sealed.
     """
     text = environ.get(MASTER_KEY)
     if text is not None:
@@ -110,13 +110,13 @@ def load_master_keys(data_dir: Path, environ: Mapping[str, str], *, may_make: bo
 
 
 def write_keys(path: Path, keys: Mapping[int, Secret]) -> None:
-    """Replace a file of keys at once: it holds either what it held before or all of these. ConfigError."""
+    """Replace a file of keys atomically. ConfigError."""
     text = "".join(f"{version}:{keys[version].reveal().hex()}\n" for version in sorted(keys, reverse=True))
     disk.write(path, text.encode())
 
 
 def parse_keys(text: str) -> dict[int, Secret]:
-    """The keys by version that a file or the environment holds. ConfigError: it is none."""
+    """Parse the keys by version of a file or the environment. ConfigError: malformed."""
     found: dict[int, Secret] = {}
     for entry in text.replace(",", " ").split():
         version, mark, digits = entry.rpartition(":")

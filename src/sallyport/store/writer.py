@@ -1,17 +1,17 @@
-"""The one writer of the embedded database: many callers' work in one transaction, in a thread of its own or, where that
-is quicker, on the event loop.
+"""The one writer of the embedded database. It puts the work of many callers into one transaction, in a thread of its
+own or, if that is faster, on the event loop.
 
-The thread is permanent: a hand-over costs a queue's lock one way and a wake-up of the event loop the other way, which
-is less than to start work in a pool. The hand-over, and two threads that compete for the interpreter lock, still take a
-fifth of a login's CPU time. So an item that is submitted while the queue is empty is written on the event loop itself,
-as long as the disk is quick: no answer could leave before that write anyway. The thread does all that takes long: it
-merges the log, waits for another program's lock, retries a failing disk.
+The thread is permanent: a hand-over costs a lock of the queue in one direction and a wake-up of the event loop in the
+other, less than a thread of a pool. Still, the hand-over and the competition of two threads for the interpreter lock
+take a fifth of a login's CPU time. So an item that is submitted while the queue is empty is written on the event loop
+itself, as long as the disk is fast: no answer could leave before that write anyway. The thread does all slow work: it
+merges the log, waits for another program's lock, and retries a failing disk.
 
-The items of the queue become three transactions: first the submitted ones, which are short, and whose answers wait;
-then the writes of the service itself, logins among them; then the work of tokens and agents, of which a single item may
-take 200 ms. The third one ends with its present item if the service has something to write.
+The items of the queue become three transactions. The first has the submitted items, which are short, and whose answers
+wait. The second has the writes of the service itself, logins among them. The third has the work of tokens and agents,
+of which one item may take 200 ms. It ends after its present item if the service has something to write.
 
-`Tx.others_wait` shows the work of a transaction that an item was submitted meanwhile, so that it ends early. The item
+`Tx.others_wait` tells the work of a transaction that an item was submitted meanwhile, so that it ends early. The item
 joins the transaction: its answer waits for one commit and not for two. After BATCH_S the transaction ends with its
 present item if an answer waits.
 """
@@ -53,30 +53,31 @@ T = TypeVar("T")
 
 MAX_BATCH = 500
 PROBE_S = 1.0
-MERGE_EVERY = 64  # transactions on the event loop: then it is the thread's turn, so that the log is merged in time
-ROOM = 1 << 20  # octets that a transaction may need; a disk with less is full
+MERGE_EVERY = 64  # transactions on the event loop, after which the thread takes one, so that the log is merged in time
+ROOM = 1 << 20  # octets that a transaction may need; a disk with less counts as full
 _DISK_FAILS = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT}
 
 log = structlog.get_logger()
 
 
 class Writer:
-    """Writes to the database at `path` over `connection`, which is its own. `run` must run for writes to be done."""
+    """Writes to the database at `path` over `connection`, which only the writer uses. `run` must run while writes are
+    submitted."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection, metrics: StoreMetrics, reserve: Reserve) -> None:
         self._path = path
         self._connection = connection
         self._metrics = metrics
         self._reserve = reserve
-        self._using = Lock()  # who holds it may use the connection, and what the next three lines name
+        self._using = Lock()  # the holder may use the connection, and the values of the next three lines
         self._failing = self._full = False
         self._written_generation = 0  # see `exclusive`
         self._manner = (BUSY_MS, LONG_LOG)
         self._refill_at = 0.0
         self._queue: SimpleQueue[Item | None] = SimpleQueue()
-        self._first: deque[Item] = deque()  # those of the queue that were submitted and have not begun
+        self._first: deque[Item] = deque()  # queued items that were submitted and have not started
         self._own: deque[Item] = deque()  # the same of those of the service
-        self._pending = 0  # items in the queue or with the thread; like the following, of the event loop
+        self._pending = 0  # items in the queue or in the thread; this and the following belong to the event loop
         self._generation = 0
         self._stopped = False
         self._until_merge = MERGE_EVERY
@@ -87,12 +88,12 @@ class Writer:
 
     @property
     def ready(self) -> bool:
-        """Whether the last write reached the disk."""
+        """Return whether the last write reached the disk."""
         return not self._failing
 
     async def write(self, work: Work[T]) -> T:
         """See Store.write."""
-        context = copy_context()  # of the caller, for the writer's thread
+        context = copy_context()  # waits of callers, for the writer's thread
         return cast(
             T, await self._wait(Item(nobody, work=lambda tx: context.run(work, tx), own=acting().kind == "service"))
         )
@@ -100,20 +101,20 @@ class Writer:
     async def exclusive(self, work: Callable[[sqlite3.Connection], T], *, replaces: bool = False) -> T:
         """Run `work` on the connection, outside a transaction, while no write runs.
 
-        replaces: `work` replaces the database. Items queued before, or until `acknowledge`, depend on rows of the old
-        one and are refused.
+        replaces: `work` replaces the database. Items that were queued before, or until `acknowledge`, depend on rows of
+        the old database and are refused.
         """
         return cast(T, await self._wait(Item(nobody, alone=work, replaces=replaces)))
 
     def acknowledge(self) -> None:
-        """Nothing in memory is of the replaced store any more: take writes again."""
+        """Accept writes again, once no cache has rows of the replaced store."""
         self._generation = self._written_generation
 
     def submit(self, work: Work[T], done: Done[T]) -> None:
         """See Store.submit."""
         item = Item(cast("Done[object]", done), work=work, submitted=True)
         if not self._write_here(item):
-            self._until_merge = MERGE_EVERY  # the thread's commits merge the log where it is long
+            self._until_merge = MERGE_EVERY  # the thread's commits merge a long log
             self._put(item)
 
     def _put(self, item: Item) -> None:
@@ -128,18 +129,18 @@ class Writer:
         self._queue.put(item)
 
     async def _wait(self, item: Item) -> object:
-        await trio.lowlevel.checkpoint_if_cancelled()  # a cancelled caller begins nothing
+        await trio.lowlevel.checkpoint_if_cancelled()  # a cancelled caller starts nothing
         finished = trio.Event()
         item.done = lambda _result, _error: finished.set()
         self._put(item)
-        with trio.CancelScope(shield=True):  # the answer to 'was it kept?' is waited for
+        with trio.CancelScope(shield=True):  # the caller must learn whether its write was kept
             await finished.wait()
         if item.error is not None:
             raise item.error
         return item.result
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Do the writes, until cancelled; then those that are queued."""
+        """Process the writes until cancelled, then the queued ones."""
         thread = Thread(target=self._write_all, args=(trio.lowlevel.current_trio_token(),), name="store writer")
         thread.start()
         task_status.started()
@@ -154,7 +155,7 @@ class Writer:
     # --- on the event loop ------------------------------------------------------------------------------------
 
     def _write_here(self, item: Item) -> bool:
-        """Write an item at once. False: it is the thread's turn, and nothing was done."""
+        """Write an item at once. False: it is the thread's turn, and nothing was written."""
         started = time.perf_counter()
         self._until_merge -= 1
         if self._until_merge < 0 or self._pending or started < self._slow_until or self._stopped:
@@ -172,21 +173,21 @@ class Writer:
         if seconds > QUICK_S:
             self._slow_until = started + SLOW_FOR_S
         if error is not None:
-            self._put(Item(nobody, work=_probe))  # so that the thread sees that the disk fails
+            self._put(Item(nobody, work=_probe))  # so that the thread notices that the disk fails
         self._tell([item], error, seconds)
         return True
 
     def _begin_here(self) -> bool:
-        """Begin a transaction without waiting; False when another program has the database, or it fails."""
+        """Begin a transaction without waiting. False: another program has the database, or it fails."""
         try:
             self._behave(0, 0)
             self._connection.execute("begin immediate")
         except sqlite3.Error:
-            return False  # the thread finds out which
+            return False  # the thread finds the cause
         return True
 
     def _finish(self, items: list[Item], error: StoreError | None, seconds: float) -> None:
-        """The thread is done with some items."""
+        """Take the items that the thread has completed."""
         self._pending -= len(items)
         self._tell(items, error, seconds)
 
@@ -207,7 +208,7 @@ class Writer:
     # --- in the writer's thread -------------------------------------------------------------------------------
 
     def _write_all(self, token: trio.lowlevel.TrioToken) -> None:
-        """Write the items of the queue, until its end."""
+        """Write the items of the queue until it ends."""
         ended, left = False, list[Item]()
         while left or not ended:
             items, is_last = self._take(waits=not left)
@@ -220,15 +221,15 @@ class Writer:
                     error, left = self._together(done)
                     token.run_sync_soon(self._finish, done, error, time.perf_counter() - started)
                     if together is runs[-1]:
-                        break  # the others follow the items that came meanwhile
+                        break  # the others follow the items that were added meanwhile
             if self._failing and not items:
                 self._together([Item(nobody, work=_probe)])
 
     def _take(self, *, waits: bool) -> tuple[list[Item], bool]:
-        """Return the items of the queue, and whether that was its end. waits: for the first item.
+        """Return the items of the queue, and whether the queue has ended. waits: wait for the first item.
 
-        While the disk fails, a probe is due after a second without work; while the reserve is spent, it is tried once
-        a second whether it can be taken again.
+        While the disk fails, a test write is due after a second without work. While the reserve is spent, the thread
+        tries once a second to take it again.
         """
         if self._reserve.released and time.monotonic() >= self._refill_at:
             self._refill_at = time.monotonic() + PROBE_S
@@ -246,7 +247,7 @@ class Writer:
         return items, True
 
     def _begin(self, items: list[Item]) -> list[Item]:
-        """Those that did not become part of an earlier transaction."""
+        """Return the items that did not become part of an earlier transaction."""
         items = [item for item in items if not item.begun]
         for item in items:
             item.begun = True
@@ -257,7 +258,7 @@ class Writer:
         return items
 
     def _together(self, items: list[Item]) -> tuple[StoreError | None, list[Item]]:
-        """Do one run of items, see `_transaction`."""
+        """Process one run of items, see `_transaction`."""
         with self._using:
             try:
                 self._behave(BUSY_MS, SHORT_LOG if self._reserve.released else LONG_LOG)
@@ -282,16 +283,17 @@ class Writer:
     # --- in either --------------------------------------------------------------------------------------------
 
     def _behave(self, busy_ms: int, log_pages: int) -> None:
-        """How long to wait for another program's lock, and at what length a commit merges the log (0: never)."""
+        """Return the wait for another program's lock, and the length of the log at which a commit merges it (0:
+        never)."""
         if self._manner != (busy_ms, log_pages):
             self._connection.execute(f"pragma busy_timeout = {busy_ms}")
             self._connection.execute(f"pragma wal_autocheckpoint = {log_pages}")
             self._manner = (busy_ms, log_pages)
 
     def _transaction(self, items: list[Item]) -> tuple[StoreError | None, list[Item]]:
-        """Do items in the transaction that has begun, and end it; add the items that are submitted meanwhile.
+        """Process items in the open transaction, with the items that are submitted meanwhile, and end it.
 
-        Return the items that are left for another transaction, and are taken out of `items`. An error: none was kept.
+        Return the items that are left for another transaction; they are removed from `items`. An error: none was kept.
         """
         connection, left = self._connection, list[Item]()
         try:
@@ -315,8 +317,8 @@ class Writer:
         return None, left
 
     def _each(self, tx: Tx, items: list[Item], turn_s: float) -> list[Item]:
-        """Run items until the turn is over and an answer waits, or, of those that are not the service's, until it has
-        something to write; return the others."""
+        """Run items until the turn is over and an answer waits; items of tokens only until the service has something to
+        write. Return the others."""
         until = time.perf_counter() + turn_s
         for number, item in enumerate(items, 1):
             self._connection.execute("savepoint item")
@@ -329,7 +331,7 @@ class Writer:
         return []
 
     def _current(self, items: list[Item]) -> list[Item]:
-        """Those that do not rest on a store that was replaced; the others fail."""
+        """Return the items that do not depend on a replaced store; the others fail."""
         for item in items:
             if item.generation != self._written_generation:
                 item.error = StoreError("the store was replaced meanwhile")
@@ -339,7 +341,7 @@ class Writer:
         with suppress(sqlite3.Error):
             if self._connection.in_transaction:
                 self._connection.execute("rollback")
-        # A full disk is an I/O error to SQLite where it could not extend the log's index, or where a quota is spent.
+        # SQLite reports a full disk as an I/O error if it could not extend the log's index, or if a quota is spent.
         code = primary_code(error)
         self._full = code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and not self._reserve.has_room(ROOM))
         failure = (StoreFull if self._full else StoreError)(f"{self._path}: {error}")
@@ -351,9 +353,9 @@ class Writer:
         return failure
 
     def _make_room(self) -> bool:
-        """On a full disk: merge the log into the database, with the space of the reserve if it takes that.
+        """On a full disk, merge the log into the database, with the reserved space if necessary.
 
-        False: there is no room for a transaction. One that is smaller than the last might find some, but then the
+        False: there is no room for a transaction. A transaction smaller than the last one might find room, but then the
         service would be ready one moment and not the next.
         """
         self._merge_log()
@@ -363,8 +365,8 @@ class Writer:
         return self._reserve.has_room(ROOM)
 
     def _merge_log(self) -> None:
-        """Move the log into the database and give its space back, if there is room for what the database grows by: a
-        merge that stops half-way would take the space that the log can still use."""
+        """Merge the log and free its space, if the database has room to grow. A merge that stops half-way would take
+        the space that the log can still use."""
         with suppress(sqlite3.Error, OSError):
             size = "select page_count * page_size from pragma_page_count, pragma_page_size"
             if self._reserve.has_room(self._connection.execute(size).fetchone()[0] - self._path.stat().st_size):
@@ -372,13 +374,13 @@ class Writer:
 
 
 def _run(connection: sqlite3.Connection, tx: Tx, item: Item, undo: str) -> bool:
-    """Run one item; where it raises, undo it alone. False: `undo` was done. Raises when the disk fails."""
+    """Run one item. If it raises, undo it alone. False: it was undone. Raises if the disk fails."""
     assert item.work is not None  # noqa: S101
     try:
         item.result = item.work(tx)
     except Exception as error:
         if not connection.in_transaction or primary_code(error) in _DISK_FAILS:
-            raise  # the engine rolled everything back, or would on the next statement
+            raise  # the engine rolled back the transaction, or would do so at the next statement
         connection.execute(undo)
         item.error = as_ours(error) if isinstance(error, sqlite3.Error) else error
         return False
@@ -386,7 +388,7 @@ def _run(connection: sqlite3.Connection, tx: Tx, item: Item, undo: str) -> bool:
 
 
 def _probe(tx: Tx) -> None:
-    """The smallest write there is: tells whether the disk takes writes again. There and back, since an update to the
-    same value writes nothing."""
+    """Make the smallest possible write, as a test of the disk. It changes a value and changes it back, since an update
+    to the same value writes nothing."""
     for step in (1, -1):
         tx.execute("update config_version set version = version + :step", step=step)

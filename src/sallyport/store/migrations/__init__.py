@@ -1,6 +1,6 @@
 """The history of the schema: the baseline, then one module for each later step. A released step is never changed.
 
-`migrate` brings a database to the schema of this program (through sqlite-utils), or refuses it.
+`migrate` upgrades a database to the schema of this program (through sqlite-utils), or refuses it.
 """
 
 import sqlite3
@@ -21,8 +21,8 @@ _TABLES = "select 1 from sqlite_master where type = 'table' and name not in ('_s
 def migrate(connection: sqlite3.Connection, path: Path) -> list[str]:
     """Apply the pending migrations and return their names.
 
-    Raises SchemaError: the file is no database, or not one that this program can use. The data directory's lock keeps
-    a second process from doing the same at the same time.
+    SchemaError: the file is no database, or not one that this program can use. The lock of the data directory keeps a
+    second process from a migration at the same time.
     """
     try:
         database = Database(connection, execute_plugins=False)

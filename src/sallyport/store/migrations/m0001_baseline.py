@@ -1,4 +1,4 @@
-"""The schema of a new store: all tables, and what only SQLite has, which are its triggers and its search."""
+"""The schema of a new store: all tables, and the triggers and the search that only SQLite has."""
 
 from sqlite_utils import Database
 

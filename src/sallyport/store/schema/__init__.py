@@ -16,7 +16,7 @@ FILES: Final = ("tenancy", "inventory", "endpoints", "agents", "directory", "did
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How an engine writes what differs between engines."""
+    """The SQL of an engine for the parts that differ."""
 
     id: str
     rowid: str

@@ -1,10 +1,10 @@
-"""The rows of each tenant, counted by triggers, and the limits that they are checked against (`base/limits.py`).
+"""The rows of each tenant, counted by triggers, and the check of their limits (`base/limits.py`).
 
 A trigger counts a row in the statement that adds or deletes it, so no code that writes rows can bypass a limit. A row
-too many aborts the statement with `limit: NAME`, or, in a history, deletes the tenant's oldest row. The journal of
-logins adds devices and stations: an aborted statement would fail other tenants' logins too, so `inventory/devices/repo`
-asks `exceeds` before it adds one. `transform()` drops triggers: a later migration that uses it on one of these tables
-makes the triggers again.
+above the limit aborts the statement with `limit: NAME`. In a history, it deletes the tenant's oldest row instead. The
+journal of logins adds devices and stations, and an aborted statement would fail other tenants' logins too. So
+`inventory/devices/repo` asks `exceeds` before it adds one. `transform()` drops triggers: a later migration that uses it
+on one of these tables makes the triggers again.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ _OPEN = "{row}.state in ('QUEUED', 'RUNNING')"
 
 
 def _through(table: str, column: str) -> str:
-    """SQL for the tenant of a row that names a row of a domain."""
+    """Return SQL for the tenant of a row that refers to a domain."""
     owner = f"select domain_id from {table} where id = {{row}}.{column}"
     return f"(select tenant_id from domains where id = ({owner}))"
 
@@ -95,7 +95,7 @@ def triggers() -> Iterator[str]:
 
 
 def exceeds(limit: str, domain: str, rows: str = "1") -> str:
-    """Return SQL for whether so many more rows of a domain exceed a limit. domain: SQL for its id."""
+    """Return SQL that is true if this many more rows of a domain exceed a limit. domain: SQL for its id."""
     tenant = f"(select tenant_id from domains where id = {domain})"
     kept = f"select value from tenant_rows where tenant_id = {tenant} and name = '{limit}'"
     return f"exists (select 1 from limits where name = '{limit}' and most < {rows} + coalesce(({kept}), 0))"
@@ -130,9 +130,9 @@ def _enforced(counted: Counted, *, is_history: bool) -> str:
         return f"select raise(abort, 'limit: {counted.limit}') from {excess}"
     if counted.tenant == _TENANT:
         first = f"select id from {counted.table} where tenant_id = {tenant} order by at limit 1"
-    else:  # one look into the index for each domain
+    else:  # one look-up in the index for each domain
         spared = counted.spares.format(row="t")
         each = f"select min(t.id) from {counted.table} t where t.domain_id = d.id and not ({spared})"
         first = f"select min(id) from (select ({each}) as id from domains d where d.tenant_id = {tenant})"
     delete = f"delete from {counted.table} where id = case when exists (select 1 from {excess}) then ({first}) end"
-    return f"{delete}; {delete}"  # twice: a limit that was lowered is reached with time
+    return f"{delete}; {delete}"  # two rows at a time: a lowered limit is reached in the end
