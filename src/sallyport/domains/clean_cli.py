@@ -25,6 +25,8 @@ def survey(line: CommandLine, domain: str) -> None:
     if not checked["works"]:
         raise Conflict(f"the MFA provider does not work: {checked['problem']}; the mode of {domain} is not changed")
     users, left = _ask(line, domain, again=True)
+    if not users:
+        return
     with click.progressbar(
         length=users, label="enrolments", file=sys.stderr, hidden=not sys.stderr.isatty(), show_pos=True
     ) as bar:
