@@ -102,8 +102,8 @@ def container(builder: Builder, name: str, tmp_path: Path) -> Iterator[tuple[Mac
 
 
 def first_command() -> list[str]:
-    """The first command of an admin, as the README has it for the container, for a client on loopback."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    """The first command of an admin, as the documentation of the container has it, for a client on loopback."""
+    text = (ROOT / "docs" / "install" / "container.md").read_text(encoding="utf-8")
     found = re.search(r"docker compose exec sallyport (sallyport client add .+?) >", text)
     assert found is not None
     return found[1].replace("192.0.2.10", "127.0.0.1").split()

@@ -15,7 +15,7 @@ from sallyport.deploy import units
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "src" / "sallyport" / "deploy"
 UNITS = sorted((DEPLOY / "systemd").iterdir())
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "install" / "systemd.md").read_text(encoding="utf-8")
 PROGRAM = Path("/opt/venvs/one two/bin/sallyport")
 EXPOSURE = 3.0
 """What `systemd-analyze security` may find at most, of 10; a unit without hardening has 9.2."""
@@ -105,13 +105,13 @@ def test_the_units_have_the_paths_of_the_installation() -> None:
     assert f"ConfigurationDirectory={systemd.CONFIG_DIR.name}" in lines(systemd.UNIT)
 
 
-def test_the_readme_has_the_paths_of_the_installation() -> None:
-    """The table under systemd names everything that is made."""
+def test_the_documentation_has_the_paths_of_the_installation() -> None:
+    """The page of the systemd service names everything that is made."""
     for path in (systemd.CONFIG_FILE, systemd.DATA_DIR, *units.unit_paths(), units.drop_in_path(systemd.UNIT)):
-        assert f"`{path}`" in README
-    assert f"systemctl enable --now {systemd.UNIT} {systemd.BACKUP_TIMER}" in README
-    assert f"runuser -u {systemd.USER} -- /opt/sallyport/bin/sallyport --config {systemd.CONFIG_FILE} serve" in README
-    assert "hides `/home`, `/root` and `/tmp`" in README
+        assert f"`{path}`" in PAGE
+    assert f"systemctl enable --now {systemd.UNIT} {systemd.BACKUP_TIMER}" in PAGE
+    assert f"runuser -u {systemd.USER} -- /opt/sallyport/bin/sallyport --config {systemd.CONFIG_FILE} serve" in PAGE
+    assert "hides `/home`, `/root` and `/tmp`" in PAGE
     assert {"ProtectHome=yes", "PrivateTmp=yes", "ProtectSystem=strict"} <= set(lines(systemd.UNIT))
 
 

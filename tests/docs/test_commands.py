@@ -16,9 +16,11 @@ ALICE = "echo 'correct horse battery' | sallyport user add alice --domain defaul
 
 CONNECT = sorted(page.stem for page in (ROOT / "docs" / "connect").glob("*.md") if page.stem != "index")
 WALKS = [
+    Walk("README.md", serves=True, replace={".venv/bin/": ""}, skip=["make demo"]),
     Walk("docs/getting-started.md", serves=True, skip=["make demo"]),
     Walk("docs/guides/eap.md"),
     Walk("docs/guides/enforcement.md", before=[HERE, ALICE, "sallyport provider set default totp"]),
+    Walk("docs/guides/password-policies.md", fails=["echo 'correct horse 1'"]),
     Walk("docs/guides/radsec.md"),
     Walk("docs/guides/rules.md"),
     Walk("docs/guides/wallets.md"),
@@ -34,6 +36,7 @@ WALKS = [
         replace={"/var/backups": "backups"},
         typed={"sallyport db restore": "y"},
     ),
+    *(Walk(f"docs/operate/{name}.md") for name in ("data", "lockouts", "running", "sessions")),
     Walk("docs/install/upgrade.md", typed={"sallyport db restore": "y\nn"}),
     Walk(
         "docs/operate/troubleshooting.md",
@@ -48,6 +51,7 @@ WALKS = [
 TESTED_BY: dict[str, str] = {}
 """Pages that need a real peer: the test that runs their commands."""
 NOT_RUN = {
+    "README.md": {"make demo": "tests/cli/test_demo.py runs the demo"},
     "docs/getting-started.md": {"make demo": "tests/cli/test_demo.py runs the demo"},
     "docs/guides/second-factors.md": {"sallyport provider set default duo": "it needs an account at Duo"},
     "docs/install/container.md": {"docker compose": "it needs Docker; tests/deploy/test_image.py builds the image"},
@@ -69,7 +73,7 @@ def test_the_commands_of_a_page_work(walk: Walk, tmp_path: Path) -> None:
 
 def test_every_command_is_run_or_has_a_reason() -> None:
     """A page with commands has one walk or a test of its own; the others are listed, and each list is up to date."""
-    pages = [page.relative_to(ROOT).as_posix() for page in (ROOT / "docs").rglob("*.md")]
+    pages = ["README.md", *(page.relative_to(ROOT).as_posix() for page in (ROOT / "docs").rglob("*.md"))]
     walks = {walk.page: walk for walk in WALKS}
     for page in pages:
         shown = [block[0].text for block in blocks(page)]
@@ -87,7 +91,7 @@ def test_every_command_is_run_or_has_a_reason() -> None:
 
 def test_blocks_of_commands_are_of_one_kind() -> None:
     """No page hides a command from the walks in a block of another kind."""
-    for page in (ROOT / "docs").rglob("*.md"):
+    for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
         text = page.read_text(encoding="utf-8")
         assert not [kind for kind in ("bash", "sh", "shell", "shell-session") if f"```{kind}\n" in text], page
         assert not re.search(r"^ *(sudo|docker|make|sallyport) [a-z]", text, re.MULTILINE), page

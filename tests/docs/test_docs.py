@@ -4,6 +4,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import click
@@ -66,3 +67,21 @@ def test_variables_and_paths_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert set(re.findall(rf"\b{PREFIX}[A-Z_]+", text)) <= VARIABLES
     assert set(re.findall(r"(?<![\w./-])/(?:network_device|ad|api/v1)/[A-Za-z0-9/-]+", text)) <= API
+
+
+def test_the_readme_is_short_and_its_links_lead_somewhere() -> None:
+    """README.md has at most 200 lines, and every file that it links to exists."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 200
+    links = re.findall(r"\]\(([^)#:]+)\)", text)
+    assert links
+    assert not [link for link in links if not (ROOT / link).exists()]
+
+
+def test_the_map_of_the_code_is_complete() -> None:
+    """The map names every package of the program, and every package that it depends on."""
+    text = (ROOT / "docs" / "architecture" / "code.md").read_text(encoding="utf-8")
+    packages = {each.parent.name for each in (ROOT / "src" / "sallyport").glob("*/__init__.py")}
+    assert packages <= set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert not [each for each in project["dependencies"] if re.split("[><=]", each)[0] not in text]
