@@ -20,7 +20,7 @@ WALKS = [
     Walk("docs/getting-started.md", serves=True, skip=["make demo"]),
     Walk("docs/guides/eap.md"),
     Walk("docs/guides/enforcement.md", before=[HERE, ALICE, "sallyport provider set default totp"]),
-    Walk("docs/guides/password-policies.md", fails=["echo 'correct horse 1'"]),
+    Walk("docs/guides/password-policies.md", fails=["echo 'correcthorse'"]),
     Walk("docs/guides/radsec.md"),
     Walk("docs/guides/rules.md"),
     Walk("docs/guides/wallets.md"),
@@ -92,6 +92,8 @@ def test_every_command_is_run_or_has_a_reason() -> None:
 def test_blocks_of_commands_are_of_one_kind() -> None:
     """No page hides a command from the walks in a block of another kind."""
     for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+        if "reference" in page.parts:  # generated
+            continue
         text = page.read_text(encoding="utf-8")
         assert not [kind for kind in ("bash", "sh", "shell", "shell-session") if f"```{kind}\n" in text], page
         assert not re.search(r"^ *(sudo|docker|make|sallyport) [a-z]", text, re.MULTILINE), page

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
+from tests.docs.commands import free_port
 from tests.service import RunningService, running_service
-from tests.test_first_nas import free_port
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "guides" / "webhook_example.py"
 SECRET = "secret of the NAS"
