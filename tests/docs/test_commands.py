@@ -19,6 +19,7 @@ WALKS = [
     Walk("README.md", serves=True, replace={".venv/bin/": ""}, skip=["make demo"]),
     Walk("docs/getting-started.md", serves=True, skip=["make demo"]),
     Walk("docs/guides/eap.md"),
+    Walk("docs/guides/mac-bypass.md"),
     Walk("docs/guides/enforcement.md", before=[HERE, ALICE, "sallyport provider set default totp"]),
     Walk("docs/guides/password-policies.md", fails=["echo 'correcthorse'"]),
     Walk("docs/guides/radsec.md"),
@@ -48,12 +49,19 @@ WALKS = [
     Walk("docs/api/credentials.md"),
     *(Walk(f"docs/connect/{name}.md") for name in CONNECT),
 ]
-TESTED_BY: dict[str, str] = {}
+TESTED_BY = {
+    "docs/guides/directories.md": "tests/docs/test_directory_guides.py",
+    "docs/guides/first-factors.md": "tests/docs/test_directory_guides.py",
+}
 """Pages that need a real peer: the test that runs their commands."""
 NOT_RUN = {
     "README.md": {"make demo": "tests/cli/test_demo.py runs the demo"},
     "docs/getting-started.md": {"make demo": "tests/cli/test_demo.py runs the demo"},
     "docs/guides/second-factors.md": {"sallyport provider set default duo": "it needs an account at Duo"},
+    "docs/guides/winbind.md": {
+        "sudo apt-get install winbind": "it changes the machine; tests/peers/test_active_directory.py joins a Samba",
+        "sallyport domain first-factor": "it needs a domain controller; tests/peers/test_active_directory.py has one",
+    },
     "docs/install/container.md": {"docker compose": "it needs Docker; tests/deploy/test_image.py builds the image"},
     "docs/install/debian.md": {"sudo apt-get install": "tests/deploy/test_package.py installs it"},
     "docs/install/systemd.md": {
