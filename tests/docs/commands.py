@@ -4,9 +4,9 @@
         assert "Access-Accept" in done.output("sallyport check radius")
 
 A page shows commands in blocks of the kind `console`: a line that begins with `$ ` is a command, a line behind one that
-ends with a backslash continues it, and the other lines are what the command prints. In them `...` stands for any text
-and a number for any number. All commands of a page run in one bash, so that variables and jobs live on. Only addresses
-and ports are replaced: `Walk.replace`, and the service's own ports.
+ends with a backslash continues it, and the other lines are what the command prints. In them `...` matches any text
+and a number matches any number. All commands of a page run in one bash, so that variables and jobs live on. Only the
+texts of `Walk.replace` and the ports of the service are replaced.
 """
 
 import os
@@ -47,7 +47,7 @@ class Walk:
 
     page: path from the root of the repository. before: commands that an earlier page has had the reader run, in the
     same shell. serves: the page starts the service itself. settings: environment variables of the service and of the
-    commands. replace: text of the page to text of the test; `{free}` in it is a free port. files: copied into the
+    commands. replace: text of the page to text of the test. `{free}` in both is a free port. files: copied into the
     directory of the shell, named from the page's folder. fails: beginnings of commands that end with status 1 here.
     typed: beginnings of commands to what the reader types then. skip: beginnings of blocks that are not run.
     """
@@ -104,9 +104,13 @@ def walked(walk: Walk, directory: Path) -> Iterator[Done]:
     shown = [each for block in blocks(walk.page) if not block[0].text.startswith(tuple(walk.skip)) for each in block]
     for name in walk.files:
         (directory / Path(name).name).write_bytes((ROOT / walk.page).parent.joinpath(name).read_bytes())
-    with nullcontext() if walk.serves else running_service(directory, walk.settings) as service:
-        environ, ports = _alone(walk) if service is None else (service.environ, _ports(service))
-        replace = {**ports, **{old: new.replace("{free}", str(free_port())) for old, new in walk.replace.items()}}
+    free = str(free_port())
+    settings, replace = (
+        {k: v.replace("{free}", free) for k, v in each.items()} for each in (walk.settings, walk.replace)
+    )
+    with nullcontext() if walk.serves else running_service(directory, settings) as service:
+        environ, ports = _alone(settings) if service is None else (service.environ, _ports(service))
+        replace |= ports
         (directory / "sallyport-data").symlink_to(directory / "data") if service else None
         script = [
             _replaced(text, replace) + "\n" for text in ["set -e", *walk.before, f"echo; echo '{MARK} 0'", "set +e"]
@@ -114,7 +118,7 @@ def walked(walk: Walk, directory: Path) -> Iterator[Done]:
         for each in shown:
             text = _replaced(each.text, replace)
             text += "".join(f" <<< '{words}'" for start, words in walk.typed.items() if each.text.startswith(start))
-            script.append(_step(text, _status(walk, each), set(replace.values())))
+            script.append(_step(text, _status(walk, each), free))
         output, program = directory / "output", directory / "script"
         program.write_text("".join(script))
         with output.open("wb") as both:
@@ -136,7 +140,7 @@ def walked(walk: Walk, directory: Path) -> Iterator[Done]:
 
 
 def problem(walk: Walk, done: Done) -> str:
-    """Return what is wrong with the run of a page: a command that failed, or output of another form. Empty: nothing."""
+    """Return the first defect of a run: a command that failed, or output of another form. Empty: the page works."""
     for each, printed, status in zip(done.commands, done.printed, done.statuses, strict=False):
         if status != _status(walk, each):
             return f"{each.text}\nexit status {status}, not {_status(walk, each)}\n{printed}"
@@ -159,7 +163,7 @@ def differs(shown: Sequence[str], printed: str) -> str:
 
 def _pattern(shown: str) -> str:
     parts = (re.escape(part) for part in re.split(r"\s+", shown.strip()))
-    whole = re.sub(r"\d+", r"\\d+", r"\s+".join(parts))
+    whole = re.sub(r"\d+", r"\\d+(?:\\.\\d+)?", r"\s+".join(parts))
     return r"\s*" + whole.replace(r"\.\.\.", ".*") + r"\s*"
 
 
@@ -179,12 +183,12 @@ def _ports(service: RunningService) -> dict[str, str]:
     }
 
 
-def _alone(walk: Walk) -> tuple[dict[str, str], dict[str, str]]:
+def _alone(settings: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
     """Return the environment of a page that starts the service itself, and the ports that it then has."""
     ports = {usual: f"127.0.0.1:{free_port()}" for usual in LISTENS.values()}
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SALLYPORT_")}
     listens = {name: ports[usual] for name, usual in LISTENS.items()}
-    return {**kept, **listens, "SALLYPORT_LOG_FORMAT": "json", **walk.settings}, ports
+    return {**kept, **listens, "SALLYPORT_LOG_FORMAT": "json", **settings}, ports
 
 
 def _status(walk: Walk, command: Command) -> int:
@@ -197,12 +201,12 @@ def _replaced(text: str, replace: Mapping[str, str]) -> str:
     return text
 
 
-def _step(command: str, status: int, replaced: set[str]) -> str:
-    """Return a command as a part of the script. A job in the background that is given a port is waited for."""
+def _step(command: str, status: int, free: str) -> str:
+    """Return a command as a part of the script. The script waits until a job in the background that is given the free
+    port listens there."""
     lines = [command]
-    if command.endswith("&"):
-        ports = sorted(port for port in (text.rpartition(":")[2] for text in replaced) if port in command.split())
-        lines += [f"until (: < /dev/tcp/127.0.0.1/{port}) 2>/dev/null; do sleep 0.05; done" for port in ports]
+    if command.endswith("&") and free in command:
+        lines.append(f"until (: < /dev/tcp/127.0.0.1/{free}) 2>/dev/null; do sleep 0.05; done")
     return "\n".join([*lines, f'status=$?; echo; echo "{MARK} $status"; [ $status = {status} ] || exit', ""])
 
 

@@ -11,8 +11,13 @@ import pytest
 
 from tests.docs.commands import ROOT, Command, Walk, blocks, differs, problem, walked
 
+STOP = "kill %1; wait %1"
+"""Ends the service that a page, or `before`, has started as the first job."""
 HERE = "sallyport client add here --address 127.0.0.1 --org 1 --tenant 1 > here.secret"
-ALICE = "echo 'correct horse battery' | sallyport user add alice --domain default --password -"
+ALICE = (
+    "echo 'correct horse battery' > alice.password; "
+    "sallyport user add alice --domain default --password - < alice.password"
+)
 
 CONNECT = sorted(page.stem for page in (ROOT / "docs" / "connect").glob("*.md") if page.stem != "index")
 WALKS = [
@@ -20,18 +25,32 @@ WALKS = [
     Walk("docs/getting-started.md", serves=True, skip=["make demo"]),
     Walk("docs/guides/eap.md"),
     Walk("docs/guides/mac-bypass.md"),
-    Walk("docs/guides/enforcement.md", before=[HERE, ALICE, "sallyport provider set default totp"]),
+    Walk(
+        "docs/guides/enforcement.md",
+        before=[HERE, ALICE, "sallyport provider set default totp"],
+        replace={"check default --user alice": "check default --user alice --password -"},
+        typed={"sallyport domain check": "correct horse battery"},
+    ),
     Walk("docs/guides/password-policies.md", fails=["echo 'correcthorse'"]),
-    Walk("docs/guides/radsec.md"),
-    Walk("docs/guides/rules.md"),
+    Walk(
+        "docs/guides/radsec.md",
+        serves=True,
+        before=["sallyport serve &"],
+        replace={
+            "sudo systemctl restart sallyport": f"{STOP}; SALLYPORT_RADSEC_BIND=127.0.0.1:{{free}} sallyport serve &",
+            "radius.example.org:2083": "127.0.0.1:{free}",
+            " proxy.example.org.": " sallyport-data/certs/clients/proxy.example.org.",
+        },
+    ),
+    Walk("docs/guides/rules.md", before=[ALICE]),
+    Walk("docs/guides/siem.md"),
     Walk("docs/guides/wallets.md"),
     Walk(
         "docs/guides/second-factors.md",
         before=[HERE, ALICE],
-        replace={"8099": "{free}"},
-        files=["webhook_example.py"],
-        skip=["sallyport provider set default duo"],
+        skip=["sallyport user totp", "sallyport provider set default duo"],
     ),
+    Walk("docs/guides/mfa-provider.md", before=[HERE, ALICE], replace={"8099": "{free}"}, files=["webhook_example.py"]),
     Walk(
         "docs/install/backup.md",
         replace={"/var/backups": "backups"},
@@ -57,7 +76,10 @@ TESTED_BY = {
 NOT_RUN = {
     "README.md": {"make demo": "tests/cli/test_demo.py runs the demo"},
     "docs/getting-started.md": {"make demo": "tests/cli/test_demo.py runs the demo"},
-    "docs/guides/second-factors.md": {"sallyport provider set default duo": "it needs an account at Duo"},
+    "docs/guides/second-factors.md": {
+        "sallyport user totp": "it asks for the code of an app; tests/endpoints/test_cli.py enrols a user",
+        "sallyport provider set default duo": "it needs an account at Duo",
+    },
     "docs/guides/winbind.md": {
         "sudo apt-get install winbind": "it changes the machine; tests/peers/test_active_directory.py joins a Samba",
         "sallyport domain first-factor": "it needs a domain controller; tests/peers/test_active_directory.py has one",
@@ -108,7 +130,7 @@ def test_blocks_of_commands_are_of_one_kind() -> None:
 
 
 def test_shown_output_is_a_form() -> None:
-    """Three points stand for any text and a number for any number; other lines may be printed between."""
+    """Three points match any text and a number matches any number; other lines may be printed between."""
     assert differs(("added client ...", "12 devices"), "a log line\nadded client vpn\nnot shown\n3 devices\n") == ""
     assert differs(("12 devices", "added client ..."), "added client vpn\n3 devices\n") == "added client ..."
 

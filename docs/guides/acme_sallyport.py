@@ -1,0 +1,71 @@
+"""An MFA provider for an approval service: POST /prompts asks the user, GET /prompts/ID tells the answer."""
+
+from typing import ClassVar
+from urllib.parse import quote
+
+from pydantic import Field
+
+from sallyport.mfa.host import Fields, Host
+from sallyport.mfa.provider import Answer, Code, Enrolment, Outcome, ProviderError, Question
+from sallyport.outgoing.fields import SecretKey, ServerUrl
+from sallyport.outgoing.http import exchange, json_object, text_at
+
+ENROLMENTS = {"enrolled": Enrolment.ENROLLED, "unknown": Enrolment.NOT_ENROLLED}
+OUTCOMES = {
+    "waiting": Outcome.WAITING,
+    "approved": Outcome.APPROVED,
+    "denied": Outcome.DENIED,
+    "unknown": Outcome.NOT_ENROLLED,
+}
+
+
+class AcmeFields(Fields):
+    """The configuration; `provider set` fills it."""
+
+    url: ServerUrl = Field(description="URL of the approval service.")
+    token: SecretKey = Field(description="Token of the approval service.")
+
+
+class Acme:
+    """The approval service, as a provider."""
+
+    name: ClassVar[str] = "acme"
+    fields: ClassVar[type[Fields]] = AcmeFields
+    asks_for_codes: ClassVar[bool] = False
+
+    def __init__(self, fields: AcmeFields, host: Host) -> None:
+        self._client = host.http(fields.url, headers={"Authorization": f"Bearer {fields.token.get_secret_value()}"})
+
+    async def enrolled(self, user: str) -> Enrolment:
+        """Ask whether the service knows the user."""
+        response = await exchange(self._client, "GET", f"/users/{quote(user, safe='')}")
+        return ENROLMENTS.get(text_at(json_object(response), "status"), Enrolment.UNKNOWN)
+
+    async def start(self, question: Question) -> Answer:
+        """Prompt the user. The service sends one prompt for each id."""
+        prompt = {"id": question.challenge_id, "user": question.user, "device": question.device}
+        response = await exchange(self._client, "POST", "/prompts", json=prompt)
+        return _answer(text_at(json_object(response), "status"), question.challenge_id)
+
+    async def poll(self, handle: str) -> Answer:
+        """Ask for the answer of the user."""
+        response = await exchange(self._client, "GET", f"/prompts/{handle}")
+        return _answer(text_at(json_object(response), "status"), handle)
+
+    async def verify(self, question: Question, code: Code, handle: str) -> Answer:
+        """The service has no codes."""
+        return Answer(Outcome.DENIED)
+
+    async def cancel(self, handle: str) -> None:
+        """Withdraw the prompt."""
+        await exchange(self._client, "DELETE", f"/prompts/{handle}")
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+
+def _answer(status: str, handle: str) -> Answer:
+    if status not in OUTCOMES:
+        raise ProviderError(f"the service answered a status that is none of {', '.join(OUTCOMES)}")
+    return Answer(OUTCOMES[status], handle=handle)

@@ -1,0 +1,74 @@
+"""The Python provider of docs/guides/mfa-provider.md passes the contract of all providers."""
+
+import runpy
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from sallyport.mfa.contract import HTTP_FAILURES, Behaviour, ProviderContract
+from sallyport.mfa.host import ConfiguredProvider, Host
+from tests.mfa.host import USER, make_host
+from tests.mfa.web import Call, Reply, WebServer, serving
+
+EXAMPLE = Path(__file__).parents[2] / "docs" / "guides" / "acme_sallyport.py"
+TOKEN: Final = "token-of-acme"
+STATUS = {
+    Behaviour.APPROVE: "approved",
+    Behaviour.DENY: "denied",
+    Behaviour.WAIT: "waiting",
+    Behaviour.UNKNOWN_USER: "unknown",
+}
+
+
+@dataclass
+class AcmeBench:
+    """The example, and an approval service on loopback."""
+
+    provider: type[ConfiguredProvider]
+    fields: dict[str, object] = field(default_factory=dict)
+    secrets: tuple[str, ...] = (TOKEN,)
+    right_code: str = ""
+    host: Host = field(default_factory=make_host)
+    failures: frozenset[Behaviour] = HTTP_FAILURES
+    user: str = USER
+    asked: set[object] = field(default_factory=set)
+    web: WebServer = field(init=False)
+
+    @property
+    def prompts(self) -> int:
+        """The users that were prompted: the service sends one prompt for each id."""
+        return len(self.asked)
+
+    @property
+    def requests(self) -> int:
+        """The requests so far."""
+        return self.web.requests
+
+    def behave(self, behaviour: Behaviour) -> None:
+        """Behave so from now on."""
+        self.web.behave(behaviour)
+
+    async def __call__(self, call: Call) -> Reply:
+        """Answer a request."""
+        assert call.headers["authorization"] == f"Bearer {TOKEN}"
+        status = STATUS[self.web.behaviour]
+        if call.path.startswith("/users/"):
+            return Reply(200, {"status": "unknown" if status == "unknown" else "enrolled"})
+        if call.method == "POST" and status != "unknown":
+            self.asked.add(call.json()["id"])
+        return Reply(200, {"status": status})
+
+
+class TestAcme(ProviderContract):
+    """The example of the guide."""
+
+    @pytest.fixture
+    async def bench(self) -> AsyncIterator[AcmeBench]:
+        """The example and its server."""
+        bench = AcmeBench(runpy.run_path(str(EXAMPLE))["Acme"])
+        async with serving(bench) as bench.web:
+            bench.fields = {"url": f"http://127.0.0.1:{bench.web.port}", "token": TOKEN}
+            yield bench
