@@ -64,8 +64,9 @@ async def test_an_unknown_sender_is_dropped_and_counted(wire: Wire) -> None:
 
 
 async def test_a_wrong_secret_is_no_login(wire: Wire) -> None:
-    """A signed request with a wrong secret is dropped. An unsigned one has a wrong password: it is an event of an
-    unverified sender without a device.
+    """A signed request with a wrong secret is dropped. An unsigned one is an event of an unverified sender without a
+    device, whose reason names both causes; a wrong password of plain text is a wrong password alone. A login of the
+    sender that succeeds takes it off the list of senders.
     """
     wire.put(pap("ann", "hello", secret=b"another secret"))
     await wire.silence()
@@ -73,8 +74,14 @@ async def test_a_wrong_secret_is_no_login(wire: Wire) -> None:
     wire.put(pap("ann", "hello", secret=b"another secret", signed=False))
     assert (await wire.take())[0][0] == ACCESS_REJECT
     (event,) = await events(wire.areas)
-    assert (event.reason, event.device_id) == ("wrong password", 0)
+    assert (event.reason, event.device_id) == ("wrong password or wrong shared secret", 0)
+    assert [sender.reason for sender in wire.senders.all()] == ["garbled_password"]
+    assert await wire.ask(pap("ann", "wrong", identifier=2, signed=False)) == ACCESS_REJECT
+    assert next(event.reason for event in await events(wire.areas)) == "wrong password"
+    assert [sender.reason for sender in wire.senders.all()] == ["unverified"]
     assert await wire.areas.store.read(lambda tx: tx.value(int, "select count(*) from devices")) == 0
+    assert await wire.ask(pap("ann", "hello", identifier=3)) == ACCESS_ACCEPT
+    assert wire.senders.all() == []
 
 
 async def test_unknown_codes_of_a_port(wire: Wire) -> None:

@@ -60,6 +60,26 @@ def test_the_log_has_a_line_a_second_for_each_tenant() -> None:
     assert senders.note("192.0.2.2", "unsigned", 1_001_000, client=client()) is not None
 
 
+def test_a_cause_that_is_over_is_not_listed() -> None:
+    """A request of the same kind that had success hides the sender; the next refusal brings it back with all packets,
+    and is news for the log again."""
+    senders, login, accounting = Senders(), b"\1", b"\4"
+    assert senders.note("192.0.2.1", "bad_message_authenticator", 0, client=client(), datagram=login) is not None
+    for host, code in (("192.0.2.1", 4), ("192.0.2.2", 1)):
+        senders.answered(host, code)
+        assert len(senders.all()) == 1
+    senders.answered("192.0.2.1", 1)
+    assert senders.all() == []
+    again = senders.note("192.0.2.1", "bad_message_authenticator", 2_000_000, client=client(), datagram=login)
+    assert again is not None
+    assert [each.packets for each in senders.all()] == [2]
+    senders.note("192.0.2.1", "bad_authenticator", 3_000_000, client=client(), datagram=accounting)
+    senders.answered("192.0.2.1", 1)
+    assert [each.reason for each in senders.all()] == ["bad_authenticator"]
+    senders.answered("192.0.2.1", 4)
+    assert senders.all() == []
+
+
 def test_the_table_is_bounded() -> None:
     """At its limit the table drops the sender that was silent longest; an active one keeps its count."""
     senders = Senders(max_senders=10)
@@ -124,7 +144,7 @@ LOGIN, EAP = b"", push_attribute(EAP_MESSAGE, b"\2\1\0\5\1")
     [
         ("bad_message_authenticator", {}, LOGIN, causes.WRONG_SECRET, "enter the secret of RADIUS client 'my vpn' at"),
         ("bad_authenticator", {}, LOGIN, causes.WRONG_SECRET, "enter the secret"),
-        ("garbled_password", {}, LOGIN, causes.WRONG_SECRET, "enter the secret"),
+        ("garbled_password", {}, LOGIN, causes.UNSURE, "enter the secret of RADIUS client 'my vpn' at"),
         ("unsigned", {}, LOGIN, causes.UNSIGNED, "if it cannot sign, sallyport client unlatch 'my vpn'"),
         (
             "unsigned", {"signatures": "yes"}, LOGIN, causes.UNSIGNED,

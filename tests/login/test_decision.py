@@ -36,7 +36,8 @@ mfa_required  provider configuration unreadable                  reject     acce
 mfa_required  the service was stopped before the second factor was answered  reject  accept  error  bypass
 """
 FIRST = [
-    Reason.WRONG_PASSWORD, Reason.UNKNOWN_USER, Reason.UNKNOWN_REALM, Reason.NO_USER_NAME, Reason.NO_DOMAIN,
+    Reason.WRONG_PASSWORD, Reason.WRONG_PASSWORD_OR_SECRET, Reason.UNKNOWN_USER, Reason.UNKNOWN_REALM,
+    Reason.NO_USER_NAME, Reason.NO_DOMAIN,
     Reason.NO_CREDENTIALS, Reason.FIRST_FACTOR_UNAVAILABLE, Reason.FIRST_FACTOR_UNREADABLE, Reason.FIRST_FACTOR_CHANGED,
     Reason.FIRST_FACTOR_UNREACHABLE, Reason.DIRECTORY_ENTRY_TOO_LARGE, Reason.CHANGES_PASSWORD, Reason.METHOD_UNFIT,
     Reason.MAY_NOT_VOUCH, Reason.VOUCHES_UNSIGNED, Reason.ACCOUNT_LOCKED, Reason.ACCOUNT_DISABLED,

@@ -67,7 +67,10 @@ def test_a_nas_that_does_not_sign_works_after_a_check(service: RunningService) -
     ("attributes", "secret", "verdict", "remedy"),
     [
         ((SIGNED,), "another secret", "wrong secret", "enter the secret of RADIUS client here at the device again"),
-        ((), "another secret", "wrong secret", "enter the secret of RADIUS client here at the device again"),
+        (
+            (), "another secret", "wrong password or wrong shared secret",
+            "enter the secret of RADIUS client here at the device again",
+        ),
         (("Proxy-State = 0x31",), SECRET, "Proxy-State without a signature", "or sallyport client unlatch here"),
         (
             ('Packet-Src-IP-Address = "127.0.0.9"',), SECRET, "no RADIUS client has this address",

@@ -9,6 +9,7 @@ from shlex import quote
 from typing import Final
 
 from sallyport.inventory.clients.client import Client, Signatures
+from sallyport.login.login import Reason
 from sallyport.radius.attributes import EAP_MESSAGE
 from sallyport.radius.packet import STATUS_SERVER, Request
 
@@ -20,6 +21,7 @@ UNPROVEN: Final = "unverified"
 
 STRANGER: Final = "no RADIUS client has this address"
 WRONG_SECRET: Final = "wrong secret"  # noqa: S105  a verdict
+UNSURE: Final = Reason.WRONG_PASSWORD_OR_SECRET.value
 UNSIGNED: Final = "unsigned, and the client must sign"
 NEVER_UNSIGNED: Final = "EAP or Status-Server without Message-Authenticator"
 PROXY_STATE: Final = "Proxy-State without a signature"
@@ -32,7 +34,7 @@ INTERNAL: Final = "the service failed"
 NOISE: Final = "noise: no RADIUS request"
 REFUSED: Final = "a known client whose packets are refused"
 
-_WRONG_SECRET: Final = frozenset({"bad_authenticator", "bad_message_authenticator", GARBLED})
+_WRONG_SECRET: Final = frozenset({"bad_authenticator", "bad_message_authenticator"})
 _SETTINGS: Final = {
     "Microsoft NPS": "'must contain message authenticator' of the server in its Remote RADIUS Server Group",
     "Cisco ISE": "Message-Authenticator under Allowed Protocols",
@@ -57,7 +59,7 @@ def cause_of(reason: str, host: str, client: Client | None, request: Request | N
     if it is no RADIUS request. product: of the sender, empty if not known."""
     if reason == "handshake":
         return Cause(HANDSHAKE, "see radsec_refused in the log: the peer needs a certificate of this authority")
-    if reason not in _WRONG_SECRET and reason != UNPROVEN and request is None:
+    if reason not in {*_WRONG_SECRET, GARBLED, UNPROVEN} and request is None:
         return Cause(NOISE)
     if client is None:
         return Cause(STRANGER, f"sallyport client add NAME --from-unknown --address {host} --org N --tenant N")
@@ -66,6 +68,8 @@ def cause_of(reason: str, host: str, client: Client | None, request: Request | N
 
 def _of_client(reason: str, client: Client, request: Request | None, product: str) -> Cause:
     name = quote(client.name)
+    if reason == GARBLED:
+        return Cause(UNSURE, f"enter the secret of RADIUS client {name} at the device again, unless the user mistyped")
     if reason in _WRONG_SECRET:
         return Cause(WRONG_SECRET, f"enter the secret of RADIUS client {name} at the device again")
     if reason == "unsigned":

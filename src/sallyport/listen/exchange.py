@@ -44,7 +44,7 @@ from sallyport.radius.packet import (
     decode,
     encode_reply,
 )
-from sallyport.radius.password import Method, is_garbled, sent_password
+from sallyport.radius.password import Method, hides_garbage
 
 log = structlog.get_logger()
 
@@ -53,6 +53,7 @@ _Opened = tuple[Request, Client, Source, int, float]
 
 
 _REPLIES = {Verdict.ACCEPT: ACCESS_ACCEPT, Verdict.REJECT: ACCESS_REJECT, Verdict.CHALLENGE: ACCESS_CHALLENGE}
+_SUCCESSES = (ACCESS_ACCEPT, ACCOUNTING_RESPONSE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +217,7 @@ class Exchange:
         self._counts.requests[STATUS_SERVER].count += 1
         code = ACCESS_ACCEPT if self._is_auth else ACCOUNTING_RESPONSE
         self._transmit(encode_reply(code, request, client.secret), source)
+        self._services.senders.answered(source[0], STATUS_SERVER)
 
     # --- logins -----------------------------------------------------------------------------------------------
 
@@ -336,10 +338,7 @@ class Exchange:
         if not login.noted:
             show_unproven(login)
             if not request.signed:
-                garbled = login.method == Method.PAP and is_garbled(
-                    sent_password(login.request, login.client.secret)
-                )  # under another secret
-                reason = GARBLED if garbled else UNPROVEN
+                reason = GARBLED if hides_garbage(request, login.client.secret) else UNPROVEN
                 self._services.senders.refused(login.source[0], reason, login.at, login.client, request.data)
 
     def _learn(self, request: Request, client: Client) -> None:
@@ -393,6 +392,8 @@ class Exchange:
         """Send a reply. now: the time at which it was ready: the metric excludes the time of a person and the delay of
         a reject."""
         reply, known, client = entry.reply, entry.known, entry.client
+        if reply[0] in _SUCCESSES:
+            self._services.senders.answered(entry.source[0], entry.request.code)
         self._done(entry.request, client)
         if known.replaced:
             return

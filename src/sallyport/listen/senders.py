@@ -32,7 +32,8 @@ TOLD_US: Final = SECOND
 @dataclass(slots=True)
 class Sender:
     """An address that sent. Times in microseconds. reason: why its last datagram was of no use. client: the RADIUS
-    client that sent it; None for none. datagram: the last one, as it came. told: the reason that the log has.
+    client that sent it; None for none. datagram: the last one, as it came. told: the reason that the log has. is_over:
+    whether a later request of the same kind had success.
     """
 
     host: str
@@ -43,6 +44,7 @@ class Sender:
     client: Client | None = None
     datagram: bytes = b""
     told: str = ""
+    is_over: bool = False
 
     def request(self) -> Request | None:
         """Return the last datagram as a request; None if it is none."""
@@ -91,7 +93,7 @@ class Senders:
             sender = Sender(host, 0, at, at, reason)
         sender.packets += 1
         sender.last_at = at
-        sender.reason, sender.client, sender.datagram = reason, client, datagram
+        sender.reason, sender.client, sender.datagram, sender.is_over = reason, client, datagram, False
         self._senders.put(host, sender, tenant_id)
         if reason in (sender.told, UNPROVEN) or abs(at - self._told_at.get(tenant_id, -TOLD_US)) < TOLD_US:
             return None
@@ -107,13 +109,22 @@ class Senders:
             name = "" if client is None else client.name
             log.warning("radius_sender_refused", source=host, client=name, **words)
 
+    def answered(self, host: str, code: int) -> None:
+        """Record a success of a request of this code: the cause of an earlier refusal is over.
+
+        If several devices share the address, the next refusal brings the sender back, with all its packets.
+        """
+        sender = self._senders.get(host)
+        if sender is not None and sender.datagram[:1] == bytes((code,)):
+            sender.is_over, sender.told = True, ""
+
     def forget(self, host: str) -> None:
         """Remove an address that now belongs to a RADIUS client."""
         self._senders.pop(host)
 
     def all(self) -> list[Sender]:
-        """Return the senders, the latest first."""
-        return self._senders.values()[::-1]
+        """Return the senders whose cause is not over, the latest first."""
+        return [each for each in self._senders.values()[::-1] if not each.is_over]
 
 
 def listed(senders: Senders, find_client: Callable[[str], Client | None]) -> list[Row]:

@@ -40,6 +40,7 @@ class Reason(StrEnum):
     NONE = ""
     # first factor
     WRONG_PASSWORD = "wrong password"  # noqa: S105
+    WRONG_PASSWORD_OR_SECRET = "wrong password or wrong shared secret"  # noqa: S105
     UNKNOWN_USER = "unknown user"
     UNKNOWN_REALM = "unknown realm"
     NO_USER_NAME = "no user name"
@@ -100,6 +101,7 @@ Python 3.12 it takes half a microsecond to look one up in its enumeration."""
 
 _FAILURES: Final = {
     Reason.WRONG_PASSWORD: Failure.PASSWORD,
+    Reason.WRONG_PASSWORD_OR_SECRET: Failure.PASSWORD,
     Reason.REFUSED_UPSTREAM: Failure.PASSWORD,
     Reason.UNKNOWN_USER: Failure.UNKNOWN_USER,
     Reason.WRONG_CODE: Failure.CODE,

@@ -39,7 +39,7 @@ from sallyport.radius.attributes import (
     push_attribute,
 )
 from sallyport.radius.packet import as_text
-from sallyport.radius.password import Method, method_of
+from sallyport.radius.password import Method, hides_garbage, method_of
 from sallyport.store.snapshot import Snapshot
 
 BY_ADDRESS: Final = "mac"
@@ -251,7 +251,8 @@ class Pipeline:
     def judge(self, login: Login, domain: Domain, first: Reason) -> Decision | None:
         """Decide by the first factor's result and the rules. None: the second factor must be asked."""
         if first is not PASSED:
-            return refuse(first, domain)
+            is_unsure = first is Reason.WRONG_PASSWORD and hides_garbage(login.request, login.client.secret)
+            return refuse(Reason.WRONG_PASSWORD_OR_SECRET if is_unsure else first, domain)
         login.proven = True
         self.note(login)
         action = self._apply_rules(login, domain)

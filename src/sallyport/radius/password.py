@@ -106,6 +106,12 @@ def is_garbled(password: bytes) -> bool:
     return False
 
 
+def hides_garbage(request: Request, secret: SharedSecret) -> bool:
+    """Whether an unsigned PAP request carries a password that looks as if it was hidden under another secret. A signed
+    request proves its secret. PacketError: the password is malformed."""
+    return not request.signed and USER_PASSWORD in request.first and is_garbled(sent_password(request, secret))
+
+
 def hide_password(password: bytes, secret: SharedSecret, authenticator: bytes) -> bytes:
     """Return the User-Password value of up to 128 octets of password (RFC 2865 section 5.2). ValueError: longer."""
     if len(password) > MAX_PASSWORD:
