@@ -30,7 +30,8 @@ def shown_commands() -> list[tuple[str, str]]:
     """Return each command that a page shows, with the page's name."""
     found = []
     for page in PAGES:
-        for block, inline in COMMAND.findall(page.read_text(encoding="utf-8")):
+        text = page.read_text(encoding="utf-8").replace("\\\n", " ")  # a command may have several lines
+        for block, inline in COMMAND.findall(text):
             found.append((page.relative_to(ROOT).as_posix(), (block or inline).replace("\\\n", " ")))
     return found
 
