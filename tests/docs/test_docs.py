@@ -21,7 +21,7 @@ PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/reference_intros.yml")),
     *(page for page in (ROOT / "docs").rglob("*.md") if "reference" not in page.parts),
 ]
-COMMAND = re.compile(r"^ *\$ (?:sudo )?(?:\S*bin/)?(sallyport .*(?:\\\n.*)*)|`(sallyport [^`]*)`", re.MULTILINE)
+COMMAND = re.compile(r"^ *\$ (?:sudo )?(?:\S*bin/)?(sallyport .*)|`(sallyport [^`]*)`", re.MULTILINE)
 VARIABLES = {MASTER_KEY, *(environment_name(name) for name in Settings.model_fields)}
 API = {*reference.api()["paths"], RESOLVE}
 
@@ -32,7 +32,7 @@ def shown_commands() -> list[tuple[str, str]]:
     for page in PAGES:
         text = page.read_text(encoding="utf-8").replace("\\\n", " ")  # a command may have several lines
         for block, inline in COMMAND.findall(text):
-            found.append((page.relative_to(ROOT).as_posix(), (block or inline).replace("\\\n", " ")))
+            found.append((page.relative_to(ROOT).as_posix(), block or inline))
     return found
 
 
