@@ -275,14 +275,18 @@ def test_only_who_asked_can_be_taken_over(service: Service) -> None:
     assert service.cli("client", "add", "nobody", *TENANT).returncode == 2
 
 
-@pytest.mark.parametrize("signed", [True, False], ids=["signed", "unsigned"])
-def test_a_wrong_secret_is_named(service: Service, signed: bool) -> None:
-    """The client whose secret is another one on its device: by the signature, or by a password that nobody types."""
+@pytest.mark.parametrize(
+    ("signed", "verdict"),
+    [(True, "wrong secret"), (False, "wrong password or wrong shared secret")],
+    ids=["signed", "unsigned"],
+)
+def test_a_wrong_secret_is_named(service: Service, signed: bool, verdict: str) -> None:
+    """A signature proves that the device has another secret; a garbled unsigned password leaves two causes."""
     name, address = f"forgetful-{signed}", f"127.66.1.{int(signed) + 1}"
     add_client(service, name, address, requireMessageAuthenticator="no")
     knock(service, address, "quite another secret", signed=signed)
     row = unknown(service, address)
-    assert (row["verdict"], row["client"]) == ("wrong secret", name)
+    assert (row["verdict"], row["client"]) == (verdict, name)
     assert f"{address} of {name}: 1 packet" in service.ok("doctor")
 
 
