@@ -8,7 +8,7 @@ from tests.areas import Areas
 
 @dataclass(frozen=True)
 class Entry:
-    """What the audit trail says of a change."""
+    """An entry of the audit trail."""
 
     action: str
     target: str
@@ -16,7 +16,7 @@ class Entry:
 
 
 async def trail(areas: Areas) -> list[Entry]:
-    """The audit trail of the domain, oldest first."""
+    """Return the audit trail of the domain, oldest entry first."""
 
     def entry(*, action: str, target: str, changes: str) -> Entry:
         return Entry(action, target, json.loads(changes))

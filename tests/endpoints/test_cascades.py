@@ -1,4 +1,4 @@
-"""Deletions of instances, groups and users that much depends on: in short transactions, and completed after a stop."""
+"""Deletions and changes with many dependent rows run in short transactions, and complete after an interruption."""
 
 from contextlib import suppress
 
@@ -21,11 +21,11 @@ from tests.endpoints import trail
 from tests.slices import OneSlice, Stopped, interrupted
 
 MANY = 2 * SLICE + 1
-"""Rows of three slices."""
+"""Number of rows that takes three slices."""
 
 
-class Losses:
-    """Keeps the names of those who lose their access."""
+class RecordedRevocations:
+    """Revocations that record the names of the users that lose access."""
 
     def __init__(self) -> None:
         self.names = list[str]()
@@ -37,13 +37,13 @@ class Losses:
         return True
 
 
-async def assigned(areas: Areas, table: str, columns: tuple[str, ...], rows: list[tuple[int | str, ...]]) -> None:
+async def insert_rows(areas: Areas, table: str, columns: tuple[str, ...], rows: list[tuple[int | str, ...]]) -> None:
     """Write rows of a table."""
     await areas.store.write(lambda tx: tx.insert(table, columns, rows))
 
 
-async def people(areas: Areas, count: int = MANY) -> list[int]:
-    """Add users."""
+async def add_users(areas: Areas, count: int = MANY) -> list[int]:
+    """Add users and return their ids."""
 
     def work(tx: Tx) -> list[int]:
         return [areas.users.add_in(tx, areas.domain, UserChange(f"u{number}")) for number in range(count)]
@@ -51,8 +51,8 @@ async def people(areas: Areas, count: int = MANY) -> list[int]:
     return await areas.store.write(work)
 
 
-async def machines(areas: Areas, count: int = MANY) -> list[int]:
-    """Add instances."""
+async def add_machines(areas: Areas, count: int = MANY) -> list[int]:
+    """Add instances and return their ids."""
 
     def work(tx: Tx) -> list[int]:
         return [areas.instances.add_in(tx, areas.domain, NewInstance(f"m{number}")) for number in range(count)]
@@ -61,17 +61,19 @@ async def machines(areas: Areas, count: int = MANY) -> list[int]:
 
 
 async def values(areas: Areas, sql: str) -> list[int]:
-    """The first column of some rows."""
+    """Return the first column of the rows as numbers."""
     return await areas.store.read(lambda tx: [int(row[0] or 0) for row in tx.rows(sql)])
 
 
 async def test_a_group_with_many_users(areas: Areas) -> None:
-    """A transaction takes a slice of its users, revokes the access of these alone, and leaves the total right."""
+    """Each transaction of the deletion removes one slice of the group's users, revokes the access of these alone, and
+    corrects the total.
+    """
     group = await areas.groups.add(areas.domain, NewGroup("g"))
-    users = await people(areas)
-    await assigned(areas, "endpoint_group_users", ("group_id", "user_id"), [(group, each) for each in users])
+    users = await add_users(areas)
+    await insert_rows(areas, "endpoint_group_users", ("group_id", "user_id"), [(group, each) for each in users])
     await areas.store.write(lambda tx: tx.execute("update endpoint_groups set users_count = :n", n=MANY))
-    losses, totals = Losses(), list[int]()
+    losses, totals = RecordedRevocations(), list[int]()
 
     async def delete(store: Store) -> None:
         known = EndpointUsers(store, areas.vault, areas.clock, revocations=losses)
@@ -87,11 +89,11 @@ async def test_a_group_with_many_users(areas: Areas) -> None:
 
 
 async def test_a_group_that_is_disabled(areas: Areas) -> None:
-    """Its users are revoked in slices, each once; the group is disabled in the last transaction."""
+    """The users of a disabled group are revoked in slices, each once. The last transaction disables the group."""
     group = await areas.groups.add(areas.domain, NewGroup("g"))
-    users = await people(areas)
-    await assigned(areas, "endpoint_group_users", ("group_id", "user_id"), [(group, each) for each in users])
-    losses, active = Losses(), list[int]()
+    users = await add_users(areas)
+    await insert_rows(areas, "endpoint_group_users", ("group_id", "user_id"), [(group, each) for each in users])
+    losses, active = RecordedRevocations(), list[int]()
 
     async def edit(store: Store) -> None:
         known = EndpointUsers(store, areas.vault, areas.clock, revocations=losses)
@@ -107,11 +109,11 @@ async def test_a_group_that_is_disabled(areas: Areas) -> None:
 
 
 async def test_a_group_with_many_instances_gets_others(areas: Areas) -> None:
-    """The instances that it loses go in slices; those that stay are left alone, and the trail has both lists."""
+    """The instances that a group loses are removed in slices; the others stay. The audit trail has both lists."""
     group = await areas.groups.add(areas.domain, NewGroup("g"))
-    some = await machines(areas)
+    some = await add_machines(areas)
     columns = ("instance_id", "group_id")
-    await assigned(areas, "endpoint_instance_groups", columns, [(each, group) for each in some[1:]])
+    await insert_rows(areas, "endpoint_instance_groups", columns, [(each, group) for each in some[1:]])
 
     async def edit(store: Store) -> None:
         groups = Groups(store, areas.users, areas.policies, areas.clock)
@@ -125,13 +127,13 @@ async def test_a_group_with_many_instances_gets_others(areas: Areas) -> None:
 
 
 async def test_a_user_with_accounts_on_many_machines(areas: Areas) -> None:
-    """A rename takes what was taken over for the user in slices; one that is refused takes nothing."""
+    """A rename removes the user's takeovers in slices. A refused rename removes none."""
     ann, _ = [await areas.accounts.add(areas.domain, UserChange(name)) for name in ("ann", "bob")]
-    some = await machines(areas)
+    some = await add_machines(areas)
     columns = ("instance_id", "domain_id", "machine", "enrolled_at", "seen_at")
-    await assigned(areas, "agents", columns, [(each, areas.domain, "m", 1, 1) for each in some])
+    await insert_rows(areas, "agents", columns, [(each, areas.domain, "m", 1, 1) for each in some])
     rows = [(areas.domain, each, "ann", 1) for each in some]
-    await assigned(areas, "agent_takeovers", ("domain_id", "instance_id", "account", "at"), rows)
+    await insert_rows(areas, "agent_takeovers", ("domain_id", "instance_id", "account", "at"), rows)
 
     async def rename(store: Store, name: str = "eve") -> None:
         accounts = Users(store, areas.vault, areas.users, areas.policies, areas.did.users, areas.clock)
@@ -144,14 +146,17 @@ async def test_a_user_with_accounts_on_many_machines(areas: Areas) -> None:
 
 
 async def test_users_on_many_instances(areas: Areas) -> None:
-    """The first transaction takes the password; the others a slice of assignments each, with their totals."""
+    """The first transaction of a deletion removes the password.
+
+    Each of the others removes a slice of assignments and corrects the totals.
+    """
     await areas.accounts.add(areas.domain, UserChange("ann", password=b"x"))
     ann = (await areas.store.read(lambda tx: tx.rows("select id from endpoint_users")))[0][0]
     assert isinstance(ann, int)
-    some = await machines(areas)
-    await assigned(areas, "endpoint_instance_users", ("instance_id", "user_id"), [(each, ann) for each in some])
+    some = await add_machines(areas)
+    await insert_rows(areas, "endpoint_instance_users", ("instance_id", "user_id"), [(each, ann) for each in some])
     await areas.store.write(lambda tx: tx.execute("update endpoint_instances set total_users = 1"))
-    await assigned(
+    await insert_rows(
         areas, "agent_grants", ("instance_id", "user_id", "group_id", "since"), [(each, ann, 0, 1) for each in some]
     )
 
@@ -172,19 +177,22 @@ async def test_users_on_many_instances(areas: Areas) -> None:
     assert await values(areas, "select id from endpoint_users") == []
 
 
-async def test_an_instance_with_much(areas: Areas) -> None:
-    """Its keys go first, so that no agent acts on what is left; then assignments, escrow and what was discovered."""
+async def test_an_instance_with_many_dependent_rows(areas: Areas) -> None:
+    """A deletion removes the instance's keys first, so that no agent uses the rest.
+
+    Then it removes assignments, escrowed passwords and discovered accounts in slices.
+    """
     machine = await areas.instances.add(areas.domain, NewInstance("web"))
     await areas.keys.create(NewKey(areas.domain, instance_id=machine))
-    users = await people(areas)
-    await assigned(areas, "endpoint_instance_users", ("instance_id", "user_id"), [(machine, each) for each in users])
-    await assigned(
+    users = await add_users(areas)
+    await insert_rows(areas, "endpoint_instance_users", ("instance_id", "user_id"), [(machine, each) for each in users])
+    await insert_rows(
         areas,
         "agent_passwords",
         ("domain_id", "instance_id", "account", "rotation", "password", "hash", "state", "stored_at"),
         [(areas.domain, machine, "a", str(number), "p", "h", "former", 1) for number in range(MANY)],
     )
-    await assigned(
+    await insert_rows(
         areas,
         "agent_discovered",
         ("instance_id", "kind", "name", "told", "at"),
@@ -206,7 +214,7 @@ async def test_an_instance_with_much(areas: Areas) -> None:
 
 
 async def test_an_id_that_does_not_exist(areas: Areas) -> None:
-    """All ids are looked at before the first slice: nothing is changed."""
+    """A deletion with an unknown id changes nothing: all ids are checked before the first slice."""
     group = await areas.groups.add(areas.domain, NewGroup("g"))
     ann = await areas.accounts.add(areas.domain, UserChange("ann", password=b"x"))
     await areas.groups.assign_users(areas.domain, group, [ann], Action.ADD)

@@ -34,7 +34,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 def has_totp(service: Service, name: str) -> bool:
-    """What the list tells, which is the same in both forms."""
+    """Return whether the list of users shows a seed; the table and `--json` agree."""
     rows = json.loads(service.ok("user", "list", *ARGS, "--json"))
     told = next(row["hasTotp"] for row in rows if row["userName"] == name)
     line = next(line for line in service.ok("user", "list", *ARGS).splitlines() if re.search(rf"\b{name}\b", line))
@@ -43,7 +43,10 @@ def has_totp(service: Service, name: str) -> bool:
 
 
 def test_in_a_script(service: Service) -> None:
-    """--json prints what was made and asks nothing; --code confirms; --remove takes it away, again without an error."""
+    """`--json` prints the enrolment without a prompt, `--code` confirms it, and `--remove` removes the seed.
+
+    A second removal is no error.
+    """
     add_user(service, "people", "ann")
     made = json.loads(service.ok("user", "totp", "ann", *ARGS, "--json"))
     assert set(made) == {"code", "status", "message", "userId", "otpauth", "seed", "qrCode", "link", "expiresAt"}
@@ -61,7 +64,10 @@ def test_in_a_script(service: Service) -> None:
 
 
 def test_without_a_terminal(service: Service) -> None:
-    """The QR code, the URI and the link on standard output, the rest beside it; nothing is asked."""
+    """Without a terminal, standard output has the QR code, the URI and the link, standard error the rest.
+
+    There is no prompt.
+    """
     add_user(service, "people", "bob")
     done = service.program("user", "totp", "bob", *ARGS, input=b"000000\n")
     *blocks, uri, link = done.stdout.splitlines()
@@ -75,7 +81,7 @@ def test_without_a_terminal(service: Service) -> None:
 
 
 def test_five_wrong_codes(service: Service) -> None:
-    """Each says how many are left and exits with 1; then nothing waits."""
+    """Each wrong code exits with 1 and shows the tries left. After five the enrolment is gone."""
     add_user(service, "people", "cat")
     seed = json.loads(service.ok("user", "totp", "cat", *ARGS, "--json"))["seed"]
     near = {pyotp.TOTP(seed).at(int(time.time()) + 30 * steps) for steps in range(-3, 6)}
@@ -98,13 +104,13 @@ def test_five_wrong_codes(service: Service) -> None:
     ],
 )
 def test_refusals(service: Service, arguments: tuple[str, ...], status: int) -> None:
-    """Nobody, nowhere, and options that contradict each other; standard output stays empty."""
+    """An unknown user, an unknown domain and contradicting options are refused, with nothing on standard output."""
     refused = service.cli("user", "totp", *arguments)
     assert (refused.returncode, refused.stdout) == (status, "")
 
 
 def test_at_a_terminal(service: Service) -> None:
-    """The QR code is shown and the first code asked for: again where it is wrong or none, until it is right."""
+    """A terminal shows the QR code and asks for the first code until it is right."""
     add_user(service, "people", "dan")
     terminal = Terminal(service, "user", "totp", "dan", *ARGS)
     try:
@@ -125,7 +131,10 @@ def test_at_a_terminal(service: Service) -> None:
 
 
 def test_without_a_service(tmp_path: Path) -> None:
-    """The store itself is asked; the link begins with the address that the service will listen on."""
+    """Without a service the command opens the store.
+
+    The link begins with the address of the configured HTTP listener.
+    """
     stopped = Service(tmp_path, {"SALLYPORT_HTTP_BIND": "0.0.0.0:8443"})
     add = ("user", "add", "early", "--domain", "default", "--password", "-")
     stopped.ok("db", "migrate")
@@ -145,7 +154,7 @@ class Terminal:
         self.process = subprocess.Popen(command, env=environ, cwd=service.directory, start_new_session=True)
 
     def until(self, text: str) -> str:
-        """What it shows up to and with this text."""
+        """Return the output up to and including a text."""
         shown, deadline = b"", time.monotonic() + 20
         while text.encode() not in shown:
             assert time.monotonic() < deadline, shown.decode()
@@ -159,7 +168,6 @@ class Terminal:
         os.write(self.master, f"{text}\n".encode())
 
     def close(self) -> None:
-        """End it."""
         self.process.kill()
         self.process.wait()
         os.close(self.slave)

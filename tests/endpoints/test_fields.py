@@ -31,8 +31,10 @@ def stored(check: Callable[[object], str], value: object) -> str | None:
     ],
 )  # fmt: skip
 def test_values_that_radius_cannot_carry(name: str, password: bytes) -> None:
-    """Names of 1 to 253 octets, printable; passwords of at most 128 octets without NUL; the password is not
-    repeated."""
+    """A name has 1 to 253 printable octets, a password at most 128 octets without NUL.
+
+    The refusal does not repeat the password.
+    """
     with pytest.raises(ValidationError) as raised:
         AddUser.model_validate({"domainId": 1, "userName": name, "password": {"hex": password.hex()}})
     assert len(password) < 2 or repr(password) not in str(raised.value)
@@ -41,7 +43,7 @@ def test_values_that_radius_cannot_carry(name: str, password: bytes) -> None:
 @pytest.mark.parametrize("comment", ["", " ann@laptop", " a comment, of words"], ids=["none", "host", "words"])
 @pytest.mark.parametrize("key", [ED25519, ECDSA, RSA], ids=["ed25519", "ecdsa", "rsa"])
 def test_ssh_keys_of_every_kind(key: str, comment: str) -> None:
-    """A key may have a comment; several keys are in lines of their own, and empty lines are dropped."""
+    """A key may have a comment. Each key has its own line, and empty lines are dropped."""
     text = key + comment
     assert stored(fields.ssh_keys, f"  {text} \r\n\n{ED25519}\n") == f"{text}\n{ED25519}"
 
@@ -61,7 +63,10 @@ def test_no_ssh_keys() -> None:
     ],
 )  # fmt: skip
 def test_refused_ssh_keys(text: str) -> None:
-    """Half a key, another kind's, options before it, a private key; none is repeated in the refusal."""
+    """A truncated key, a key of another type, options before the key and a private key are refused.
+
+    The refusal repeats none of them.
+    """
     with pytest.raises(PydanticCustomError) as raised:
         fields.ssh_keys(text)
     assert "hunter2" not in raised.value.message()
@@ -91,7 +96,10 @@ def test_costly_ssh_keys(text: str) -> None:
     ],
 )  # fmt: skip
 def test_seeds_are_base32(text: object, seed: str | None) -> None:
-    """As apps show them, in groups and in any case; too short, too long, or no base32 is refused."""
+    """A seed is base32 in any case, with or without blanks.
+
+    One that is too short, too long or not base32 is refused.
+    """
     assert stored(fields.seed, text) == seed
 
 
@@ -105,7 +113,7 @@ def test_seeds_are_base32(text: object, seed: str | None) -> None:
     ],
 )  # fmt: skip
 def test_dids(text: str, good: bool) -> None:
-    """The syntax of DID Core, section 3.1."""
+    """A DID has the syntax of DID Core, section 3.1."""
     assert stored(fields.did, text) == (text if good else None)
 
 
@@ -118,7 +126,7 @@ def test_dids(text: str, good: bool) -> None:
     ],
 )  # fmt: skip
 def test_times_to_live(text: str, seconds: int | None) -> None:
-    """Whole seconds above 0, or a span in words or in ISO 8601."""
+    """A time to live is a whole number of seconds above 0, or a span in words or in ISO 8601."""
     assert ttl_seconds(text) == seconds
 
 
@@ -127,7 +135,7 @@ def test_times_to_live(text: str, seconds: int | None) -> None:
     [("Active", True), ("ENABLED", True), (" active ", False), ("Disabled", False), ("actives", False), ("", False)],
 )
 def test_active_statuses(status: str, active: bool) -> None:
-    """Active and Enabled, in any case; every other status grants nothing."""
+    """The statuses Active and Enabled, in any case, grant access; others do not."""
     assert is_active(status) is active
 
 
@@ -139,6 +147,6 @@ def test_active_statuses(status: str, active: bool) -> None:
 @settings(deadline=None)
 @given(text=st.text(max_size=300))
 def test_any_text_is_stored_or_refused(check: Callable[[object], str], text: str) -> None:
-    """Only the refusal is raised, and a stored value is accepted unchanged."""
+    """A text is either refused with the field's error, or stored in a form that is accepted unchanged."""
     once = stored(check, text)
     assert once is None or stored(check, once) == once

@@ -1,4 +1,4 @@
-"""Endpoint groups: their users, their instances, their policies, and what a login knows of them."""
+"""Endpoint groups: their users, instances and policies, and the groups that a login sees."""
 
 import pytest
 import trio
@@ -16,30 +16,33 @@ from tests.endpoints.test_service import SlowStore
 
 
 async def listed(areas: Areas, name: str) -> tuple[Group, CredentialPolicy | None]:
-    """A group in the list, by a part of its name, with its credential policy."""
+    """Return the group whose name contains a text, with its credential policy."""
     (found,), _ = await areas.groups.page(Stretch(areas.domain, 0, 10), name)
     return found
 
 
 async def named(areas: Areas, name: str) -> Group:
-    """A group by a part of its name."""
+    """Return the group whose name contains a text."""
     return (await listed(areas, name))[0]
 
 
 async def policy_of(areas: Areas, name: str) -> CredentialPolicy | None:
-    """The credential policy of a group."""
+    """Return the credential policy of a group."""
     return (await listed(areas, name))[1]
 
 
 async def groups_of(areas: Areas, name: str) -> frozenset[str]:
-    """The groups of a user as the next login sees them: from memory, else loaded."""
+    """Return the groups of a user as the next login sees them: from memory, else from the store."""
     cached = areas.users.cached(areas.domain, name)
     user = cached if getattr(cached, "groups", None) is not None else await areas.users.load(areas.domain, name)
     return user.groups  # type: ignore[union-attr]
 
 
 async def test_a_login_knows_the_active_groups(areas: Areas) -> None:
-    """Each change of a group or its users holds for the next login, also for a user in memory; names are folded."""
+    """The next login sees each change of a group and its users, also for a cached user.
+
+    Names of groups are case-folded.
+    """
     ann = await areas.add_user(areas.domain, "ann", b"x")
     staff, guests = [await areas.groups.add(areas.domain, NewGroup(name)) for name in ("Staff", "guests")]
     assert await groups_of(areas, "ann") == frozenset()
@@ -57,8 +60,11 @@ async def test_a_login_knows_the_active_groups(areas: Areas) -> None:
     assert await groups_of(areas, "ann") == frozenset()
 
 
-async def test_a_change_that_no_login_sees_leaves_memory_alone(areas: Areas) -> None:
-    """Who is in memory stays there, and so do other domains' users when a group does change."""
+async def test_a_change_that_no_login_sees_keeps_the_cache(areas: Areas) -> None:
+    """A change of a group that no login sees leaves the cached users alone.
+
+    Other changes leave the cached users of other domains alone.
+    """
     branch = await areas.domains.add(areas.tenant, "branch")
     group = await areas.groups.add(areas.domain, NewGroup("g"))
     for domain in (areas.domain, branch):
@@ -73,7 +79,7 @@ async def test_a_change_that_no_login_sees_leaves_memory_alone(areas: Areas) -> 
 
 
 async def test_a_change_of_a_group_overtakes_a_load(areas: Areas) -> None:
-    """What was read of a user's groups before the change is not remembered after it."""
+    """Groups that were read before a change are not cached after it."""
     ann = await areas.add_user(areas.domain, "ann", b"x")
     slow = SlowStore(areas.store)
     users = EndpointUsers(slow, areas.vault, areas.clock)
@@ -84,12 +90,12 @@ async def test_a_change_of_a_group_overtakes_a_load(areas: Areas) -> None:
         nursery.start_soon(users.load, areas.domain, "ann")
         await slow.has_read.wait()
         await groups.edit(areas.domain, group, {"status": "Disabled"})
-        slow.let.set()
+        slow.release.set()
     assert users.cached(areas.domain, "ann") is Missing.MISSING
 
 
 async def test_groups_are_searched_and_counted(areas: Areas) -> None:
-    """By a part of the name, after a change of name too; totals and numbers of users are exact."""
+    """A search finds groups by a part of the name, also after a rename. Totals and numbers of users are exact."""
     ids = [await areas.groups.add(areas.domain, NewGroup(f"Team-{number}")) for number in range(3)]
     users = [await areas.add_user(areas.domain, name, b"x") for name in ("ann", "bob")]
     await areas.groups.assign_users(areas.domain, ids[1], users, Action.ADD)
@@ -106,7 +112,10 @@ async def test_groups_are_searched_and_counted(areas: Areas) -> None:
 
 
 async def test_names_are_unique_in_a_domain(areas: Areas) -> None:
-    """For a new group and for a new name; a group may change the case of its own."""
+    """A new group and a renamed group need a name that is free in the domain, without case.
+
+    A group may change the case of its own name.
+    """
     first = await areas.groups.add(areas.domain, NewGroup("one"))
     second = await areas.groups.add(areas.domain, NewGroup("two"))
     with pytest.raises(Conflict):
@@ -118,7 +127,7 @@ async def test_names_are_unique_in_a_domain(areas: Areas) -> None:
 
 
 async def test_an_edit_replaces_the_instances(areas: Areas) -> None:
-    """Those that are given take the place of those before; none given leaves them, an empty list clears them."""
+    """A given list of instances replaces the old one, an empty list clears it, and no list leaves it."""
     machines = [await areas.instances.add(areas.domain, NewInstance(f"i{number}")) for number in range(3)]
     group = await areas.groups.add(areas.domain, NewGroup("g"), machines[:2])
 
@@ -139,7 +148,7 @@ async def test_an_edit_replaces_the_instances(areas: Areas) -> None:
 
 
 async def test_deleting_is_all_or_nothing(areas: Areas) -> None:
-    """An unknown group among them deletes none; the same twice is once."""
+    """A deletion with an unknown group deletes none. A repeated id counts once."""
     ids = [await areas.groups.add(areas.domain, NewGroup(f"g{number}")) for number in range(2)]
     with pytest.raises(NotFound):
         await areas.groups.delete(areas.domain, [*ids, 10**9])
@@ -148,7 +157,10 @@ async def test_deleting_is_all_or_nothing(areas: Areas) -> None:
 
 
 async def test_a_credential_policy_changes_in_part(areas: Areas) -> None:
-    """What is not said stays, and its id too; the password policy must be the tenant's, and goes when it is deleted."""
+    """An update keeps the fields that it does not give, and the policy's id.
+
+    The password policy must be the tenant's; its deletion removes it from the credential policy.
+    """
     group = await areas.groups.add(areas.domain, NewGroup("g"))
     password_policy = await areas.policies.add(areas.tenant, {"policyName": "p"})
     other_tenant = await areas.tenancy.ensure_tenant(2, 2)
@@ -156,8 +168,8 @@ async def test_a_credential_policy_changes_in_part(areas: Areas) -> None:
     for unknown in (foreign, 10**9):
         with pytest.raises(NotFound):
             await areas.groups.set_credential_policy(areas.domain, group, {"policy_id": unknown})
-    said: dict[str, str | int | None] = {"ttl_user": "8h", "policy_id": password_policy}
-    kept = await areas.groups.set_credential_policy(areas.domain, group, said)
+    given: dict[str, str | int | None] = {"ttl_user": "8h", "policy_id": password_policy}
+    kept = await areas.groups.set_credential_policy(areas.domain, group, given)
     assert await areas.groups.set_credential_policy(areas.domain, group, {"home_dir": "/home"}) == kept
     policy = await policy_of(areas, "g")
     assert policy is not None
@@ -175,7 +187,7 @@ async def test_a_credential_policy_changes_in_part(areas: Areas) -> None:
 
 
 async def test_every_change_is_in_the_audit_trail(areas: Areas) -> None:
-    """With what was before and after; what changes nothing is not there."""
+    """Each change has an audit entry with the values before and after. A change without effect has none."""
     ann = await areas.add_user(areas.domain, "ann", b"x")
     group = await areas.groups.add(areas.domain, NewGroup("g"))
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""Instances: what they are, who is assigned to them, and their import."""
+"""Instances: their fields, their assignments and their import."""
 
 import pytest
 
@@ -12,19 +12,22 @@ from tests.endpoints import trail
 
 
 async def found(areas: Areas, search: str = "", **fields: int) -> tuple[list[str], int]:
-    """The names of the instances that a query finds, and the total."""
+    """Return the names of the instances that a query finds, and the total."""
     rows, total = await areas.instances.page(InstanceQuery(areas.domain, search, **fields))
     return [row.name for row in rows], total
 
 
-async def one(areas: Areas, name: str) -> Instance:
-    """The instance of that name."""
+async def first_found(areas: Areas, name: str) -> Instance:
+    """Return the first instance that a search by name finds."""
     rows, _ = await areas.instances.page(InstanceQuery(areas.domain, name))
     return rows[0]
 
 
 async def test_a_search_finds_parts_of_names_and_addresses(areas: Areas) -> None:
-    """Of any length and in any case, in this domain alone; the total of all is kept, that of a search is exact."""
+    """A search finds parts of any length, in any case, in this domain alone.
+
+    The total of a list and of a search is exact.
+    """
     other = await areas.domains.add(areas.tenant, "branch")
     for number in range(5):
         new = NewInstance(f"Web-{number}", 1, f"192.0.2.{number}", f"10.0.0.{number}", f"host{number}.example")
@@ -39,7 +42,7 @@ async def test_a_search_finds_parts_of_names_and_addresses(areas: Areas) -> None
 
 
 async def test_names_are_unique_in_a_domain(areas: Areas) -> None:
-    """Without case, in every script."""
+    """Names differ in more than case, in every script."""
     await areas.instances.add(areas.domain, NewInstance("Straße"))
     with pytest.raises(Conflict):
         await areas.instances.add(areas.domain, NewInstance("STRASSE"))
@@ -47,20 +50,20 @@ async def test_names_are_unique_in_a_domain(areas: Areas) -> None:
 
 
 async def test_assignments_are_counted_once(areas: Areas) -> None:
-    """Assigning again and removing again change nothing, neither the totals nor the audit trail."""
+    """A repeated assignment or removal changes neither the totals nor the audit trail."""
     machine = await areas.instances.add(areas.domain, NewInstance("a"))
     users = [await areas.add_user(areas.domain, name, b"x") for name in ("ann", "bob")]
     for _ in range(2):
         await areas.instances.assign_users(areas.domain, [machine, machine], [*users, users[0]], Action.ADD)
-    assert (await one(areas, "a")).total_users == 2
+    assert (await first_found(areas, "a")).total_users == 2
     for _ in range(2):
         await areas.instances.assign_users(areas.domain, [machine], users[:1], Action.REMOVE)
-    assert (await one(areas, "a")).total_users == 1
+    assert (await first_found(areas, "a")).total_users == 1
     assert [entry.action for entry in await trail(areas)][-2:] == ["instance.users.add", "instance.users.remove"]
 
 
-async def test_nothing_is_assigned_where_one_is_unknown(areas: Areas) -> None:
-    """Another domain's user, group or instance is NotFound, and nothing of the request is done."""
+async def test_an_unknown_id_assigns_nothing(areas: Areas) -> None:
+    """A request with a user, group or instance of another domain is NotFound and assigns nothing."""
     branch = await areas.domains.add(areas.tenant, "branch")
     here = await areas.instances.add(areas.domain, NewInstance("here"))
     there = await areas.instances.add(branch, NewInstance("there"))
@@ -73,18 +76,21 @@ async def test_nothing_is_assigned_where_one_is_unknown(areas: Areas) -> None:
         await areas.instances.assign_groups(areas.domain, [here], [group], Action.ADD)
     with pytest.raises(NotFound):
         await areas.instances.set_auth_type(areas.domain, there, "SSH")
-    row = await one(areas, "here")
+    row = await first_found(areas, "here")
     assert (row.total_users, row.total_groups) == (0, 0)
 
 
-async def test_a_request_has_an_end(areas: Areas) -> None:
-    """So many instances with so many users are refused before the store is asked."""
+async def test_assignments_of_one_request_are_bounded(areas: Areas) -> None:
+    """A request with too many assignments is refused before the store is used."""
     with pytest.raises(Invalid):
         await areas.instances.assign_users(areas.domain, range(200), range(MAX_PAIRS // 200 + 1), Action.ADD)
 
 
 async def test_a_deleted_instance_leaves_nothing(areas: Areas) -> None:
-    """Its assignments go, its users and groups stay, and a search finds it no more; the policies are told."""
+    """A deleted instance loses its assignments and its policies, and no search finds it.
+
+    Its users and groups stay.
+    """
     machine = await areas.instances.add(areas.domain, NewInstance("gone-for-good"))
     ann = await areas.add_user(areas.domain, "ann", b"x")
     group = await areas.groups.add(areas.domain, NewGroup("g"), [machine])
@@ -99,7 +105,7 @@ async def test_a_deleted_instance_leaves_nothing(areas: Areas) -> None:
 
 
 async def test_instances_of_a_group(areas: Areas) -> None:
-    """A list may be that of a group; another domain's group is NotFound."""
+    """A list can be limited to a group. Another domain's group is NotFound."""
     machines = [await areas.instances.add(areas.domain, NewInstance(f"web-{number}")) for number in range(4)]
     group = await areas.groups.add(areas.domain, NewGroup("g"), machines[1:3])
     assert await found(areas, group_id=group) == (["web-1", "web-2"], 2)
@@ -109,7 +115,7 @@ async def test_instances_of_a_group(areas: Areas) -> None:
 
 
 async def test_which_tenant_has_an_instance(areas: Areas) -> None:
-    """Its own, and no other."""
+    """An instance belongs to the tenant of its domain alone."""
     machine = await areas.instances.add(areas.domain, NewInstance("a"))
     tenants = [
         tenant
@@ -119,8 +125,11 @@ async def test_which_tenant_has_an_instance(areas: Areas) -> None:
     assert tenants == [areas.tenant]
 
 
-async def test_an_import_says_what_it_does(areas: Areas) -> None:
-    """New, changed, unchanged and refused, the same with and without doing it; what a row does not say stays."""
+async def test_an_import_reports_each_row(areas: Areas) -> None:
+    """An import reports rows as new, changed, unchanged and refused, the same with and without applying it.
+
+    A field that a row lacks stays.
+    """
     await areas.instances.add(areas.domain, NewInstance("old", 1, "192.0.2.1", host_name="h"))
     await areas.instances.add(areas.domain, NewInstance("same", 2))
     rows = [{"instanceName": "OLD", "osId": "2"}, {"instanceName": "same"}, {"instanceName": "new", "authType": "ssh"}]
@@ -130,12 +139,15 @@ async def test_an_import_says_what_it_does(areas: Areas) -> None:
             ("changed", ["name", "os_id"]), ("unchanged", []), ("new", []),
         ]  # fmt: skip
         assert (await found(areas))[1] == (3 if apply else 2)
-    assert (await one(areas, "old")).fields == NewInstance("OLD", 2, "192.0.2.1", host_name="h")
-    assert (await one(areas, "new")).auth_type == "SSH"
+    assert (await first_found(areas, "old")).fields == NewInstance("OLD", 2, "192.0.2.1", host_name="h")
+    assert (await first_found(areas, "new")).auth_type == "SSH"
 
 
 async def test_an_import_is_done_as_a_whole(areas: Areas) -> None:
-    """A row that is refused is told with its reason, without its values; applied all the same, nothing is done."""
+    """A refused row is reported with its reason and without its values.
+
+    An import with a refused row applies no row.
+    """
     rows = [{"instanceName": "good"}, {"instanceName": "bad", "publicIp": "hunter2"}, {"osId": 1}]
     planned = await import_instances(areas.store, areas.instances, areas.domain, rows, apply=False)
     assert [(each.outcome.value, each.reason) for each in planned] == [

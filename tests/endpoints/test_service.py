@@ -1,4 +1,4 @@
-"""Endpoint users: their passwords, and what of them is in memory."""
+"""Endpoint users: their passwords and their cache."""
 
 import pytest
 import trio
@@ -17,13 +17,13 @@ MISSING = Missing.MISSING
 
 
 def passwords(user: User | Missing | None) -> tuple[bytes, ...]:
-    """The passwords of a user that is there."""
+    """Return the passwords of an existing user."""
     assert isinstance(user, User)
     return user.passwords
 
 
 async def test_a_user_is_loaded_once(areas: Areas) -> None:
-    """Missing until it is loaded, then in memory under any case of its name, with its password."""
+    """A user is missing until it is loaded. Then any case of its name finds it in memory, with its password."""
     user_id = await areas.add_user(areas.domain, "Ann", b"hello")
     assert areas.users.cached(areas.domain, "ann") is MISSING
     loaded = await areas.users.load(areas.domain, "ANN")
@@ -33,8 +33,8 @@ async def test_a_user_is_loaded_once(areas: Areas) -> None:
         assert areas.users.cached(areas.domain, name) is loaded
 
 
-async def test_nobody_is_remembered_too(areas: Areas) -> None:
-    """A domain without that user is an answer that is kept, for that domain alone, until the user is added."""
+async def test_an_unknown_name_is_cached(areas: Areas) -> None:
+    """An unknown name is cached for its domain until the user is added."""
     other = await areas.domains.add(areas.tenant, "branch")
     assert await areas.users.load(areas.domain, "ann") is None
     assert areas.users.cached(areas.domain, "ann") is None
@@ -45,7 +45,7 @@ async def test_nobody_is_remembered_too(areas: Areas) -> None:
 
 
 async def test_a_removed_user_is_forgotten_at_once(areas: Areas) -> None:
-    """When `remove` returns nobody is in memory; removing again, or elsewhere, is NotFound."""
+    """A removed user is not cached once `remove` returns. A second removal, or one in another domain, is NotFound."""
     other = await areas.domains.add(areas.tenant, "branch")
     await areas.add_user(areas.domain, "ann", b"hello")
     await areas.users.load(areas.domain, "ann")
@@ -71,7 +71,10 @@ async def test_many_changed_names_drop_their_whole_domain(areas: Areas) -> None:
 
 
 async def test_a_name_is_taken_once_in_a_domain(areas: Areas) -> None:
-    """Without case, in every script, however its accents are written; the password of the first stays."""
+    """Names are unique without case, in every script and Unicode form.
+
+    A refused name leaves the first user's password.
+    """
     await areas.add_user(areas.domain, "Zoë", b"first")
     for name in ("ZOË", "Zoe\u0308"):
         with pytest.raises(Conflict):
@@ -92,13 +95,13 @@ async def test_a_name_is_taken_once_in_a_domain(areas: Areas) -> None:
     ],
 )
 async def test_a_password_in_either_encoding(areas: Areas, given: bytes, right: tuple[bytes, ...]) -> None:
-    """As given, and in Latin-1 where UTF-8 text has such octets: devices send one or the other."""
+    """A password is accepted as given, and also in Latin-1 if it is UTF-8 text: devices send either."""
     await areas.add_user(areas.domain, "ann", given)
     assert passwords(await areas.users.load(areas.domain, "ann")) == right
 
 
 async def test_the_store_holds_no_password(areas: Areas) -> None:
-    """No file has the octets; another key, or another row's value, opens nothing."""
+    """No file of the store has a password in plain text. Another key, or another row's value, raises SecretError."""
     await areas.add_user(areas.domain, "ann", b"a password of mine")
     await areas.add_user(areas.domain, "bob", b"another of mine")
     assert not [file for file in areas.store.path.parent.iterdir() if b"of mine" in file.read_bytes()]
@@ -117,19 +120,19 @@ async def test_the_store_holds_no_password(areas: Areas) -> None:
 
 
 async def test_a_store_without_users_has_no_wrong_key(areas: Areas) -> None:
-    """Nothing is sealed, so any key will do."""
+    """A store without sealed values accepts any key."""
     await areas.store.read(EndpointUsers(areas.store, Vault(Secret(b"1" * 32))).check_key)
 
 
 async def test_a_user_without_a_password(areas: Areas) -> None:
-    """Nothing is right for who has none."""
+    """A user without a password has no valid one."""
     await areas.add_user(areas.domain, "ann", b"hello")
     await areas.store.write(lambda tx: tx.execute("update endpoint_users set password = null"))
     assert passwords(await areas.users.load(areas.domain, "ann")) == ()
 
 
-async def test_the_memory_is_bounded(areas: Areas) -> None:
-    """Past its limit the oldest makes room and is loaded again; names that nobody has push no user out."""
+async def test_the_cache_is_bounded(areas: Areas) -> None:
+    """The oldest cached user makes room and is loaded again when needed. Unknown names displace no user."""
     users = EndpointUsers(areas.store, areas.vault, areas.clock, max_cached=10)
     for number in range(12):
         await areas.add_user(areas.domain, f"user{number}", b"hello")
@@ -143,8 +146,8 @@ async def test_the_memory_is_bounded(areas: Areas) -> None:
     assert passwords(await users.load(areas.domain, "user0")) == (b"hello",)
 
 
-async def test_each_tenant_has_a_share_of_the_memory(areas: Areas) -> None:
-    """Users and guesses of another tenant push no user and no unknown name of this one out."""
+async def test_each_tenant_has_a_share_of_the_cache(areas: Areas) -> None:
+    """Users and unknown names of another tenant displace none of this tenant's."""
     tenant = await areas.tenancy.ensure_tenant(2, 1)
     other = await areas.domains.add(tenant, "other")
     users = EndpointUsers(areas.store, areas.vault, areas.clock, max_cached=6)
@@ -164,16 +167,16 @@ async def test_each_tenant_has_a_share_of_the_memory(areas: Areas) -> None:
 
 
 class SlowStore:
-    """A store in front of another that gives what it read when it is let go."""
+    """A store whose reads return their result only after an event."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self.has_read, self.let = trio.Event(), trio.Event()
+        self.has_read, self.release = trio.Event(), trio.Event()
 
     async def read(self, work: Work[T]) -> T:
         result = await self.store.read(work)
         self.has_read.set()
-        await self.let.wait()
+        await self.release.wait()
         return result
 
     async def read_now(self, work: Work[T]) -> T:
@@ -190,7 +193,7 @@ class SlowStore:
 
 
 async def test_a_change_overtakes_a_load(areas: Areas) -> None:
-    """What was read before a removal is not remembered after it."""
+    """A user that was read before its removal is not cached after it."""
     slow = SlowStore(areas.store)
     users = EndpointUsers(slow, areas.vault, areas.clock)
     await areas.add_user(areas.domain, "ann", b"hello")
@@ -199,18 +202,18 @@ async def test_a_change_overtakes_a_load(areas: Areas) -> None:
         nursery.start_soon(users.load, areas.domain, "ann")
         await slow.has_read.wait()
         await accounts.remove(areas.domain, [Removal(0, "ann", 0)])
-        slow.let.set()
+        slow.release.set()
     assert users.cached(areas.domain, "ann") is MISSING
     assert await users.load(areas.domain, "ann") is None
 
 
-async def test_a_restore_forgets_everyone(areas: Areas) -> None:
-    """`forget` leaves nobody in memory, and nobody that a load was bringing."""
+async def test_a_restore_empties_the_cache(areas: Areas) -> None:
+    """`forget` empties the cache; a load in progress adds nothing to it."""
     slow = SlowStore(areas.store)
     users = EndpointUsers(slow, areas.vault, areas.clock)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(users.load, areas.domain, "ann")
         await slow.has_read.wait()
         users.forget()
-        slow.let.set()
+        slow.release.set()
     assert users.cached(areas.domain, "ann") is MISSING

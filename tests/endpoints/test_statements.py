@@ -1,4 +1,4 @@
-"""How many statements a change of many rows takes: logins of all tenants wait for its transaction."""
+"""The number of statements of a change with many rows: logins of all tenants wait for its transaction."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -19,8 +19,9 @@ FEW, MANY = 4, 24
 
 
 async def statements(areas: Areas, work: Callable[[], Awaitable[T]]) -> int:
-    """Return how many statements the writer runs for some work, without those that SQLite runs within them: for a
-    trigger it names the same statement again, and the search has statements of its own on its tables in `main`."""
+    """Return how many statements the writer runs for a change, without the statements of triggers and of the search
+    tables.
+    """
     seen = list[str]()
     await areas.store.exclusive(lambda connection: connection.set_trace_callback(seen.append))
     await work()
@@ -28,8 +29,8 @@ async def statements(areas: Areas, work: Callable[[], Awaitable[T]]) -> int:
     return sum("'main'." not in each for each, _ in groupby(seen))
 
 
-async def people(areas: Areas, count: int, group_ids: list[int], machines: list[int]) -> list[int]:
-    """Add users who are in groups and on machines."""
+async def add_users(areas: Areas, count: int, group_ids: list[int], machines: list[int]) -> list[int]:
+    """Add users with these groups and machines."""
     begin = await areas.accounts.add(areas.domain, UserChange("begin"))
     ids = [await areas.accounts.add(areas.domain, UserChange(f"user{begin}-{number}")) for number in range(count)]
     await areas.accounts.remove(areas.domain, [Removal(begin, "", 0)])
@@ -39,7 +40,7 @@ async def people(areas: Areas, count: int, group_ids: list[int], machines: list[
     return ids
 
 
-async def places(areas: Areas, count: int) -> tuple[list[int], list[int]]:
+async def add_groups_and_machines(areas: Areas, count: int) -> tuple[list[int], list[int]]:
     """Add groups and machines."""
     groups = [await areas.groups.add(areas.domain, NewGroup(f"g{count}-{number}")) for number in range(count)]
     machines = [await areas.instances.add(areas.domain, NewInstance(f"m{count}-{number}")) for number in range(count)]
@@ -47,11 +48,11 @@ async def places(areas: Areas, count: int) -> tuple[list[int], list[int]]:
 
 
 async def test_deleted_users(areas: Areas) -> None:
-    """The assignments, totals, search entries and audit entries of all users are changed together."""
-    groups, machines = await places(areas, FEW)
+    """The number of statements that delete users does not depend on how many there are."""
+    groups, machines = await add_groups_and_machines(areas, FEW)
     taken = []
     for count in (FEW, MANY):
-        gone = [Removal(user_id, "", 0) for user_id in await people(areas, count, groups, machines)]
+        gone = [Removal(user_id, "", 0) for user_id in await add_users(areas, count, groups, machines)]
         taken.append(await statements(areas, partial(areas.accounts.remove, areas.domain, gone)))
     assert taken[0] == taken[1]
     assert (await areas.groups.detail(areas.domain, groups[0]))[0].users_count == 0
@@ -59,9 +60,9 @@ async def test_deleted_users(areas: Areas) -> None:
 
 @pytest.mark.parametrize("action", list(Action))
 async def test_assignments(areas: Areas, action: Action) -> None:
-    """Any number of users and machines is assigned, and taken away, by the same statements."""
-    _, machines = await places(areas, MANY)
-    ids, taken = await people(areas, MANY, [], []), set[int]()
+    """The number of statements that assign users to machines, or remove them, does not depend on how many there are."""
+    _, machines = await add_groups_and_machines(areas, MANY)
+    ids, taken = await add_users(areas, MANY, [], []), set[int]()
     for count in (FEW, MANY):
         some = areas.domain, machines[:count], ids[:count]
         if action is Action.REMOVE:
@@ -72,14 +73,14 @@ async def test_assignments(areas: Areas, action: Action) -> None:
 
 
 async def test_deleted_groups(areas: Areas) -> None:
-    """Groups are deleted by the same statements, however many they are and whoever is in them, up to a slice."""
+    """The number of statements that delete groups does not depend on the groups and users, up to one slice."""
     taken = []
     for count in (FEW, MANY):
-        groups, machines = await places(areas, count)
+        groups, machines = await add_groups_and_machines(areas, count)
         del machines[FEW:]
         for group_id in groups:
             await areas.instances.assign_groups(areas.domain, machines, [group_id], Action.ADD)
-        await people(areas, 3, groups, machines)
+        await add_users(areas, 3, groups, machines)
         taken.append(await statements(areas, partial(areas.groups.delete, areas.domain, groups)))
     assert taken[0] == taken[1]
 

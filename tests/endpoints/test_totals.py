@@ -1,4 +1,4 @@
-"""Kept totals are what counting gives, and the search finds what there is, whatever happens in whatever order."""
+"""Stored totals equal a count, and a search finds exactly the matching rows, after any sequence of changes."""
 
 import sqlite3
 from contextlib import closing
@@ -53,13 +53,13 @@ STEP = st.one_of(
 
 
 def pick(tx: Tx, table: str, number: int) -> int:
-    """The id of one of the rows; 0 where there is none."""
+    """Return the id of the row at a position, or 0 if there is none."""
     sql = f"select id from {table} order by id limit 1 offset :n"  # noqa: S608
     return tx.value(int, sql, n=number) or 0
 
 
 def step(tx: Tx, what: str, one: int, other: int) -> None:
-    """Something that an admin does; a name that is taken stays whose it is."""
+    """Run one change that an admin makes. A taken name raises Conflict."""
     user = users.get(tx, DOMAIN, pick(tx, membership.USERS, one))
     machine = instances.get(tx, DOMAIN, pick(tx, membership.INSTANCES, one))
     group = groups.get(tx, DOMAIN, pick(tx, membership.GROUPS, one))
@@ -85,7 +85,7 @@ def step(tx: Tx, what: str, one: int, other: int) -> None:
 
 
 def assign(tx: Tx, link: Link, action: Action, one: int, other: int) -> None:
-    """Each with each, where both are there."""
+    """Assign one entry to the other, or remove it, if both exist."""
     held_table = membership.GROUPS if link is GROUPS_OF_INSTANCE else membership.USERS
     holder, held = pick(tx, link.holders, one), pick(tx, held_table, other)
     if holder and held:
@@ -100,7 +100,7 @@ def assigned(tx: Tx, user_id: int) -> bool:
 
 
 def check(tx: Tx) -> None:
-    """Every total, by counting."""
+    """Check each total and each filter against a count."""
     for table, column, links, holder in TOTALS:
         sql = f"select count(*) from {table} t where {column} <> (select count(*) from {links} where {holder} = t.id)"  # noqa: S608
         assert tx.value(int, sql) == 0, column
@@ -129,7 +129,10 @@ def check(tx: Tx) -> None:
 @example(steps=[("user", 0, 0), ("user", 1, 0), ("rename", 0, 1)])
 @example(steps=[("user", 0, 0), ("user", 1, 0), ("instance", 0, 0), ("group", 0, 0), ("add 1", 0, 0), ("add 2", 0, 1)])
 def test_totals_are_exact(steps: list[tuple[str, int, int]]) -> None:
-    """After each step; the indexes of the search are sound in the end."""
+    """After each step the totals and the filters are exact.
+
+    The search indexes pass SQLite's integrity check in the end.
+    """
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         migrate(connection, Path("memory"))
         connection.executescript(SETUP)
@@ -144,8 +147,10 @@ def test_totals_are_exact(steps: list[tuple[str, int, int]]) -> None:
             connection.execute(f"insert into {table}_search ({table}_search) values ('integrity-check')")  # noqa: S608
 
 
-def test_a_page_far_behind() -> None:
-    """Is the same as one of the whole list, also where rows before it are gone, and another domain's stand between."""
+def test_a_page_at_a_large_offset() -> None:
+    """A page at any offset equals that part of the whole list, also with deleted rows and another domain's rows in
+    between.
+    """
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         migrate(connection, Path("memory"))
         connection.executescript(SETUP + SETUP.partition("(3, 1, 'corp'")[0].rpartition(";")[2] + OTHER)

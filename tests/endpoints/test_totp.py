@@ -1,4 +1,4 @@
-"""One-time-password seeds: enrolment, first codes, links, and steps that are spent once."""
+"""Seeds of one-time passwords: enrolment, first codes, links, and steps that are valid once."""
 
 import base64
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -29,28 +29,28 @@ RFC_6238 = [
 
 
 def code(seed: str, areas: Areas, *, steps: int = 0) -> str:
-    """What an app shows, some steps from now."""
+    """Return the code that an app shows, `steps` steps from now."""
     return pyotp.TOTP(seed).at(areas.clock() // SECOND + steps * STEP_S)
 
 
 def wrong(seed: str, areas: Areas) -> str:
-    """Six digits that are no code around now."""
+    """Return six digits that are no valid code near now."""
     near = {code(seed, areas, steps=steps) for steps in range(-3, 4)}
     return next(f"{number:06}" for number in range(10) if f"{number:06}" not in near)
 
 
 def step(areas: Areas) -> int:
-    """The time step of now."""
+    """Return the current time step."""
     return areas.clock() // SECOND // STEP_S
 
 
-async def ann(areas: Areas) -> int:
-    """The user ann of corp; her id."""
+async def add_ann(areas: Areas) -> int:
+    """Add the user ann of corp and return her id."""
     return await areas.add_user(areas.domain, "Ann", b"hello")
 
 
 async def enrolled(areas: Areas, name: str = "ann", domain: int = 0) -> str:
-    """A confirmed seed of a user that is there."""
+    """Enrol and confirm a seed for an existing user and return the seed."""
     domain = domain or areas.domain
     made, _ = await areas.seeds.enrol(domain, name)
     assert (await areas.seeds.confirm(domain, name, code(made.seed, areas))).right
@@ -58,7 +58,7 @@ async def enrolled(areas: Areas, name: str = "ann", domain: int = 0) -> str:
 
 
 async def has_totp(areas: Areas) -> bool:
-    """What the login path knows of ann."""
+    """Return whether the login path sees a seed of ann."""
     user = areas.users.cached(areas.domain, "ann")
     if user is Missing.MISSING:
         user = await areas.users.load(areas.domain, "ann")
@@ -68,7 +68,10 @@ async def has_totp(areas: Areas) -> bool:
 
 @pytest.mark.parametrize(("at", "vector"), RFC_6238)
 def test_the_vectors_of_rfc_6238(at: int, vector: str) -> None:
-    """Appendix B for SHA-1, whose last six digits are the six-digit code: right one step either side, not two."""
+    """The vectors of RFC 6238, appendix B, for SHA-1 match by their last six digits.
+
+    A code is valid one step before and after, not two.
+    """
     now = at // STEP_S
     for away in range(-min(2, now), 3):
         moment = (at + away * STEP_S) * SECOND
@@ -76,8 +79,11 @@ def test_the_vectors_of_rfc_6238(at: int, vector: str) -> None:
 
 
 async def test_a_seed_counts_after_its_first_code(areas: Areas) -> None:
-    """Until then there is none; the code that confirmed it is spent; the login path knows at once."""
-    user_id = await ann(areas)
+    """A seed is valid from the confirmation by its first code on, and the login path sees it at once.
+
+    The confirming code is used up.
+    """
+    user_id = await add_ann(areas)
     made, _ = await areas.seeds.enrol(areas.domain, user_id)
     assert (made.user.id, made.user.name, made.tries_left) == (user_id, "Ann", MAX_WRONG_CODES)
     assert await areas.seeds.seed(areas.domain, "ann") is None
@@ -94,8 +100,8 @@ async def test_a_seed_counts_after_its_first_code(areas: Areas) -> None:
 
 @pytest.mark.parametrize(("steps", "right"), [(-2, False), (-1, True), (0, True), (1, True), (2, False)])
 async def test_the_first_code_may_be_a_step_off(areas: Areas, steps: int, right: bool) -> None:
-    """One step either side, in two groups as apps show it; its own step is what is spent."""
-    await ann(areas)
+    """The first code may be one step early or late, with a blank as apps show it. Its own step is used up."""
+    await add_ann(areas)
     made, _ = await areas.seeds.enrol(areas.domain, "ann")
     shown = code(made.seed, areas, steps=steps)
     assert (await areas.seeds.confirm(areas.domain, "ann", f" {shown[:3]} {shown[3:]}")).right is right
@@ -105,8 +111,11 @@ async def test_the_first_code_may_be_a_step_off(areas: Areas, steps: int, right:
 
 
 async def test_the_old_seed_stays_until_the_new_one_counts(areas: Areas) -> None:
-    """A pending enrolment changes nothing; a right code ends the old seed at once; another enrolment the pending."""
-    await ann(areas)
+    """A pending enrolment leaves the old seed valid.
+
+    The first right code replaces the old seed at once; a new enrolment replaces the pending one.
+    """
+    await add_ann(areas)
     old = await enrolled(areas)
     first, first_link = await areas.seeds.enrol(areas.domain, "ann")
     assert await areas.seeds.seed(areas.domain, "ann") == old
@@ -124,8 +133,8 @@ async def test_the_old_seed_stays_until_the_new_one_counts(areas: Areas) -> None
     ids=["empty", "five digits", "seven digits", "a letter", "arabic digits", "a sign", "very long"],
 )
 async def test_a_malformed_code_is_not_counted(areas: Areas, malformed: str) -> None:
-    """A code that is not six digits is refused, and leaves all tries."""
-    await ann(areas)
+    """A code that is not six digits is refused and uses no try."""
+    await add_ann(areas)
     _, link = await areas.seeds.enrol(areas.domain, "ann")
     with pytest.raises(Invalid):
         await areas.seeds.confirm(areas.domain, "ann", malformed)
@@ -134,8 +143,8 @@ async def test_a_malformed_code_is_not_counted(areas: Areas, malformed: str) -> 
 
 
 async def test_five_wrong_codes_end_an_enrolment(areas: Areas) -> None:
-    """The old seed is not touched, and the right code is refused then."""
-    await ann(areas)
+    """After five wrong codes the right code is refused too, and the old seed stays valid."""
+    await add_ann(areas)
     old = await enrolled(areas)
     made, link = await areas.seeds.enrol(areas.domain, "ann")
     left = [(await areas.seeds.confirm(areas.domain, "ann", wrong(made.seed, areas))).tries_left for _ in range(3)]
@@ -151,9 +160,12 @@ async def test_five_wrong_codes_end_an_enrolment(areas: Areas) -> None:
     assert await areas.seeds.seed(areas.domain, "ann") == old
 
 
-async def test_of_two_confirmations_at_once_one_holds(areas: Areas) -> None:
-    """The other finds nothing that waits, by either way; five guesses at once are five tries."""
-    await ann(areas)
+async def test_concurrent_confirmations(areas: Areas) -> None:
+    """Of several confirmations at the same time one succeeds; the others find no enrolment.
+
+    Concurrent wrong codes use one try each.
+    """
+    await add_ann(areas)
     made, link = await areas.seeds.enrol(areas.domain, "ann")
     results: list[object] = []
 
@@ -179,8 +191,11 @@ async def test_of_two_confirmations_at_once_one_holds(areas: Areas) -> None:
 
 
 async def test_a_step_is_spent_once(areas: Areas) -> None:
-    """Of many at once exactly one; never an earlier one after a later; for nobody, or without a seed, never."""
-    await ann(areas)
+    """A step is accepted once among concurrent uses, and never after a later step.
+
+    A user without a seed and an unknown user have no valid step.
+    """
+    await add_ann(areas)
     await areas.add_user(areas.domain, "bob", b"hello")
     await enrolled(areas)
     spent: list[bool] = []
@@ -199,9 +214,10 @@ async def test_a_step_is_spent_once(areas: Areas) -> None:
 
 
 async def test_a_replaced_seed_is_not_spent(areas: Areas) -> None:
-    """A code that was checked against a seed which is no longer the user's is worth nothing, and harms the new seed's
-    codes not at all; so with a seed that was removed, and with a user who is another of the same name."""
-    await ann(areas)
+    """A code checked with a replaced or removed seed, or with the seed of a former user of the same name, is not
+    accepted. The new seed's code of that step stays valid.
+    """
+    await add_ann(areas)
     await enrolled(areas)
     await areas.seeds.seed(areas.domain, "ann")
     new = await enrolled(areas)
@@ -213,14 +229,17 @@ async def test_a_replaced_seed_is_not_spent(areas: Areas) -> None:
     await enrolled(areas)
     await areas.seeds.seed(areas.domain, "ann")
     await areas.remove_user(areas.domain, "ann")
-    await ann(areas)
+    await add_ann(areas)
     await enrolled(areas)
     assert not await areas.seeds.spend(areas.domain, "ann", step(areas) + 2)
 
 
 async def test_a_removed_seed_is_gone_at_once(areas: Areas) -> None:
-    """With the enrolment that waits; again it is no error and tells that there was nothing; nobody is NotFound."""
-    await ann(areas)
+    """A removal ends the seed and a pending enrolment at once.
+
+    A second removal returns False, and one of an unknown user is NotFound.
+    """
+    await add_ann(areas)
     await enrolled(areas)
     _, link = await areas.seeds.enrol(areas.domain, "ann")
     assert await has_totp(areas)
@@ -234,23 +253,23 @@ async def test_a_removed_seed_is_gone_at_once(areas: Areas) -> None:
         await areas.seeds.remove(areas.domain, "nobody")
 
 
-async def test_a_deleted_user_takes_all_along(areas: Areas) -> None:
-    """Seed, enrolment and link; who comes by that name has none of them."""
-    await ann(areas)
+async def test_the_seed_of_a_deleted_user(areas: Areas) -> None:
+    """A deleted user's seed, enrolment and link are removed. A new user of that name has none of them."""
+    await add_ann(areas)
     await enrolled(areas)
     _, link = await areas.seeds.enrol(areas.domain, "ann")
     await areas.remove_user(areas.domain, "ann")
     assert await areas.seeds.behind(link) is None
     assert await areas.store.read(lambda tx: tx.value(int, "select count(*) from totp_enrolments")) == 0
-    await ann(areas)
+    await add_ann(areas)
     assert await areas.seeds.seed(areas.domain, "ann") is None
     with pytest.raises(NotFound):
         await areas.seeds.confirm(areas.domain, "ann", "000000")
 
 
 async def test_a_link_is_valid_for_an_hour_and_opens_one_enrolment(areas: Areas) -> None:
-    """Opening it uses nothing up; it names user and seed; after its hour, or its right code, it opens nothing."""
-    await ann(areas)
+    """A link shows its enrolment any number of times, for an hour or until the right code."""
+    await add_ann(areas)
     made, link = await areas.seeds.enrol(areas.domain, "ann")
     other_made, other_link = await areas.seeds.enrol(areas.domain, await areas.add_user(areas.domain, "bob", b"x"))
     assert len(base64.urlsafe_b64decode(link + "=")) == 32
@@ -273,9 +292,9 @@ async def test_a_link_is_valid_for_an_hour_and_opens_one_enrolment(areas: Areas)
 
 
 async def test_users_of_other_domains(areas: Areas) -> None:
-    """Neither by id nor by name does one domain reach another's user."""
+    """A domain cannot reach another domain's user, neither by id nor by name."""
     branch = await areas.domains.add(areas.tenant, "branch")
-    user_id = await ann(areas)
+    user_id = await add_ann(areas)
     for which in (user_id, "ann", 0, -1, 10**15, ""):
         for how in (areas.seeds.enrol(branch, which), areas.seeds.confirm(branch, which, "000000")):
             with pytest.raises(NotFound):
@@ -286,8 +305,11 @@ async def test_users_of_other_domains(areas: Areas) -> None:
 
 
 async def test_the_store_holds_no_seed_and_no_link(areas: Areas) -> None:
-    """Sealed under the user's own row: not in another's, not under another key, which a restore notices."""
-    await ann(areas)
+    """No file has a seed or a link in plain text.
+
+    A seed is sealed to its user's row: another row or another key raises SecretError.
+    """
+    await add_ann(areas)
     bob = await areas.add_user(areas.domain, "bob", b"hello")
     seed = await enrolled(areas)
     waiting, link = await areas.seeds.enrol(areas.domain, "ann")
@@ -313,9 +335,9 @@ async def test_the_store_holds_no_seed_and_no_link(areas: Areas) -> None:
         await areas.seeds.seed(areas.domain, "bob")
 
 
-async def test_lists_tell_who_has_a_seed(areas: Areas) -> None:
-    """Once it is confirmed."""
-    await ann(areas)
+async def test_the_list_of_users_marks_a_confirmed_seed(areas: Areas) -> None:
+    """The list of users marks a user with a confirmed seed."""
+    await add_ann(areas)
     await areas.add_user(areas.domain, "bob", b"hello")
     await areas.seeds.enrol(areas.domain, "bob")
     await enrolled(areas)
@@ -334,7 +356,7 @@ async def test_lists_tell_who_has_a_seed(areas: Areas) -> None:
     ],
 )
 def test_the_uri_of_an_app(issuer: str, account: str) -> None:
-    """Issuer and account come back as they were, cut where a QR code would not hold them; pyotp reads the same."""
+    """The URI carries issuer and account unchanged, cut to what a QR code holds. pyotp reads the same values."""
     uri = otpauth(RFC_SEED, issuer=issuer, account=account)
     parts, fields = urlsplit(uri), parse_qs(urlsplit(uri).query)
     label = [unquote(part) for part in parts.path.removeprefix("/").split(":")]
@@ -348,11 +370,11 @@ def test_the_uri_of_an_app(issuer: str, account: str) -> None:
         assert (read.secret, read.interval, read.digits, read.issuer) == (RFC_SEED, STEP_S, 6, issuer)
 
 
-async def test_each_tenant_has_a_share_of_the_seeds_that_were_given(areas: Areas) -> None:
-    """A code that was checked with a replaced seed is not spent, however many seeds of another tenant were given."""
+async def test_each_tenant_has_a_share_of_the_remembered_seeds(areas: Areas) -> None:
+    """A code checked with a replaced seed is refused, also after many logins of another tenant."""
     other = await areas.domains.add(await areas.tenancy.ensure_tenant(2, 1), "other")
     seeds = OneTimeSeeds(areas.store, areas.vault, areas.users, str, areas.clock, max_given=2)
-    await ann(areas)
+    await add_ann(areas)
     assert await seeds.seed(areas.domain, "ann") is None
     await enrolled(areas)
     assert await seeds.seed(areas.domain, "ann") is not None

@@ -1,4 +1,4 @@
-"""Endpoint users as admins manage them: fields, secrets, lists, wallets, and what logins see of a change."""
+"""Administration of endpoint users: fields, secrets, lists, wallets, and the changes that a login sees."""
 
 from collections.abc import Mapping, Sequence
 
@@ -23,29 +23,32 @@ SEED = "JBSWY3DPEHPK3PXP"
 
 
 async def passwords(areas: Areas, name: str) -> tuple[bytes, ...]:
-    """What the next login takes; nothing where there is no such user."""
+    """Return the passwords that the next login accepts; empty without such a user."""
     user = await areas.users.load(areas.domain, name)
     return () if user is None else user.passwords
 
 
 async def listed(areas: Areas, **fields: object) -> tuple[list[str], int]:
-    """The names that a query finds, and the total."""
+    """Return the names that a query finds, and the total."""
     rows, total = await areas.accounts.page(UserQuery(areas.domain, **fields))  # type: ignore[arg-type]
     return [each.account.name for each in rows], total
 
 
 async def strict_machine(areas: Areas, name: str = "strict") -> int:
-    """An instance whose policy asks for twelve characters."""
+    """Return the id of a new instance whose policy demands twelve characters."""
     machine = await areas.instances.add(areas.domain, NewInstance(name))
     policy = await areas.policies.add(areas.tenant, {"policyName": name, "minLen": "12"})
     await areas.policies.assign(areas.tenant, [Assignment(policy, machine)])
     return machine
 
 
-async def test_what_is_said_is_kept(areas: Areas) -> None:
-    """With defaults for what is not; the secrets open for who may see them, and stars stand for them otherwise."""
-    said = UserChange("ann", "Admin", "Key", b"hello", "yes", ED25519, SEED, "did:key:z6Mk")
-    user = await areas.accounts.add(areas.domain, said)
+async def test_a_new_user(areas: Areas) -> None:
+    """A new user has the given fields and defaults for the others.
+
+    Secrets are shown with `reveal`, and as stars without it.
+    """
+    given = UserChange("ann", "Admin", "Key", b"hello", "yes", ED25519, SEED, "did:key:z6Mk")
+    user = await areas.accounts.add(areas.domain, given)
     detail = await areas.accounts.detail(areas.domain, user, reveal=True)
     account = detail.account
     assert (account.name, account.user_type, account.credential_type) == ("ann", "Admin", "Key")
@@ -62,7 +65,7 @@ async def test_what_is_said_is_kept(areas: Areas) -> None:
 
 
 async def test_an_update_holds_for_the_next_login(areas: Areas) -> None:
-    """A new password and a new name at once, for who is in memory too; what is not said stays."""
+    """The next login uses a new password and a new name, also for a cached user. Fields that were not given stay."""
     user = await areas.accounts.add(areas.domain, UserChange("ann", password=b"old", did="did:a:b"))
     assert await passwords(areas, "ann") == (b"old",)
     await areas.accounts.update(areas.domain, user, UserChange(password=b"new"))
@@ -81,7 +84,10 @@ async def test_an_update_holds_for_the_next_login(areas: Areas) -> None:
 
 
 async def test_a_seed_keeps_its_spent_codes(areas: Areas) -> None:
-    """Said again it is the same seed, whose codes count once; another one, or none, takes its place at once."""
+    """The same seed set again keeps its used codes.
+
+    Another seed, or none, replaces it and a pending enrolment at once.
+    """
     user = await areas.accounts.add(areas.domain, UserChange("ann", motp=SEED))
     step = areas.clock() // 30_000_000
     assert await areas.seeds.seed(areas.domain, "ann") == SEED
@@ -93,14 +99,17 @@ async def test_a_seed_keeps_its_spent_codes(areas: Areas) -> None:
     await areas.seeds.enrol(areas.domain, "ann")
     await areas.accounts.update(areas.domain, user, UserChange(motp=other))
     assert await areas.seeds.seed(areas.domain, "ann") == other
-    with pytest.raises(NotFound):  # what waited would have taken the place of the new one
+    with pytest.raises(NotFound):  # a pending enrolment would have replaced the new seed
         await areas.seeds.confirm(areas.domain, "ann", "123456")
     await areas.accounts.update(areas.domain, user, UserChange(motp=""))
     assert await areas.seeds.seed(areas.domain, "ann") is None
 
 
 async def test_a_password_meets_the_policies_of_its_machines(areas: Areas) -> None:
-    """Of those that the user is assigned to, and of those of its groups; nothing is kept of what is refused."""
+    """A password must meet the policies of the user's machines, direct and through groups.
+
+    A refused change stores nothing.
+    """
     machine = await strict_machine(areas)
     with pytest.raises(Invalid) as raised:
         await areas.accounts.add(areas.domain, UserChange("ann", password=b"hunter2"), [machine])
@@ -120,7 +129,10 @@ async def test_a_password_meets_the_policies_of_its_machines(areas: Areas) -> No
 
 
 async def test_a_password_meets_the_policies_of_its_groups(areas: Areas) -> None:
-    """Of the policy that a group's credential policy names, without any machine; in an import with the group too."""
+    """A password must meet the policy of a group's credential policy, also without a machine.
+
+    An import checks the groups of its rows too.
+    """
     policy = await areas.policies.add(areas.tenant, {"policyName": "long", "minLen": "12"})
     group = await areas.groups.add(areas.domain, NewGroup("g"))
     await areas.groups.set_credential_policy(areas.domain, group, {"policy_id": policy})
@@ -137,8 +149,8 @@ async def test_a_password_meets_the_policies_of_its_groups(areas: Areas) -> None
     await areas.accounts.update(areas.domain, ann, UserChange(password=b"hunter4"))
 
 
-async def test_a_password_that_stays_is_not_judged_again(areas: Areas) -> None:
-    """Who had it before the policy keeps it, also where it is sent again with something new."""
+async def test_an_unchanged_password_is_not_checked_again(areas: Areas) -> None:
+    """An unchanged password is not checked against a newer policy when it is sent again."""
     bob = await areas.accounts.add(areas.domain, UserChange("bob", password=b"hunter2"))
     await areas.instances.assign_users(areas.domain, [await strict_machine(areas)], [bob], Action.ADD)
     await areas.accounts.update(areas.domain, bob, UserChange(password=b"hunter2", did="did:a:b"))
@@ -146,7 +158,10 @@ async def test_a_password_that_stays_is_not_judged_again(areas: Areas) -> None:
 
 
 async def test_lists_are_filtered_by_any_column(areas: Areas) -> None:
-    """Names by their parts, the rest as a whole, all without case; of some instances, each user once."""
+    """A filter matches a part of a name and the whole of other columns, without case.
+
+    A list of several instances has each user once.
+    """
     web, mail = [
         await areas.instances.add(areas.domain, NewInstance(n, host_name=h))
         for n, h in (("web", ""), ("mail", "mx1.example"))
@@ -181,7 +196,10 @@ async def test_lists_are_filtered_by_any_column(areas: Areas) -> None:
 
 
 async def test_removing_users(areas: Areas) -> None:
-    """Off an instance where one is named, else wholly; by id, by name, or by both where they agree; all or none."""
+    """A removal with an instance ends the assignment; without one, or with `wholly`, it deletes the user.
+
+    Users are named by id, by name or by both; one wrong entry refuses all.
+    """
     machine = await areas.instances.add(areas.domain, NewInstance("web"))
     users = [UserChange(name, password=b"x") for name in ("ann", "bob", "carl")]
     ids = [await areas.accounts.add(areas.domain, user, [machine]) for user in users]
@@ -202,7 +220,7 @@ async def test_removing_users(areas: Areas) -> None:
 
 
 class Wallets:
-    """Credentials as the identity area knows them: user to credential."""
+    """A fake of the identity area: one credential for each user."""
 
     def __init__(self) -> None:
         self.held: dict[int, str] = {}
@@ -223,13 +241,13 @@ class Wallets:
 
 
 def change(areas: Areas, users: list[int], *, credentials: Sequence[int] = (), **fields: Sequence[int]) -> WalletChange:
-    """What updateUserWallet asks for."""
+    """Return the change that updateUserWallet asks for."""
     wallet = WalletAssignment(areas.domain, users, fields.get("wallets", ()), credentials, "", 0, several=False)
     return WalletChange(wallet, fields.get("groups", ()), fields.get("instances", ()), "Admin", "yes")
 
 
-async def test_a_wallet_brings_everything_or_nothing(areas: Areas) -> None:
-    """Groups, instances, type, privilege and credential; where one is unknown, none of them."""
+async def test_a_wallet_change_is_all_or_nothing(areas: Areas) -> None:
+    """One request sets groups, instances, type, privilege and credential. One unknown id refuses all of them."""
     wallets = Wallets()
     users = EndpointUsers(areas.store, areas.vault, areas.clock, deleted=wallets.unlink)
     accounts = Users(areas.store, areas.vault, users, areas.policies, wallets, areas.clock)
@@ -257,15 +275,15 @@ async def test_a_wallet_brings_everything_or_nothing(areas: Areas) -> None:
 
 
 async def test_one_request_assigns_a_bounded_number_of_credentials(areas: Areas) -> None:
-    """Users times wallets and credentials are refused before the store is asked."""
+    """Too many users times wallets and credentials are refused before the store is used."""
     accounts = Users(areas.store, areas.vault, areas.users, areas.policies, Wallets(), areas.clock)
     for several in ({"credentials": [3] * 11}, {"wallets": [3] * 11}):
         with pytest.raises(Invalid, match=f"at most {MAX_PAIRS} assignments"):
             await accounts.update_wallet(areas.domain, change(areas, list(range(200)), **several))
 
 
-async def test_without_wallets_nothing_of_one_exists(areas: Areas) -> None:
-    """A wallet user and a credential are NotFound; groups and instances need none."""
+async def test_without_the_identity_area(areas: Areas) -> None:
+    """Without the identity area a wallet and a credential are NotFound. Groups and instances can be changed."""
     ann = await areas.accounts.add(areas.domain, UserChange("ann"))
     for wrong in (change(areas, [ann], credentials=[1]), change(areas, [ann], wallets=[1])):
         with pytest.raises(NotFound):
@@ -275,7 +293,7 @@ async def test_without_wallets_nothing_of_one_exists(areas: Areas) -> None:
 
 
 async def test_the_audit_trail_holds_no_secret(areas: Areas) -> None:
-    """Adding, changing, reading and removing are all there; the secrets are stars."""
+    """The audit trail has each addition, change, read and removal, with stars for the secrets."""
     user = await areas.accounts.add(areas.domain, UserChange("ann", password=b"hunter2", motp=SEED))
     for _ in range(2):
         await areas.accounts.update(areas.domain, user, UserChange(password=b"hunter3", did="did:a:b"))
@@ -292,8 +310,11 @@ async def test_the_audit_trail_holds_no_secret(areas: Areas) -> None:
     assert not any(secret in str(entries) for secret in ("hunter", SEED))
 
 
-async def test_an_import_says_what_it_does(areas: Areas) -> None:
-    """The same with and without doing it; instances and groups come beside those that there are."""
+async def test_an_import_reports_each_row(areas: Areas) -> None:
+    """An import reports the same with and without applying it.
+
+    It adds instances and groups to the user's present ones.
+    """
     web, mail = [await areas.instances.add(areas.domain, NewInstance(name)) for name in ("web", "mail")]
     await areas.groups.add(areas.domain, NewGroup("staff"))
     old = await areas.accounts.add(areas.domain, UserChange("old", password=b"hello"), [web])
@@ -316,8 +337,10 @@ async def test_an_import_says_what_it_does(areas: Areas) -> None:
     assert (await areas.users.load(areas.domain, "old")).groups == {"staff"}  # type: ignore[union-attr]
 
 
-async def test_an_import_names_what_is_refused(areas: Areas) -> None:
-    """With its reason and without its values: bad fields, unknown instances and groups, a policy that is not met."""
+async def test_an_import_gives_the_reason_of_each_refused_row(areas: Areas) -> None:
+    """An import gives the reason of each refused row without its values: invalid fields, unknown instances and
+    groups, an unmet policy.
+    """
     await strict_machine(areas)
     rows = [
         {"userName": "a", "motp": "hunter2"},

@@ -1,4 +1,4 @@
-"""The areas over a store in a temporary directory, and a machine of their domain."""
+"""Fixtures: the areas over a store in a temporary directory, and a registered machine."""
 
 import pytest
 
@@ -10,5 +10,5 @@ __all__ = ["areas", "clock", "host"]
 
 @pytest.fixture
 async def host(areas: Areas) -> Host:
-    """A registered machine whose agent has no state yet."""
+    """Return a registered machine whose agent has fetched no state."""
     return await Host.register(areas, "web")

@@ -1,4 +1,4 @@
-"""Agents as the service sees them, made small: they believe what is signed to them, and remember where they are."""
+"""A small agent for tests of the service: it verifies each signed state and keeps its position."""
 
 from base64 import b64decode
 from collections.abc import Sequence
@@ -23,20 +23,20 @@ from tests.areas import Areas
 
 
 async def enrolment(areas: Areas, instance_id: int | None = None, uses: int | None = None) -> Caller:
-    """Whoever has an enrolment key of the domain, or of an instance in it."""
+    """Return a caller with an enrolment key of the domain, or of one instance of the domain."""
     _, key = await areas.keys.create(NewKey(areas.domain, instance_id=instance_id, uses=uses))
     return await areas.keys.authenticate(key)
 
 
 def machine(name: str = "", **fields: str) -> Machine:
-    """A Linux machine as it tells itself."""
-    told = Machine(id=f"id-{name or 'x'}", name=name, os_id=1, public_ip="", private_ip="")
-    return replace(told, **fields)  # type: ignore[arg-type]
+    """Return a Linux machine as its agent describes it."""
+    described = Machine(id=f"id-{name or 'x'}", name=name, os_id=1, public_ip="", private_ip="")
+    return replace(described, **fields)  # type: ignore[arg-type]
 
 
 @dataclass
 class Host:
-    """A registered machine and the state that its agent has."""
+    """A registered machine and the newest state of its agent."""
 
     areas: Areas
     made: Registered
@@ -45,16 +45,16 @@ class Host:
 
     @classmethod
     async def register(cls, areas: Areas, name: str) -> "Host":
-        """A new machine of the domain."""
+        """Register a new machine of the domain."""
         return cls(areas, await areas.agents.machines.register(await enrolment(areas), None, machine(name)))
 
     @property
     def id(self) -> int:
-        """Its instance."""
+        """Return the machine's instance id."""
         return self.made.instance_id
 
     async def poll(self, wait_s: float = 0) -> State | None:
-        """Ask for another state, and believe it; None: there is none."""
+        """Poll for a newer state, verify it and keep it. Return None if there is no newer state."""
         answer = await self.areas.agents.states.poll(
             self.areas.tenant, self.made.domain_id, self.id, self.position.version, wait_s, key=self.made.state_key
         )
@@ -68,7 +68,7 @@ class Host:
         return state
 
     def verify(self, signature: bytes, octets: bytes) -> bool:
-        """Whether a signature is by the key that it got when it registered."""
+        """Return whether the signature is valid under the state key of the registration."""
         try:
             Ed25519PublicKey.from_public_bytes(self.made.state_key).verify(signature, octets)
         except InvalidSignature:
@@ -76,50 +76,49 @@ class Host:
         return True
 
     async def fetch(self) -> State:
-        """The state that there is now."""
+        """Return the current state."""
         await self.poll()
         assert self.state is not None
         return self.state
 
     async def user(self, name: str) -> DesiredUser:
-        """What is wanted of an account."""
+        """Return the account that the state demands for a user."""
         found = (await self.fetch()).user(name)
-        assert found is not None, f"{name} is not wanted"
+        assert found is not None, f"the state has no user {name}"
         return found
 
     async def assign(self, name: str, action: Action = Action.ADD) -> None:
-        """Assign a user of the domain to it, or take the user away."""
+        """Assign a user of the domain to the machine, or remove the assignment."""
         user = await self.areas.users.load(self.areas.domain, name)
         assert user is not None
         await self.areas.instances.assign_users(self.areas.domain, [self.id], [user.id], action)
 
     async def report(self, number: str = "report-0001", **fields: object) -> bool:
-        """Tell something; False: it was known."""
-        told = Report(number, at=self.areas.clock(), version=self.position.version)
-        return await self.areas.agents.reports.take(self.id, replace(told, **fields))  # type: ignore[arg-type]
+        """Send a report. Return False if the service had it already."""
+        described = Report(number, at=self.areas.clock(), version=self.position.version)
+        return await self.areas.agents.reports.take(self.id, replace(described, **fields))  # type: ignore[arg-type]
 
     async def rotate(self, phase: Phase, password: str, *, user: str = "ann", number: str = "rotation-1") -> None:
-        """A step of a rotation."""
+        """Send one step of a password rotation."""
         message = Rotation(number, user, phase)
         if phase is Phase.ESCROW:
             message = replace(message, password=password, password_hash=sha512_crypt(password.encode(), "salt"))
         await self.areas.agents.rotations.take(self.id, message)
 
 
-async def user(areas: Areas, name: str, **said: object) -> int:
-    """A user of the domain."""
-    return await areas.accounts.add(areas.domain, UserChange(name, **said))  # type: ignore[arg-type]
+async def user(areas: Areas, name: str, **fields: object) -> int:
+    """Add a user to the domain and return its id."""
+    return await areas.accounts.add(areas.domain, UserChange(name, **fields))  # type: ignore[arg-type]
 
 
 class Failing:
-    """Password policies, of which those of one machine cannot be read."""
+    """Password policies that cannot be read for one machine."""
 
     def __init__(self, policies: PolicyRules) -> None:
         self._policies = policies
         self.broken = 0
 
     def demands(self, tx: Tx, instance_id: int, policy_ids: Sequence[int]) -> tuple[Rules, ...]:
-        """See PolicyRules."""
         if instance_id == self.broken:
             raise StoreError("the search took longer than 10 s")
         return self._policies.demands(tx, instance_id, policy_ids)

@@ -1,4 +1,4 @@
-"""Registration: a machine that registers again by a key is the same instance; an operator adds one."""
+"""Registration: a machine that registers twice with a key keeps its instance; an operator adds one instance."""
 
 from dataclasses import replace
 
@@ -13,22 +13,25 @@ from tests.endpoints.agents.hosts import Host, enrolment, machine
 
 
 def operator(areas: Areas) -> Caller:
-    """Somebody with an access token."""
+    """Return a caller with an operator's access token."""
     return Caller(1, 1, 1, areas.tenant, Role.OPERATOR, "operator")
 
 
 async def names(areas: Areas) -> list[str]:
-    """The instances of the domain."""
+    """Return the names of the domain's instances."""
     rows, _ = await areas.instances.page(InstanceQuery(areas.domain))
     return [row.name for row in rows]
 
 
 async def test_the_same_machine_is_one_instance(areas: Areas) -> None:
-    """By its id also under another name; its addresses are what it told last, and what it does not tell stays."""
+    """A machine that registers again under another name keeps its instance and its first name.
+
+    A field that it sends replaces the stored value; an empty field does not.
+    """
     caller, register = await enrolment(areas), areas.agents.machines.register
-    told = machine("web", private_ip="10.0.0.7", host_name="web.example")
-    first = await register(caller, None, told)
-    again = await register(caller, None, replace(told, name="www", private_ip="10.0.0.8", host_name=""))
+    described = machine("web", private_ip="10.0.0.7", host_name="web.example")
+    first = await register(caller, None, described)
+    again = await register(caller, None, replace(described, name="www", private_ip="10.0.0.8", host_name=""))
     assert (first.is_new, again.is_new) == (True, False)
     assert first.instance_id == again.instance_id
     assert first.state_key == again.state_key
@@ -37,7 +40,7 @@ async def test_the_same_machine_is_one_instance(areas: Areas) -> None:
 
 
 async def test_an_instance_that_an_admin_has_added(areas: Areas) -> None:
-    """Is taken by the machine of its name; a second machine of that name is refused."""
+    """A machine takes the instance that an admin added under its name. A second machine of that name is refused."""
     added = await areas.instances.add(areas.domain, NewInstance("web"))
     caller = await enrolment(areas)
     assert (await areas.agents.machines.register(caller, None, machine("web"))).instance_id == added
@@ -45,8 +48,11 @@ async def test_an_instance_that_an_admin_has_added(areas: Areas) -> None:
         await areas.agents.machines.register(caller, None, replace(machine("web"), id="another"))
 
 
-async def test_without_a_name(areas: Areas) -> None:
-    """It is called after its private address, else its public one, else its host name; without any it is refused."""
+async def test_a_machine_without_a_name(areas: Areas) -> None:
+    """An instance without a name is named for its private address, else its public address, else its host name.
+
+    A machine without any of them is refused.
+    """
     caller = await enrolment(areas)
     for fields in (
         {"private_ip": "10.0.0.1", "public_ip": "192.0.2.1"},
@@ -60,8 +66,10 @@ async def test_without_a_name(areas: Areas) -> None:
 
 
 async def test_uses_of_a_key(areas: Areas) -> None:
-    """A key for one machine registers that one as often as it comes, and no second one; nothing is left of what was
-    refused."""
+    """A key for one machine registers that machine any number of times.
+
+    It registers no second one, and a refused registration leaves no instance.
+    """
     caller = await enrolment(areas, uses=1)
     for _ in range(3):
         await areas.agents.machines.register(caller, None, machine("web"))
@@ -70,8 +78,8 @@ async def test_uses_of_a_key(areas: Areas) -> None:
     assert await names(areas) == ["web"]
 
 
-async def test_an_instance_of_a_key_that_is_gone(areas: Areas) -> None:
-    """Its keys are gone with it; one that is asked about in between finds nothing."""
+async def test_a_key_of_a_deleted_instance(areas: Areas) -> None:
+    """Registration with a key of a deleted instance is NotFound."""
     added = await areas.instances.add(areas.domain, NewInstance("web"))
     caller = await enrolment(areas, added)
     await areas.instances.remove(areas.domain, added)
@@ -79,8 +87,11 @@ async def test_an_instance_of_a_key_that_is_gone(areas: Areas) -> None:
         await areas.agents.machines.register(caller, None, machine("web"))
 
 
-async def test_what_an_active_agent_has_told_stands(areas: Areas, host: Host) -> None:
-    """Whoever has a key of the domain does not change the addresses of a machine whose agent speaks for itself."""
+async def test_only_an_active_agent_changes_its_addresses(areas: Areas, host: Host) -> None:
+    """A caller with a key of the domain cannot change the addresses of a machine whose agent is active.
+
+    The agent itself can.
+    """
     await areas.agents.presence.seen(host.id)
     await areas.agents.machines.register(await enrolment(areas), None, machine("web", private_ip="10.6.6.6"))
     own = Caller(9, 1, 1, areas.tenant, Role.AGENT, "web", areas.domain, host.id)
@@ -91,8 +102,11 @@ async def test_what_an_active_agent_has_told_stands(areas: Areas, host: Host) ->
     assert row.private_ip == "10.0.0.9"
 
 
-async def test_an_agent_that_says_to_be_another_machine(areas: Areas, host: Host) -> None:
-    """Stays what it is: the other one is found by its id as before."""
+async def test_an_agent_that_claims_the_id_of_another_machine(areas: Areas, host: Host) -> None:
+    """An agent that registers with the id of another machine keeps its own instance.
+
+    The other machine keeps its instance too.
+    """
     other = await Host.register(areas, "db")
     own = Caller(9, 1, 1, areas.tenant, Role.AGENT, "web", areas.domain, host.id)
     await areas.agents.machines.register(own, None, machine("db"))
@@ -104,9 +118,11 @@ async def test_an_agent_that_says_to_be_another_machine(areas: Areas, host: Host
     assert (await areas.agents.machines.register(caller, None, machine("db"))).instance_id == other.id
 
 
-async def test_registrations_at_once(areas: Areas) -> None:
-    """Of several operators who add the same name at the same time one succeeds; agents of one machine get one
-    instance."""
+async def test_concurrent_registrations(areas: Areas) -> None:
+    """Of several operators that add the same name at the same time one succeeds.
+
+    Agents of one machine that register at the same time get one instance.
+    """
     added, refused = list[int](), list[Conflict]()
     caller = await enrolment(areas)
     by_key = list[int]()
@@ -131,7 +147,7 @@ async def test_registrations_at_once(areas: Areas) -> None:
 
 
 async def test_an_operator_registers_no_agent(areas: Areas) -> None:
-    """A machine that an operator adds is an instance, and has no agent until one comes."""
+    """A machine that an operator adds is an instance without an agent."""
     made = await areas.agents.machines.register(operator(areas), areas.domain, machine("web"))
     assert made.state_key == b""
     with pytest.raises(NotFound):

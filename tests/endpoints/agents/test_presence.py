@@ -1,4 +1,4 @@
-"""Who is heard of: Active, and Inactive after three heartbeats that did not come."""
+"""Presence: an agent is Active, and Inactive after three missed heartbeats."""
 
 from pathlib import Path
 from threading import Event
@@ -13,13 +13,15 @@ from tests.endpoints.agents.hosts import Host
 
 
 async def status(areas: Areas) -> dict[str, str]:
-    """Each instance's status, by its name."""
+    """Return the status of each instance by its name."""
     rows, _ = await areas.instances.page(InstanceQuery(areas.domain))
     return {row.name: row.status for row in rows}
 
 
-async def test_three_misses(areas: Areas, host: Host, clock: SetClock) -> None:
-    """Whoever speaks is active at once, and stays so for three heartbeats; then inactive, until it speaks again."""
+async def test_three_missed_heartbeats(areas: Areas, host: Host, clock: SetClock) -> None:
+    """An agent is Active from its first message until three heartbeats are missed, and Active again at its next
+    message.
+    """
     presence = areas.agents.presence
     assert await status(areas) == {"web": "Inactive"}
     await presence.seen(host.id)
@@ -36,8 +38,8 @@ async def test_three_misses(areas: Areas, host: Host, clock: SetClock) -> None:
     assert await status(areas) == {"web": "Active"}
 
 
-async def test_an_agent_that_speaks_while_it_is_noted_as_silent(areas: Areas, host: Host, clock: SetClock) -> None:
-    """Is active in the end."""
+async def test_a_message_during_the_sweep(areas: Areas, host: Host, clock: SetClock) -> None:
+    """An agent that sends a message while the sweep marks it Inactive ends as Active."""
     presence = areas.agents.presence
     await presence.seen(host.id)
     clock.pass_by(MISSES * HEARTBEAT_S + 1)
@@ -53,7 +55,10 @@ async def test_an_agent_that_speaks_while_it_is_noted_as_silent(areas: Areas, ho
 
 
 async def test_a_restart(areas: Areas, host: Host, clock: SetClock) -> None:
-    """What was missed while the service was away does not count, and who stays silent afterwards is inactive."""
+    """Heartbeats missed while the service was down do not count.
+
+    An agent that stays silent after the start becomes Inactive.
+    """
     other = await Host.register(areas, "db")
     for each in (host, other):
         await areas.agents.presence.seen(each.id)
@@ -69,8 +74,8 @@ async def test_a_restart(areas: Areas, host: Host, clock: SetClock) -> None:
     assert await status(areas) == {"web": "Inactive", "db": "Active"}
 
 
-async def test_an_agent_that_waits_is_heard(areas: Areas, host: Host, clock: SetClock) -> None:
-    """A poll that is open is a heartbeat, however long it waits."""
+async def test_an_open_poll_is_a_heartbeat(areas: Areas, host: Host, clock: SetClock) -> None:
+    """An open poll counts as a heartbeat for as long as it waits."""
     await areas.agents.presence.seen(host.id)
     await host.fetch()
     with trio.fail_after(30):
@@ -86,8 +91,8 @@ async def test_an_agent_that_waits_is_heard(areas: Areas, host: Host, clock: Set
             areas.agents.states.close()
 
 
-async def test_when_it_was_heard_is_kept(areas: Areas, host: Host, clock: SetClock, tmp_path: Path) -> None:
-    """In the store, a few seconds later; a machine that is deleted meanwhile is no trouble."""
+async def test_the_last_message_is_stored(areas: Areas, host: Host, clock: SetClock, tmp_path: Path) -> None:
+    """The sweep stores the time of an agent's last message. A machine that was deleted since then causes no error."""
     await areas.agents.presence.seen(host.id)
     clock.pass_by(5)
     await areas.agents.presence.seen(host.id)

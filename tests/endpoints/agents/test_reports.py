@@ -1,4 +1,4 @@
-"""What agents tell: kept once, within bounds, and of what was discovered nothing is left that is gone."""
+"""Reports of agents: each is stored once and within limits; discovered users are removed with their last account."""
 
 import json
 from dataclasses import replace
@@ -25,23 +25,23 @@ from tests.endpoints.agents.hosts import Host, user
 
 
 def account(name: str, uid: int = 1000) -> FoundAccount:
-    """A local account."""
+    """Return a local account."""
     return FoundAccount(name, uid, uid, home=f"/home/{name}", shell="/bin/bash")  # noqa: S604
 
 
 def discovery(*accounts: FoundAccount) -> Discovery:
-    """What was found."""
+    """Return a discovery of these accounts."""
     return Discovery(at=1, accounts=accounts)
 
 
-async def people(areas: Areas) -> dict[str, str]:
-    """Where each user comes from."""
+async def user_sources(areas: Areas) -> dict[str, str]:
+    """Return the source of each user by name."""
     rows, _ = await areas.accounts.page(UserQuery(areas.domain, limit=1000))
     return {row.account.name: row.account.source for row in rows}
 
 
-async def test_a_report_that_comes_twice(areas: Areas, host: Host) -> None:
-    """Is kept once, and an order that was given again in between is not ended by it."""
+async def test_a_repeated_report(areas: Areas, host: Host) -> None:
+    """A repeated report is stored once, and does not end an order that was given after the first copy."""
     (first,) = await areas.agents.orders.give(areas.domain, [host.id], TriggerKind.SYNC)
     assert await host.report(outcomes=(Outcome(first.id),))
     (second,) = await areas.agents.orders.give(areas.domain, [host.id], TriggerKind.SYNC)
@@ -51,18 +51,18 @@ async def test_a_report_that_comes_twice(areas: Areas, host: Host) -> None:
 
 
 async def test_a_huge_report(areas: Areas, host: Host) -> None:
-    """Is kept in part, what failed first."""
+    """A report above the size limit is stored in part: failed actions first."""
     actions = [Done("create", f"user{number}", "x" * 500) for number in range(2000)]
     await host.report(actions=(*actions, Done("delete", "bob", error="busy")))
     (kept,), total = await areas.agents.reports.newest(host.id, 10)
-    told = json.loads(kept.told)
+    stored = json.loads(kept.told)
     assert total == 1
     assert len(kept.told) < 2 * reports.LONGEST
-    assert (kept.outcome, told["more"], told["actions"][0]["error"]) == ("errors", True, "busy")
+    assert (kept.outcome, stored["more"], stored["actions"][0]["error"]) == ("errors", True, "busy")
 
 
 async def test_an_outcome_of_another_machine(areas: Areas, host: Host) -> None:
-    """Ends no order."""
+    """A machine's report cannot end an order for another machine."""
     other = await Host.register(areas, "db")
     (order,) = await areas.agents.orders.give(areas.domain, [other.id], TriggerKind.SYNC)
     await host.report(outcomes=(Outcome(order.id),))
@@ -70,7 +70,10 @@ async def test_an_outcome_of_another_machine(areas: Areas, host: Host) -> None:
 
 
 async def test_drift_is_bounded(areas: Areas, host: Host, clock: SetClock) -> None:
-    """Of each kind so many things of a machine are known to last; the same thing is one however often it is told."""
+    """A machine has at most MOST_OF_KIND current deviations of each kind.
+
+    A deviation that is reported again is one deviation with a later last time.
+    """
     for turn in range(3):
         found = tuple(Drift(DriftKind.KEY, "ann", f"{turn} {number}") for number in range(1500))
         await host.report(f"report-{turn:04}", drift=found)
@@ -88,23 +91,26 @@ async def test_drift_is_bounded(areas: Areas, host: Host, clock: SetClock) -> No
     assert actions.count("agent.drift") == 4
 
 
-async def test_who_is_discovered(areas: Areas, host: Host) -> None:
-    """People's accounts alone become users, each once in the domain, and go when the last machine has them no more; a
-    user that was there before stays what it is."""
+async def test_discovered_users(areas: Areas, host: Host) -> None:
+    """Accounts of people become discovered users, once in a domain; accounts of the system do not.
+
+    A discovered user is removed with its last account; a user that existed before stays unchanged.
+    """
     await user(areas, "ann")
     other = await Host.register(areas, "db")
     await host.report(discovery=discovery(account("ann"), account("eve", 1001), account("daemon", 1), account("a b")))
     await other.report(discovery=discovery(account("eve", 1000)))
-    assert await people(areas) == {"ann": "Local", "eve": "discovered"}
+    assert await user_sources(areas) == {"ann": "Local", "eve": "discovered"}
     await host.report("report-0002", discovery=discovery())
-    assert await people(areas) == {"ann": "Local", "eve": "discovered"}
+    assert await user_sources(areas) == {"ann": "Local", "eve": "discovered"}
     await other.report("report-0002", discovery=discovery())
-    assert await people(areas) == {"ann": "Local"}
+    assert await user_sources(areas) == {"ann": "Local"}
 
 
-async def test_rights_on_one_machine_are_none_elsewhere(areas: Areas, host: Host) -> None:
-    """Who may do what root may on the machine that tells of him is not privileged for that, nor when an admin adds
-    a user of the name."""
+async def test_privileges_on_one_machine_hold_on_no_other(areas: Areas, host: Host) -> None:
+    """A discovered account with root rights on one machine gives the user no privilege on another machine, also after
+    an admin adds the user.
+    """
     mighty = replace(account("eve"), sudo=("ALL=(ALL) ALL",))
     await host.report(discovery=discovery(mighty))
     other = await Host.register(areas, "db")
@@ -114,25 +120,25 @@ async def test_rights_on_one_machine_are_none_elsewhere(areas: Areas, host: Host
     assert not (await other.user("eve")).privileged
 
 
-async def test_nobody_is_gone_for_a_list_that_was_cut_off(areas: Areas, host: Host) -> None:
-    """Only a complete one says that an account is not there any more."""
+async def test_a_truncated_list_removes_no_user(areas: Areas, host: Host) -> None:
+    """Only a complete list of accounts removes discovered users that it lacks."""
     await host.report(discovery=discovery(account("eve"), account("bob")))
     await host.report("report-0002", discovery=replace(discovery(account("bob")), complete=False))
-    assert await people(areas) == {"eve": "discovered", "bob": "discovered"}
+    assert await user_sources(areas) == {"eve": "discovered", "bob": "discovered"}
     await host.report("report-0003", discovery=discovery(account("bob")))
-    assert await people(areas) == {"bob": "discovered"}
+    assert await user_sources(areas) == {"bob": "discovered"}
 
 
-async def test_lists_that_are_cut_off_make_no_more_users(areas: Areas, host: Host) -> None:
-    """Than a complete one, however many there are."""
+async def test_truncated_lists_are_bounded(areas: Areas, host: Host) -> None:
+    """Any number of truncated lists makes at most MOST_PEOPLE users, as one complete list does."""
     for turn in range(3):
         found = discovery(*(account(f"u{turn}-{number}") for number in range(reports.MOST_PEOPLE)))
         await host.report(f"report-{turn:04}", discovery=replace(found, complete=False))
-    assert len(await people(areas)) == reports.MOST_PEOPLE
+    assert len(await user_sources(areas)) == reports.MOST_PEOPLE
 
 
-async def test_who_was_assigned_stays(areas: Areas, host: Host) -> None:
-    """A user whom an admin has assigned to a machine or a group is his, whatever a machine does not find any more."""
+async def test_an_assigned_user_stays(areas: Areas, host: Host) -> None:
+    """A discovered user that an admin assigned to a machine or a group stays when its account disappears."""
     await host.report(discovery=discovery(account("eve"), account("bob"), account("joe")))
     other = await Host.register(areas, "db")
     await other.assign("eve")
@@ -141,12 +147,12 @@ async def test_who_was_assigned_stays(areas: Areas, host: Host) -> None:
     group_id = await areas.groups.add(areas.domain, NewGroup("ops"), [other.id])
     await areas.groups.assign_users(areas.domain, group_id, [bob.id], Action.ADD)
     await host.report("report-0002", discovery=discovery())
-    assert await people(areas) == {"eve": "discovered", "bob": "discovered"}
+    assert await user_sources(areas) == {"eve": "discovered", "bob": "discovered"}
     assert [each.name for each in (await other.fetch()).users] == ["bob", "eve"]
 
 
-async def test_who_was_given_something_stays(areas: Areas, host: Host) -> None:
-    """A user to whom an admin has given a password or a seed, or whom a file names, is a user like any other."""
+async def test_a_changed_user_stays(areas: Areas, host: Host) -> None:
+    """A discovered user stays after an admin sets its password or its seed, or imports it from a file."""
     await host.report(discovery=discovery(*map(account, ("eve", "bob", "joe", "ann"))))
     await areas.accounts.update(areas.domain, "eve", UserChange(password=b"a password"))
     (planned,) = await import_users(areas.store, areas.accounts, areas.domain, [{"userName": "bob"}], apply=True)
@@ -154,31 +160,34 @@ async def test_who_was_given_something_stays(areas: Areas, host: Host) -> None:
     made, _ = await areas.seeds.enrol(areas.domain, "joe")
     assert (await areas.seeds.confirm(areas.domain, "joe", TOTP(made.seed).at(areas.clock.now // SECOND))).right
     await host.report("report-0002", discovery=discovery())
-    assert await people(areas) == {"eve": "Local", "bob": "Local", "joe": "discovered"}
+    assert await user_sources(areas) == {"eve": "Local", "bob": "Local", "joe": "discovered"}
 
 
-async def test_a_machine_that_is_deleted(areas: Areas, host: Host) -> None:
-    """Who was discovered there alone goes with it; who was so on another machine, or is somebody's user, stays."""
+async def test_a_deleted_machine(areas: Areas, host: Host) -> None:
+    """Users discovered on a deleted machine alone are removed with it.
+
+    Users discovered on another machine and local users stay.
+    """
     await user(areas, "ann")
     other = await Host.register(areas, "db")
     await host.report(discovery=discovery(*map(account, ("ann", "eve", "bob"))))
     await other.report(discovery=discovery(account("bob")))
     await areas.instances.remove(areas.domain, host.id)
-    assert await people(areas) == {"ann": "Local", "bob": "discovered"}
+    assert await user_sources(areas) == {"ann": "Local", "bob": "discovered"}
     await areas.instances.remove(areas.domain, other.id)
-    assert await people(areas) == {"ann": "Local"}
+    assert await user_sources(areas) == {"ann": "Local"}
 
 
 async def test_a_machine_with_very_many_accounts(areas: Areas, host: Host) -> None:
-    """All are listed, and so many become users as a machine has people."""
+    """All accounts of a machine are listed, and at most MOST_PEOPLE of them become users."""
     await host.report(discovery=discovery(*(account(f"user{number}") for number in range(1000))))
-    assert len(await people(areas)) == reports.MOST_PEOPLE
+    assert len(await user_sources(areas)) == reports.MOST_PEOPLE
     _, total = await areas.agents.reports.discovered(host.id, "account", 1)
     assert total == 1000
 
 
-async def test_a_login_sees_who_was_discovered(areas: Areas, host: Host) -> None:
-    """At once, also where nobody of that name was known a moment before; nobody logs in as who was only discovered."""
+async def test_a_login_sees_a_discovered_user(areas: Areas, host: Host) -> None:
+    """A discovered user exists for the next login at once, without a password."""
     assert await areas.users.load(areas.domain, "eve") is None
     await host.report(discovery=discovery(account("eve")))
     found = await areas.users.load(areas.domain, "eve")
@@ -187,17 +196,20 @@ async def test_a_login_sees_who_was_discovered(areas: Areas, host: Host) -> None
 
 
 async def test_accounts_of_the_system_are_not_taken_over(areas: Areas, host: Host) -> None:
-    """Not even where a user has the name; and nothing of the others is done then."""
+    """An order to take over a system account is refused as a whole, even if a user has that name."""
     await user(areas, "root")
     await host.report(discovery=discovery(account("root", 0), account("eve")))
     with pytest.raises(Conflict, match="system"):
         await areas.agents.take_over(areas.domain, host.id, ["eve", "root"], Action.ADD)
     assert (await host.fetch()).users == ()
-    assert (await people(areas))["eve"] == "discovered"
+    assert (await user_sources(areas))["eve"] == "discovered"
 
 
 async def test_orders_are_bounded(areas: Areas, host: Host, clock: SetClock) -> None:
-    """So many wait for a machine and no more; ended ones are forgotten in the end; one that nobody comes for ends."""
+    """At most MOST_OPEN orders wait for a machine.
+
+    An order that no agent fetches fails in the end, and only KEPT_ORDERS finished orders are kept.
+    """
     for number in range(MOST_OPEN):
         await areas.agents.orders.give(areas.domain, [host.id], TriggerKind.ROTATE, [f"u{number}"])
     with pytest.raises(Conflict, match="orders wait"):
@@ -214,7 +226,7 @@ async def test_orders_are_bounded(areas: Areas, host: Host, clock: SetClock) -> 
 
 
 async def test_orders_are_all_or_none(areas: Areas, host: Host) -> None:
-    """A machine that is not there keeps the others from being told."""
+    """An order that names an unknown machine is given to none of the machines."""
     with pytest.raises(NotFound):
         await areas.agents.orders.give(areas.domain, [host.id, 999], TriggerKind.SYNC)
     assert await areas.agents.orders.newest(host.id, 10) == []

@@ -1,4 +1,4 @@
-"""Passwords that are made on hosts: none that may be in force is ever unknown."""
+"""Password rotation on hosts: the service knows every password that may be in force."""
 
 import pytest
 
@@ -18,19 +18,22 @@ DAY = 86_400
 
 
 async def known(areas: Areas, host: Host, name: str = "ann") -> list[tuple[str, str]]:
-    """The passwords of an account with their states."""
+    """Return the passwords of an account with their states."""
     found = await areas.agents.rotations.show(areas.domain, host.id, name, reveal=True)
     return [(each.password, each.state) for each in found]
 
 
-async def rotated(host: Host, password: str, number: str) -> None:
-    """A whole rotation."""
+async def rotate_fully(host: Host, password: str, number: str) -> None:
+    """Run a whole rotation: escrow and confirmation."""
     await host.rotate(Phase.ESCROW, password, number=number)
     await host.rotate(Phase.CONFIRM, password, number=number)
 
 
 async def test_the_password_in_force_is_always_known(areas: Areas, host: Host, clock: SetClock) -> None:
-    """At every step; the state has the new one's hash exactly from its confirmation on."""
+    """The password in force is known at each step of a rotation.
+
+    The state has the new hash from the confirmation on, and not before.
+    """
     await user(areas, "ann", password=b"first")
     await host.assign("ann")
     before = (await host.user("ann")).password_hash
@@ -42,7 +45,7 @@ async def test_the_password_in_force_is_always_known(areas: Areas, host: Host, c
     assert await known(areas, host) == [("second", "current")]
     assert matches(b"second", (await host.user("ann")).password_hash)
     clock.pass_by(1)
-    await rotated(host, "third", "rotation-3")
+    await rotate_fully(host, "third", "rotation-3")
     assert await known(areas, host) == [("third", "current"), ("second", "former")]
     await areas.accounts.update(areas.domain, 1, UserChange(password=b"by an admin"))
     clock.pass_by(1)
@@ -51,17 +54,19 @@ async def test_the_password_in_force_is_always_known(areas: Areas, host: Host, c
 
 
 async def test_an_abandoned_password(areas: Areas, host: Host) -> None:
-    """Was never in force and is gone; again is a success."""
+    """An abandoned candidate is removed. A repeated message to abandon it succeeds."""
     await host.rotate(Phase.ESCROW, "second")
     for _ in range(2):
         await host.rotate(Phase.ABANDON, "second")
     assert await known(areas, host) == []
 
 
-async def test_candidates_that_nobody_ends(areas: Areas, host: Host) -> None:
-    """Are all shown until a later one is confirmed; too many keep no other from being made, and the one in force is
-    known throughout."""
-    await rotated(host, "in force", "rotation-0")
+async def test_unfinished_candidates(areas: Areas, host: Host) -> None:
+    """Unfinished candidates are listed until a later one is confirmed.
+
+    Too many of them prevent no further rotation, and the password in force stays known.
+    """
+    await rotate_fully(host, "in force", "rotation-0")
     for number in range(1, MOST_CANDIDATES + 2 * KEPT_FORMER):
         await host.rotate(Phase.ESCROW, f"p{number}", number=f"rotation-{number}")
         assert (await known(areas, host))[0] == ("in force", "current")
@@ -72,8 +77,11 @@ async def test_candidates_that_nobody_ends(areas: Areas, host: Host) -> None:
     assert states == ["current"] + ["candidate"] * 12 + ["former"]
 
 
-async def test_a_candidate_that_made_room(areas: Areas, host: Host) -> None:
-    """May still be confirmed, as the one in force; one before a newer that was confirmed may not."""
+async def test_a_displaced_candidate(areas: Areas, host: Host) -> None:
+    """A candidate that was moved to the former passwords can still be confirmed.
+
+    A candidate older than a confirmed one cannot.
+    """
     for number in range(MOST_CANDIDATES + 2):
         await host.rotate(Phase.ESCROW, f"p{number}", number=f"rotation-{number}")
     await host.rotate(Phase.CONFIRM, "", number="rotation-1")
@@ -82,36 +90,36 @@ async def test_a_candidate_that_made_room(areas: Areas, host: Host) -> None:
         await host.rotate(Phase.CONFIRM, "", number="rotation-0")
 
 
-async def test_more_accounts_than_a_machine_has(areas: Areas, host: Host) -> None:
-    """An agent that makes up accounts fills the state of its machine up to a bound; known accounts go on."""
-    await rotated(host, "first", "rotation-0")
+async def test_accounts_of_a_machine_are_bounded(areas: Areas, host: Host) -> None:
+    """An agent that invents accounts is refused at MOST_ACCOUNTS. Rotations of known accounts continue."""
+    await rotate_fully(host, "first", "rotation-0")
     names = ("domain_id", "instance_id", "account", "rotation", "password", "hash", "state", "stored_at")
     made_up = [f"a{number}" for number in range(MOST_ACCOUNTS - 1)]
     rows = [(areas.domain, host.id, name, f"made-up-{name}", b"", b"", "former", 1) for name in made_up]
     await areas.store.write(lambda tx: tx.insert("agent_passwords", names, rows))
     with pytest.raises(Conflict):
         await host.rotate(Phase.ESCROW, "another", user="bob", number="rotation-1")
-    await rotated(host, "second", "rotation-2")
+    await rotate_fully(host, "second", "rotation-2")
     assert (await known(areas, host))[0] == ("second", "current")
 
 
 async def test_former_passwords(areas: Areas, host: Host) -> None:
-    """Some are kept, for a host that is set back to a copy of itself; the newest first."""
+    """The newest KEPT_FORMER former passwords are kept, for a host that is restored from a snapshot."""
     for number in range(KEPT_FORMER + 3):
-        await rotated(host, f"p{number}", f"rotation-{number}")
+        await rotate_fully(host, f"p{number}", f"rotation-{number}")
     found = await known(areas, host)
     assert found[0] == (f"p{KEPT_FORMER + 2}", "current")
     assert [password for password, _ in found[1:]] == [f"p{number}" for number in range(KEPT_FORMER + 1, 1, -1)]
 
 
-async def test_each_machine_has_its_own(areas: Areas, host: Host) -> None:
-    """A password that was made on one host is nobody's on another, nor that of a login."""
+async def test_each_machine_has_its_own_password(areas: Areas, host: Host) -> None:
+    """A password made on one host is not valid on another host, nor for a RADIUS login."""
     await user(areas, "ann", password=b"first")
     other = await Host.register(areas, "db")
     for each in (host, other):
         await each.assign("ann")
     await host.fetch()
-    await rotated(host, "second", "rotation-1")
+    await rotate_fully(host, "second", "rotation-1")
     assert matches(b"first", (await other.user("ann")).password_hash)
     assert matches(b"second", (await host.user("ann")).password_hash)
     found = await areas.users.load(areas.domain, "ann")
@@ -120,15 +128,18 @@ async def test_each_machine_has_its_own(areas: Areas, host: Host) -> None:
 
 
 async def test_nothing_is_readable_in_the_store(areas: Areas, host: Host) -> None:
-    """Neither a password nor its hash."""
-    await rotated(host, "a very long password", "rotation-1")
+    """The store has neither a password nor its hash in plain text."""
+    await rotate_fully(host, "a very long password", "rotation-1")
     rows = await areas.store.read(lambda tx: tx.rows("select * from agent_passwords"))
     assert "a very long password" not in str(rows)
     assert "$6$" not in str(rows)
 
 
-async def test_an_order_to_rotate_everybody(areas: Areas, host: Host, clock: SetClock) -> None:
-    """Names all whom a password lets in now; where that is nobody, it has failed, and stands in no state."""
+async def test_an_order_to_rotate_all_users(areas: Areas, host: Host, clock: SetClock) -> None:
+    """An order without names lists all users with a password.
+
+    If there are none, the order fails at once and no state has it.
+    """
     (order,) = await areas.agents.orders.give(areas.domain, [host.id], TriggerKind.ROTATE)
     assert (order.outcome, order.error) == ("failed", "nobody there has a password")
     assert (await host.fetch()).triggers == ()
@@ -143,16 +154,18 @@ async def test_an_order_to_rotate_everybody(areas: Areas, host: Host, clock: Set
 
 
 @pytest.mark.parametrize("name", ["Alice Smith", "Ann", "", "x" * 33], ids=["blank", "capital", "empty", "long"])
-async def test_an_order_for_a_name_that_no_host_has(areas: Areas, host: Host, name: str) -> None:
-    """The order is refused, since an agent cannot read it."""
+async def test_an_order_for_an_invalid_account_name(areas: Areas, host: Host, name: str) -> None:
+    """An order with a name that is no valid account name is refused."""
     with pytest.raises(Invalid, match="invalid userNames"):
         await areas.agents.orders.give(areas.domain, [host.id], TriggerKind.ROTATE, ["ann", name])
     assert await areas.agents.orders.newest(host.id, 1) == []
 
 
-async def test_a_schedule(areas: Areas, host: Host, clock: SetClock) -> None:
-    """Whose password is older than the setting says is rotated by an order; one that failed waits an hour, and who was
-    rotated is left alone."""
+async def test_scheduled_rotation(areas: Areas, host: Host, clock: SetClock) -> None:
+    """The schedule orders a rotation for each password older than `rotateDays`.
+
+    A failed rotation is repeated after an hour; a successful one is not.
+    """
     for name in ("ann", "bob"):
         await user(areas, name, password=b"first")
         await host.assign(name)
@@ -167,7 +180,7 @@ async def test_a_schedule(areas: Areas, host: Host, clock: SetClock) -> None:
         await areas.agents.rotations.sweep()
     (trigger,) = (await host.fetch()).triggers
     assert (trigger.kind, trigger.users) == (TriggerKind.ROTATE, ("ann", "bob"))
-    await rotated(host, "second", "rotation-1")
+    await rotate_fully(host, "second", "rotation-1")
     await host.report(outcomes=(Outcome(trigger.id, "bob: passwd is locked"),))
     await areas.agents.rotations.sweep()
     assert (await host.fetch()).triggers == ()
@@ -177,8 +190,11 @@ async def test_a_schedule(areas: Areas, host: Host, clock: SetClock) -> None:
     assert trigger.users == ("bob",)
 
 
-async def test_a_schedule_of_many(areas: Areas, host: Host, clock: SetClock) -> None:
-    """A machine that cannot be looked at keeps no other from its rotation; where nothing is due nothing is written."""
+async def test_scheduled_rotation_with_a_broken_machine(areas: Areas, host: Host, clock: SetClock) -> None:
+    """A machine whose state cannot be computed does not prevent the rotations of others.
+
+    Without a due rotation nothing is written.
+    """
     await user(areas, "ann", password=b"first")
     other = await Host.register(areas, "db")
     for each in (host, other):
@@ -198,14 +214,16 @@ async def test_a_schedule_of_many(areas: Areas, host: Host, clock: SetClock) -> 
 
 
 @pytest.mark.parametrize("way", ["deleted", "renamed"])
-async def test_the_next_of_that_name(areas: Areas, host: Host, way: str) -> None:
-    """Gets neither the password of the one before, nor the account that was taken over for him; whoever is another in
-    another domain, or on another account, keeps theirs. An agent that confirms too late brings nothing back."""
+async def test_a_new_user_of_a_former_name(areas: Areas, host: Host, way: str) -> None:
+    """A new user gets neither the password nor the takeover of an earlier user of the same name.
+
+    A late confirmation by the agent restores nothing, and other users keep their passwords.
+    """
     await host.report(discovery=Discovery(at=1, accounts=(FoundAccount("ann", 1000, 1000),)))
     await areas.agents.take_over(areas.domain, host.id, ["ann"], Action.ADD)
     await user(areas, "bob")
     await host.assign("bob")
-    await rotated(host, "of the first ann", "rotation-1")
+    await rotate_fully(host, "of the first ann", "rotation-1")
     await host.rotate(Phase.ESCROW, "bob's", user="bob", number="rotation-3")
     await host.rotate(Phase.CONFIRM, "bob's", user="bob", number="rotation-3")
     await host.rotate(Phase.ESCROW, "in the middle", number="rotation-2")

@@ -1,4 +1,4 @@
-"""What many agents tell, in short transactions: large reports, whole after any interruption; presence; orders."""
+"""Short transactions: large reports, the presence of many agents and many orders are written in slices."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -26,30 +26,30 @@ from tests.endpoints.agents.hosts import Host
 
 T = TypeVar("T")
 MOST = 2000
-"""Things of one kind in a report."""
+"""Most entries of one kind in a report."""
 
 
 def discovery(prefix: str, count: int) -> Discovery:
-    """So many accounts and groups, whose names begin with a prefix."""
+    """Return a discovery of `count` accounts and groups whose names begin with a prefix."""
     names = [f"{prefix}{number}" for number in range(count)]
     accounts = tuple(FoundAccount(name, 1000 + number, 100) for number, name in enumerate(names))
     return Discovery(1, accounts, tuple(FoundGroup(name, number) for number, name in enumerate(names)))
 
 
 async def found(areas: Areas, host: Host) -> set[str]:
-    """The names of the accounts and groups that the service knows of a machine."""
+    """Return the names of the accounts and groups that the service knows of a machine."""
     pages = [await areas.agents.reports.discovered(host.id, kind, 10_000) for kind in ("account", "group")]
     return {each.name for rows, _ in pages for each in rows}
 
 
-async def people(areas: Areas) -> set[str]:
-    """The names of the domain's users."""
+async def user_names(areas: Areas) -> set[str]:
+    """Return the names of the domain's users."""
     rows, _ = await areas.accounts.page(UserQuery(areas.domain, limit=10_000))
     return {row.account.name for row in rows}
 
 
 class Failing:
-    """A store that fails after so many writes."""
+    """A store that raises StoreError after a number of writes."""
 
     def __init__(self, store: Store, writes: int) -> None:
         self._store = store
@@ -60,11 +60,10 @@ class Failing:
 
     @property
     def changes(self) -> int:
-        """See Store."""
         return self._store.changes
 
     async def write(self, work: Work[T]) -> T:
-        """See Store. StoreError: there were enough writes."""
+        """Write, or raise StoreError after the given number of writes."""
         if self._left == 0:
             raise StoreError("enough writes")
         self._left -= 1
@@ -72,14 +71,13 @@ class Failing:
 
 
 class Interrupted(Failing):
-    """A store that does something else after so many writes, and then goes on."""
+    """A store that runs another task after a number of writes, and then continues."""
 
     def __init__(self, store: Store, writes: int, other: Callable[[], Awaitable[object]]) -> None:
         super().__init__(store, writes)
         self._other = other
 
     async def write(self, work: Work[T]) -> T:
-        """See Store."""
         if self._left == 0:
             await self._other()
         self._left -= 1
@@ -87,7 +85,7 @@ class Interrupted(Failing):
 
 
 async def test_the_largest_report(areas: Areas, host: Host, clock: SetClock) -> None:
-    """No transaction writes more than AT_ONCE of its accounts, groups and deviations, nor deletes more."""
+    """No transaction writes or deletes more than AT_ONCE accounts, groups and deviations of a report."""
     drift = tuple(Drift(kind, f"n{number}") for kind in DriftKind for number in range(MOST // len(DriftKind)))
     for number, (told, entries) in enumerate(((discovery("a", MOST), 2 * MOST), (discovery("b", 0), 2 * MOST))):
         before = areas.store.changes
@@ -96,8 +94,11 @@ async def test_the_largest_report(areas: Areas, host: Host, clock: SetClock) -> 
         clock.pass_by(1)
 
 
-async def test_a_report_that_is_interrupted(areas: Areas, host: Host, clock: SetClock) -> None:
-    """After any transaction: the report is not kept, its orders wait, and the same report completes the rest."""
+async def test_an_interrupted_report(areas: Areas, host: Host, clock: SetClock) -> None:
+    """A report that fails after any of its transactions is not stored, and its orders wait.
+
+    Sent again, the same report completes the rest.
+    """
     await host.report(discovery=replace(discovery("old", 30)), drift=(Drift(DriftKind.KEY, "old"),))
     (order,) = await areas.agents.orders.give(areas.domain, [host.id], TriggerKind.SYNC)
     new = (Drift(DriftKind.KEY, "new"), Drift(DriftKind.CLOCK, "new"))
@@ -114,7 +115,7 @@ async def test_a_report_that_is_interrupted(areas: Areas, host: Host, clock: Set
             assert (await areas.agents.orders.newest(host.id, 1))[0].outcome == "waiting"
         writes += 1
     assert writes >= 4
-    assert await found(areas, host) == await people(areas) == {f"new{number}" for number in range(20)}
+    assert await found(areas, host) == await user_names(areas) == {f"new{number}" for number in range(20)}
     rows, lasting = await areas.agents.reports.drift(areas.domain, host.id, lasting=True, limit=9, offset=0)
     assert ({each.subject for each in rows}, lasting) == ({"new"}, 2)
     assert (await areas.agents.orders.newest(host.id, 1))[0].outcome == "done"
@@ -122,7 +123,7 @@ async def test_a_report_that_is_interrupted(areas: Areas, host: Host, clock: Set
 
 
 async def test_reports_of_one_machine_do_not_mix(areas: Areas, host: Host) -> None:
-    """Of two reports that arrive together, what is known afterwards is what the later one says."""
+    """Of two reports that arrive together the service keeps the discovery of one, not a mixture."""
     count = 2 * AT_ONCE
     async with trio.open_nursery() as nursery:
         for prefix in ("a", "b"):
@@ -131,28 +132,30 @@ async def test_reports_of_one_machine_do_not_mix(areas: Areas, host: Host) -> No
     names = await found(areas, host)
     assert len(names) == count
     assert len({name[0] for name in names}) == 1
-    assert await people(areas) <= names
+    assert await user_names(areas) <= names
 
 
 @pytest.mark.parametrize("writes", [0, 1, 2, 5])
 async def test_a_machine_that_is_deleted_meanwhile(areas: Areas, host: Host, clock: SetClock, writes: int) -> None:
-    """The report ends with NotFound after any of its transactions, and leaves no account and no user."""
+    """If the machine is deleted between two transactions, the report ends with NotFound and leaves no account and no
+    user.
+    """
     store = Interrupted(areas.store, writes, lambda: areas.instances.remove(areas.domain, host.id))
     reports = Reports(store, areas.users, areas.agents.states, clock)
     with pytest.raises(NotFound):
         await reports.take(host.id, Report("report-0001", 1, 1, discovery=discovery("a", 4 * AT_ONCE)))
-    assert await found(areas, host) == await people(areas) == set()
+    assert await found(areas, host) == await user_names(areas) == set()
 
 
 async def test_repeated_discoveries_make_no_more_users(areas: Areas, host: Host) -> None:
-    """The people of a machine who become users are bounded, however often the same accounts are found."""
+    """A machine makes at most MOST_PEOPLE users, however often the same accounts are found."""
     for number in range(3):
         await host.report(f"report-{number:04}", discovery=discovery("u", 2 * MOST_PEOPLE + 50))
-    assert len(await people(areas)) == MOST_PEOPLE
+    assert len(await user_names(areas)) == MOST_PEOPLE
 
 
-async def agents(areas: Areas, count: int) -> list[int]:
-    """Add so many machines with agents, in one transaction; their instances."""
+async def add_agents(areas: Areas, count: int) -> list[int]:
+    """Add machines with agents in one transaction and return their instance ids."""
 
     def work(tx: Tx) -> list[int]:
         ids = [areas.instances.add_in(tx, areas.domain, NewInstance(f"host{number}")) for number in range(count)]
@@ -164,8 +167,8 @@ async def agents(areas: Areas, count: int) -> list[int]:
 
 
 async def test_the_presence_of_many_agents(areas: Areas, clock: SetClock) -> None:
-    """No transaction stores more than AT_ONCE agents that were heard, or that fell silent."""
-    ids = await agents(areas, 2 * AT_ONCE)
+    """No transaction stores the presence of more than AT_ONCE agents."""
+    ids = await add_agents(areas, 2 * AT_ONCE)
     for each in ids:
         await areas.agents.presence.seen(each)
     for seconds in (1, 1000):
@@ -178,8 +181,8 @@ async def test_the_presence_of_many_agents(areas: Areas, clock: SetClock) -> Non
 
 
 async def test_many_overdue_orders(areas: Areas, clock: SetClock) -> None:
-    """No transaction ends more than AT_ONCE of them."""
-    ids = await agents(areas, 2 * AT_ONCE)
+    """No transaction ends more than AT_ONCE overdue orders."""
+    ids = await add_agents(areas, 2 * AT_ONCE)
     await areas.agents.orders.give(areas.domain, ids, TriggerKind.SYNC)
     clock.pass_by(LONGEST_US / SECOND + 1)
     before = areas.store.changes
@@ -196,7 +199,6 @@ class Counting(Failing):
         self.most = 0
 
     async def write(self, work: Work[T]) -> T:
-        """See Store."""
 
         def counted(tx: Tx) -> T:
             watched = Watched(tx)
@@ -221,8 +223,9 @@ class Watched:
 
 
 async def test_the_state_of_a_machine_with_many_users(areas: Areas, host: Host) -> None:
-    """It is made beside the writer, behind which logins wait: no transaction has more statements than AT_ONCE and
-    a few, when they are assigned nor when they are taken off."""
+    """No transaction that computes a state has more than about AT_ONCE statements, after many users are assigned and
+    after they are removed.
+    """
     count = 3 * AT_ONCE
     store = Counting(areas.store)
     states = States(store, areas.vault, areas.policies, areas.clock)

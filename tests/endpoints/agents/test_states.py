@@ -1,4 +1,4 @@
-"""The state of a machine: who is in it, its versions and signatures, and how soon an agent hears of a change."""
+"""The state of a machine: its users, its versions and signatures, and how soon an agent gets a change."""
 
 from base64 import b64decode
 from collections.abc import Callable
@@ -32,7 +32,7 @@ HOUR = 3600
 
 
 async def group(host: Host, name: str, *users: int, **policy: str) -> int:
-    """A group of the machine with these users."""
+    """Add a group of the machine with these users."""
     areas = host.areas
     group_id = await areas.groups.add(areas.domain, NewGroup(name), [host.id])
     await areas.groups.assign_users(areas.domain, group_id, users, Action.ADD)
@@ -42,15 +42,18 @@ async def group(host: Host, name: str, *users: int, **policy: str) -> int:
 
 
 async def test_an_empty_machine(host: Host) -> None:
-    """Its first state has a version and nobody in it; asking again changes nothing."""
+    """The first state of a machine without users has a version and no users. A second poll gets no newer one."""
     state = await host.fetch()
     assert state.version > 0
     assert (state.users, state.groups, state.takeover, state.triggers) == ((), (), (), ())
     assert await host.poll() is None
 
 
-async def test_who_is_assigned_directly(areas: Areas, host: Host) -> None:
-    """Comes with keys and the hash of the password, without an end; who is taken off is gone."""
+async def test_a_directly_assigned_user(areas: Areas, host: Host) -> None:
+    """A directly assigned user has its keys, its password hash and no end time.
+
+    An unassigned user is not in the state.
+    """
     await user(areas, "ann", password=b"hunter2", ssh_key=ED25519, privileged_user="yes")
     await user(areas, "bob")
     await host.assign("ann")
@@ -65,9 +68,11 @@ async def test_who_is_assigned_directly(areas: Areas, host: Host) -> None:
     assert [each.name for each in (await host.fetch()).users] == ["bob"]
 
 
-async def test_who_comes_through_groups(areas: Areas, host: Host, clock: SetClock) -> None:
-    """Through active groups of the machine alone, with what their credential policies say; the time to live begins
-    when the group is given."""
+async def test_users_of_groups(areas: Areas, host: Host, clock: SetClock) -> None:
+    """An active group of the machine adds its users with the values of its credential policy.
+
+    The time to live starts when the group is given to the user.
+    """
     ann, bob = await user(areas, "ann"), await user(areas, "bob")
     group_id = await group(host, "Ops", ann, ttl_user="8h", privileged_user="yes", home_dir="/srv/ann")
     found = await host.user("ann")
@@ -84,28 +89,31 @@ async def test_who_comes_through_groups(areas: Areas, host: Host, clock: SetCloc
 
 
 async def test_how_a_groups_users_authenticate(areas: Areas, host: Host) -> None:
-    """By what the group's authFlow says and the machine takes; by another way, by what that one says too."""
+    """A group's users authenticate by the methods that both the group's authFlow and the machine allow.
+
+    A second group or a direct assignment adds its own methods.
+    """
     ann = await user(areas, "ann", password=b"hunter2", ssh_key=ED25519)
     group_id = await group(host, "ops", ann)
 
-    async def ways_in() -> tuple[bool, bool]:
+    async def login_methods() -> tuple[bool, bool]:
         found = await host.user("ann")
         return found.ssh_keys != (), found.password_hash != NO_PASSWORD
 
     for flow, expected in (("SSH", (True, False)), ("Password,DID", (False, True)), ("DID", (False, False))):
         await areas.groups.edit(areas.domain, group_id, {"auth_flow": flow})
-        assert await ways_in() == expected
+        assert await login_methods() == expected
     more = await group(host, "more", ann)
     await areas.groups.edit(areas.domain, more, {"auth_flow": "Password"})
-    assert await ways_in() == (False, True)
+    assert await login_methods() == (False, True)
     await areas.instances.set_auth_type(areas.domain, host.id, "SSH")
-    assert await ways_in() == (False, False)
+    assert await login_methods() == (False, False)
     await host.assign("ann")
-    assert await ways_in() == (True, False)
+    assert await login_methods() == (True, False)
 
 
-async def test_two_ways_last_as_long_as_the_later(areas: Areas, host: Host, clock: SetClock) -> None:
-    """A direct assignment has no end, and rights that came by the group end with the group's time."""
+async def test_a_direct_assignment_outlasts_a_group(areas: Areas, host: Host, clock: SetClock) -> None:
+    """A directly assigned user stays when the group's time ends. The rights that came from the group end then."""
     ann = await user(areas, "ann")
     await host.assign("ann")
     await group(host, "admins", ann, ttl_user="1h", privileged_user="yes")
@@ -116,9 +124,11 @@ async def test_two_ways_last_as_long_as_the_later(areas: Areas, host: Host, cloc
     assert (found.expires, found.privileged, found.groups) == (None, False, ())
 
 
-async def test_names_that_no_host_takes(areas: Areas, host: Host) -> None:
-    """Are left out and told; one such user does not keep the others from being there. A group named like one of the
-    system's gives nothing."""
+async def test_names_invalid_on_a_host(areas: Areas, host: Host) -> None:
+    """Users whose names are invalid on a host are left out and reported; the other users are in the state.
+
+    A group with the name of a system group is left out.
+    """
     for name in ("ann", "Ünal", "a b", "x" * 33, "../x", "Carol"):
         await user(areas, name)
         await host.assign(name)
@@ -129,8 +139,8 @@ async def test_names_that_no_host_takes(areas: Areas, host: Host) -> None:
     assert set((await areas.agents.situation(areas.domain, host.id)).unfit) == {"Ünal", "a b", "x" * 33, "../x"}
 
 
-async def crowd(areas: Areas, host: Host, count: int, ssh_key: str = "") -> None:
-    """So many users of the machine."""
+async def add_users(areas: Areas, host: Host, count: int, ssh_key: str = "") -> None:
+    """Add `count` users of the machine."""
 
     def work(tx: Tx) -> None:
         for number in range(count):
@@ -141,8 +151,8 @@ async def crowd(areas: Areas, host: Host, count: int, ssh_key: str = "") -> None
 
 @pytest.mark.parametrize(("count", "ssh_key"), [(MAX_USERS + 2, ""), (230, f"{ED25519} {'c' * 15_000}")])
 async def test_more_than_a_state_holds(areas: Areas, host: Host, count: int, ssh_key: str) -> None:
-    """Whoever there is no room for is told; the others are there, and the agent can read it."""
-    await crowd(areas, host, count, ssh_key)
+    """Users beyond the state's limits are reported; the others are in the state, and the agent can read it."""
+    await add_users(areas, host, count, ssh_key)
     answer = await areas.agents.states.poll(areas.tenant, areas.domain, host.id, 0, 0)
     assert len(dumps(answer)) <= MAX_STATE
     assert open_envelope(answer) is not None
@@ -153,8 +163,11 @@ async def test_more_than_a_state_holds(areas: Areas, host: Host, count: int, ssh
     assert 1 < len(unfit) < 30
 
 
-async def test_how_one_authenticates_there(areas: Areas, host: Host) -> None:
-    """A machine that takes keys alone gets no hash of a password, and one that takes passwords alone gets no key."""
+async def test_the_methods_of_a_machine(areas: Areas, host: Host) -> None:
+    """A machine that allows SSH keys alone gets no password hash.
+
+    A machine that allows passwords alone gets no key.
+    """
     await user(areas, "ann", password=b"hunter2", ssh_key=ED25519)
     await host.assign("ann")
     await areas.instances.set_auth_type(areas.domain, host.id, "SSH")
@@ -166,8 +179,11 @@ async def test_how_one_authenticates_there(areas: Areas, host: Host) -> None:
     assert matches(b"hunter2", ann.password_hash)
 
 
-async def test_policies_and_settings_go_along(areas: Areas, host: Host) -> None:
-    """Those of the machine, and of its groups' credential policies; a machine's own settings are over its domain's."""
+async def test_policies_and_settings_of_a_state(areas: Areas, host: Host) -> None:
+    """The state has the password policies of the machine and of its groups' credential policies.
+
+    A setting of the machine overrides its domain's.
+    """
     ann = await user(areas, "ann")
     for name, least in (("of the machine", "12"), ("of the group", "14"), ("of nobody", "16")):
         await areas.policies.add(areas.tenant, {"policyName": name, "minLen": least})
@@ -182,8 +198,10 @@ async def test_policies_and_settings_go_along(areas: Areas, host: Host) -> None:
 
 
 async def test_a_version_changes_exactly_when_the_content_does(areas: Areas, host: Host, clock: SetClock) -> None:
-    """What is said again, or concerns other machines, leaves it; each change raises it, also one that takes another
-    back. A changed password is a change."""
+    """Each change of the content raises the version, also one that undoes another and one of a password.
+
+    A repeated change and a change of another machine do not.
+    """
     await user(areas, "ann", password=b"hunter2")
     await host.assign("ann")
     first = (await host.fetch()).version
@@ -204,7 +222,7 @@ async def test_a_version_changes_exactly_when_the_content_does(areas: Areas, hos
 
 
 async def test_a_new_master_key_changes_no_state(areas: Areas, host: Host) -> None:
-    """A password that is sealed anew is the same password: its hash stays, and so does what a host has made since."""
+    """A password sealed again under the same or a new key keeps its hash, and the state its version."""
     await user(areas, "ann", password=b"hunter2")
     await host.assign("ann")
     before = await host.user("ann")
@@ -215,7 +233,7 @@ async def test_a_new_master_key_changes_no_state(areas: Areas, host: Host) -> No
 
 
 async def test_a_clock_that_was_set_back(areas: Areas, host: Host, clock: SetClock) -> None:
-    """Versions grow all the same."""
+    """Versions grow also after the clock was set back."""
     await user(areas, "ann")
     first = (await host.fetch()).version
     clock.pass_by(-10 * HOUR)
@@ -224,8 +242,10 @@ async def test_a_clock_that_was_set_back(areas: Areas, host: Host, clock: SetClo
 
 
 async def test_an_agent_that_is_ahead(areas: Areas, host: Host, clock: SetClock) -> None:
-    """After the store was restored from a copy an agent has a newer version than the service: it gets a newer one yet;
-    a version that nobody can have is not followed."""
+    """After a restore of the store, an agent with a newer version than the service's gets a still newer one.
+
+    The service does not follow an impossible version.
+    """
     state = await host.fetch()
     clock.pass_by(HOUR)
     host.position = Position(clock() - 1, "what the lost store said")
@@ -238,7 +258,7 @@ async def test_an_agent_that_is_ahead(areas: Areas, host: Host, clock: SetClock)
 
 
 async def test_a_state_is_signed_to_its_machine(areas: Areas, host: Host) -> None:
-    """Another machine of the domain, and one of another domain, refuse it; an older one is refused too."""
+    """Another machine of the domain refuses a state, and so does an agent with a newer one."""
     await user(areas, "ann")
     first = await host.fetch()
     await host.assign("ann")
@@ -252,7 +272,7 @@ async def test_a_state_is_signed_to_its_machine(areas: Areas, host: Host) -> Non
 
 
 async def test_an_unknown_machine(areas: Areas) -> None:
-    """Has no state."""
+    """A poll for an unknown machine is NotFound."""
     with pytest.raises(NotFound):
         await areas.agents.states.poll(areas.tenant, areas.domain, 999, 0, 0)
 
@@ -261,7 +281,7 @@ async def test_an_unknown_machine(areas: Areas) -> None:
 
 
 async def test_an_agent_waits_for_a_change(areas: Areas, host: Host) -> None:
-    """And hears of it at the next look, whoever made it; of a change elsewhere it hears nothing."""
+    """A waiting agent gets a change of its machine at the next look, and no change of another machine."""
     await user(areas, "ann")
     await host.fetch()
     other = await Host.register(areas, "db")
@@ -285,8 +305,11 @@ async def test_an_agent_waits_for_a_change(areas: Areas, host: Host) -> None:
             await heard.wait()
 
 
-async def test_a_machine_that_cannot_be_looked_at(areas: Areas, host: Host) -> None:
-    """Does not keep the agents of other domains from hearing of a change: its own looks for itself, and fails."""
+async def test_a_machine_whose_state_cannot_be_computed(areas: Areas, host: Host) -> None:
+    """A machine whose state cannot be computed does not keep other domains' agents from their changes.
+
+    Its own agent gets an error.
+    """
     await user(areas, "ann")
     domain = await areas.domains.add(areas.tenant, "branch")
     _, key = await areas.keys.create(NewKey(domain))
@@ -315,8 +338,8 @@ async def test_a_machine_that_cannot_be_looked_at(areas: Areas, host: Host) -> N
     assert set(heard) == {host.id, other.instance_id}
 
 
-async def test_rights_that_end_by_themselves_are_told(areas: Areas, host: Host, clock: SetClock) -> None:
-    """When a way ends that made somebody privileged, the agent that waits hears of it, though nobody changed it."""
+async def test_expired_rights_wake_the_agent(areas: Areas, host: Host, clock: SetClock) -> None:
+    """A waiting agent gets a new state when a group's time to live ends."""
     ann = await user(areas, "ann")
     await host.assign("ann")
     await group(host, "admins", ann, ttl_user="1h", privileged_user="yes")
@@ -336,8 +359,8 @@ async def test_rights_that_end_by_themselves_are_told(areas: Areas, host: Host, 
             await areas.agents.states.wake_changed()
 
 
-async def test_a_wait_that_is_over(areas: Areas, host: Host) -> None:
-    """Ends unchanged: after its time, by a newer poll of the same machine, and when the service stops."""
+async def test_the_end_of_a_wait(areas: Areas, host: Host) -> None:
+    """A poll ends unchanged after its time, when the same machine polls again, and when the service stops."""
     await host.fetch()
     assert await host.poll(0.01) is None
     poll = partial(areas.agents.states.poll, areas.tenant, areas.domain, host.id, host.position.version, 60)
@@ -354,7 +377,10 @@ async def test_a_wait_that_is_over(areas: Areas, host: Host) -> None:
 
 
 async def test_each_tenant_has_a_share_of_the_waiting_agents(areas: Areas, host: Host) -> None:
-    """A tenant with more agents than may wait has its own answered early; another tenant's agent waits on."""
+    """A tenant above the limit of waiting agents gets its own agents answered early.
+
+    Another tenant's agent waits on.
+    """
     states = States(areas.store, areas.vault, areas.policies, areas.clock, most_waiting=2)
     others = [await Host.register(areas, f"other{number}") for number in range(4)]
     for each in (host, *others):
@@ -379,14 +405,16 @@ async def test_each_tenant_has_a_share_of_the_waiting_agents(areas: Areas, host:
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    """Wait until something holds; `fail_after` is the caller's."""
+    """Wait until `holds` is true. The caller sets the timeout."""
     while not holds():
         await trio.sleep(0.001)
 
 
-async def test_another_key_for_states(areas: Areas, host: Host) -> None:
-    """An agent is told the next key by a state that its own has signed, gets later ones signed by the next, and who has
-    missed two keys believes nothing any more. A rotation of the master key keeps both."""
+async def test_rotation_of_the_state_key(areas: Areas, host: Host) -> None:
+    """The state signed by the old key carries the next key, and later states are signed by the next key.
+
+    An agent that missed two keys refuses the state. A rotation of the master key keeps both keys.
+    """
     late = await Host.register(areas, "late")
     await host.fetch()
     await late.fetch()
@@ -409,13 +437,13 @@ async def test_another_key_for_states(areas: Areas, host: Host) -> None:
 
 
 async def test_a_domain_without_agents_has_no_key(areas: Areas) -> None:
-    """There is nothing to rotate then."""
+    """Rotating the state key of a domain without agents is a Conflict."""
     with pytest.raises(Conflict):
         await areas.agents.rotate_state_key(areas.domain)
 
 
-async def test_agents_that_wait_hear_of_another_key(areas: Areas, host: Host) -> None:
-    """It is a change like others."""
+async def test_a_rotated_state_key_wakes_the_agent(areas: Areas, host: Host) -> None:
+    """A waiting agent gets a new state when the state key is rotated."""
     await host.fetch()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(areas.agents.states.run)
@@ -426,9 +454,9 @@ async def test_agents_that_wait_hear_of_another_key(areas: Areas, host: Host) ->
 
 
 async def test_more_policies_than_a_state_lists(areas: Areas, host: Host) -> None:
-    """All are carried: by few that are stricter than all of them together."""
+    """Policies above the limit of a state are merged into fewer that are at least as strict."""
     for number in range(105):
         policy = await areas.policies.add(areas.tenant, {"policyName": f"p{number}", "minLen": str(10 + number)})
         await areas.policies.assign(areas.tenant, [Assignment(policy, host.id)])
-    (told,) = (await host.fetch()).policies
-    assert told.min_length == 114
+    (merged,) = (await host.fetch()).policies
+    assert merged.min_length == 114
