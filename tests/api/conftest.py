@@ -16,7 +16,7 @@ __all__ = ["areas", "clock", "holder", "host", "tenant", "world"]
 
 @pytest.fixture(scope="session")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """The service, which answers a reject at once."""
+    """Return the service; it sends a reject without delay."""
     directory = tmp_path_factory.mktemp("api")
     with running_service(directory, {"SALLYPORT_REJECT_DELAY_S": "0"}) as service:
         url = f"http://127.0.0.1:{service.ports.http}"
@@ -26,17 +26,17 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 @pytest.fixture
 def tenant(world: World) -> Tenant:
-    """A tenant with the domain corp and its user ann."""
+    """Return a new tenant with the domain corp and its user ann."""
     return world.tenant()
 
 
 @pytest.fixture
 def host(tenant: Tenant) -> Host:
-    """An enrolled machine of the tenant."""
+    """Return an enrolled machine of the tenant."""
     return Host.enrol(tenant, "web", privateIpAddress="10.0.0.7", hostName="web.example.org")
 
 
 @pytest.fixture
 def holder(tenant: Tenant) -> holders.Holder:
-    """Ann's wallet in a tenant of its own."""
+    """Return ann's wallet in a new tenant."""
     return holders.enrol(tenant)

@@ -1,4 +1,4 @@
-"""Holders of credentials with a wallet, as tests of the operations need them."""
+"""Holders of credentials with a wallet, for tests of the operations."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -32,7 +32,7 @@ SCHEMA = {
 
 @dataclass
 class Holder:
-    """Ann's wallet, with a key of its own, and who issues to it."""
+    """Ann's wallet with a key of its own, and the issuer of its credentials."""
 
     tenant: Tenant
     issuer: str
@@ -45,12 +45,12 @@ class Holder:
 
     @property
     def did(self) -> str:
-        """The holder's DID."""
+        """Return the holder's DID."""
         return did(self.signer)
 
     def issue(self, **metadata: str) -> int:
-        """Issue a credential; its id."""
-        made = self.tenant.ask(
+        """Issue a credential and return its id."""
+        issued = self.tenant.ask(
             "/api/v1/credential/createCredential",
             domainId=self.tenant.domain,
             issuerDid=self.issuer,
@@ -59,14 +59,14 @@ class Holder:
             credentialName="Badge",
             metadata={"epmUsername": "ann", **metadata},
         )
-        return int(made["id"])
+        return int(issued["id"])
 
     def own(self, **fields: Any) -> dict[str, Any]:
-        """What the wallet says of itself."""
+        """Return the fields by which the wallet identifies itself."""
         return {"walletId": self.wallet, "holderDid": self.did, "walletKey": self.key, **fields}
 
     def give(self, credential: int, *, accept: bool = True) -> dict[str, Any]:
-        """Assign a credential, fetch it and acknowledge it; as it was fetched."""
+        """Assign a credential, fetch it and acknowledge it. Return the fetched entry."""
         tenant = self.tenant
         tenant.ask(ASSIGN, walletId=self.wallet, userId=self.wallet, credentialId=credential)
         polled = tenant.ask(POLL, token=self.token, email=self.email, walletKey=self.key)["credentials"]
@@ -76,12 +76,12 @@ class Holder:
         return found
 
     def poll(self) -> dict[str, Any]:
-        """The oldest open request."""
+        """Return the oldest open request."""
         got: dict[str, Any] = self.tenant.ask(POLL_PR, token=self.token, **self.own())
         return got
 
     def answer(self, jwt: str, request: dict[str, Any]) -> dict[str, Any]:
-        """The body that meets a request."""
+        """Return the body that answers a request."""
         presentation = vc.present(
             [jwt],
             self.signer,
@@ -94,8 +94,8 @@ class Holder:
         return {**self.own(), "presentationRequestId": number, "presentation": presentation}
 
 
-def made(tenant: Tenant, path: str, **fields: Any) -> str:
-    """A new DID, by the method key."""
+def new_did(tenant: Tenant, path: str, **fields: Any) -> str:
+    """Create a DID by the method key and return it."""
     body = tenant.scoped(domainId=tenant.domain, method="key", **fields)
     answer = tenant.world.post(path, tenant.token, json=body)
     assert answer.status_code == 200, answer.text
@@ -103,11 +103,11 @@ def made(tenant: Tenant, path: str, **fields: Any) -> str:
 
 
 def enrol(tenant: Tenant) -> Holder:
-    """Ann's wallet in a tenant."""
+    """Register a wallet of ann in a tenant."""
     by, domain = signer(4), tenant.domain
-    issuer = made(tenant, "/api/v1/did/createIssuerDid", name="corp", description="")
+    issuer = new_did(tenant, "/api/v1/did/createIssuerDid", name="corp", description="")
     wallet = tenant.ask(REGISTER, domainId=domain, username="ann", emailAddress="ann@corp.example")
-    made(tenant, HOLDER, walletUserId=wallet["walletId"], issuerId=0, name="ann", publicKeyJwk=by.key.public.jwk)
+    new_did(tenant, HOLDER, walletUserId=wallet["walletId"], issuerId=0, name="ann", publicKeyJwk=by.key.public.jwk)
     schema = tenant.ask("/api/v1/schema/createSchema", author=issuer, name="Badge", schema=SCHEMA, sign=True)
     listed = tenant.ask("/api/v1/credential/credentialSchemaList", domainId=domain, issuerDid=issuer)
     assert schema["id"] and len(listed) == 1

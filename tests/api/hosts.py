@@ -1,4 +1,4 @@
-"""Machines with an endpoint agent, as tests of the operations need them."""
+"""Machines with an endpoint agent, for tests of the operations."""
 
 import base64
 from dataclasses import dataclass, field
@@ -35,13 +35,13 @@ ADD_USER = "/api/v1/endpointUsers/addEpmUserInfo"
 
 
 def enrolment_key(tenant: Tenant, **fields: Any) -> str:
-    """An enrolment key of the tenant's domain."""
+    """Create an enrolment key of the tenant's domain."""
     return str(tenant.ask("/api/v1/agent/createKey", domainId=tenant.domain, **fields)["apiKey"])
 
 
 @dataclass
 class Host:
-    """An agent on a machine: it has a key of its own."""
+    """An agent on a machine, with an API key of its own."""
 
     world: World
     instance: int
@@ -53,7 +53,7 @@ class Host:
 
     @classmethod
     def enrol(cls, tenant: Tenant, name: str, key: str = "", **fields: Any) -> "Host":
-        """A machine that registers itself and gets its key."""
+        """Register a machine and exchange its enrolment key."""
         key, world = key or enrolment_key(tenant), tenant.world
         body = {"machineKey": key, "instanceName": name, "machineId": f"machine {name}", "osId": 1, **fields}
         made = world.post(ADD[0], None, json=body)
@@ -65,17 +65,17 @@ class Host:
         return cls(world, instance, own, public)
 
     def send(self, path: str, **body: Any) -> httpx.Response:
-        """One message."""
+        """Send one message."""
         return self.world.post(path, self.key, json=body)
 
     def ok(self, path: str, **body: Any) -> Any:
-        """One message that must be taken."""
+        """Send one message that must succeed, and return its answer."""
         answer = self.send(path, **body)
         assert answer.status_code == 200, f"{path}: {answer.status_code} {answer.text}"
         return answer.json()
 
     def poll(self, wait_s: int = 0, http: httpx.Client | None = None) -> State | None:
-        """Ask for another state."""
+        """Poll for a newer state."""
         headers = {"authorization": f"Bearer {self.key}"}
         key = base64.b64encode(self.public.public_bytes_raw()).decode()
         body = {"version": self.version, "waitS": wait_s, "key": key}
@@ -94,13 +94,13 @@ class Host:
         return True
 
     def report(self, **fields: Any) -> Any:
-        """Tell something."""
+        """Send a report."""
         self.sent += 1
         return self.ok(REPORT, **{"id": f"report-{self.sent:04}", "at": 1, "version": self.version, **fields})
 
 
 def add_user(tenant: Tenant, name: str, **fields: Any) -> int:
-    """A user of the tenant's domain."""
+    """Add a user to the tenant's domain."""
     return int(tenant.ask(ADD_USER, domainId=tenant.domain, userName=name, **fields)["userId"])
 
 
@@ -109,11 +109,11 @@ def assign(tenant: Tenant, host: Host, *users: int, action: str = "add") -> None
     tenant.ask(ASSIGN, domainId=tenant.domain, instanceIds=[host.instance], userIds=users, action=action)
 
 
-def about(tenant: Tenant, path: str, host: Host, **fields: Any) -> Any:
-    """Ask about a machine."""
+def ask_about(tenant: Tenant, path: str, host: Host, **fields: Any) -> Any:
+    """Send a request about a machine."""
     return tenant.ask(path, domainId=tenant.domain, instanceId=host.instance, **fields)
 
 
-def found(name: str, uid: int, **fields: Any) -> dict[str, Any]:
-    """An account as an agent finds it."""
+def found_account(name: str, uid: int, **fields: Any) -> dict[str, Any]:
+    """Return an account as an agent discovers it."""
     return {"name": name, "uid": uid, "gid": uid, "home": f"/home/{name}", "shell": "/bin/bash", **fields}

@@ -1,6 +1,5 @@
-"""Every operation: who may call it, and the smallest body that passes its checks.
-
-A new operation needs its line here, and a test of its own in this folder; `test_refusals.py` looks after both.
+"""A list of all operations: the roles that may call each, and the smallest body that passes its checks. A new
+operation needs its line here and a test of its own in this folder; `test_refusals.py` checks both.
 """
 
 from dataclasses import dataclass, field
@@ -17,9 +16,10 @@ HOLDER = READER | {"wallet"}
 
 @dataclass(frozen=True)
 class Operation:
-    """path, the roles that may call it, the body beside orgId and tenantId. in_domain: it takes a domainId. by_key: an
-    agent may call it too, by its API key. strict: a message between programs, whose numbers are numbers. passes: how it
-    answers where it passes the checks that all share, whatever there is to do."""
+    """An operation: path, allowed roles, and the body beside orgId and tenantId. in_domain: it takes a domainId.
+    by_key: an agent may call it by its API key. strict: numbers must not be strings. passes: the statuses of a
+    request that passes the common checks.
+    """
 
     path: str
     roles: frozenset[str]
@@ -35,11 +35,11 @@ class Operation:
 
     @property
     def scoped(self) -> bool:
-        """Whether orgId and tenantId must be in the body."""
+        """Return whether the body needs orgId and tenantId."""
         return not self.path.startswith("/api/")
 
     def fields(self, domain: int) -> dict[str, Any]:
-        """A body that passes, acting on that domain."""
+        """Return a body that passes the checks in a domain."""
         return {**self.body, "domainId": domain} if self.in_domain else self.body
 
 

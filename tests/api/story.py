@@ -1,4 +1,4 @@
-"""The caller who sends the examples in the description of the API, in the order of their story."""
+"""A caller that sends the examples of the API description in the order of their story."""
 
 import re
 import time
@@ -23,7 +23,7 @@ JSON_KIND = "application/json"
 
 @dataclass
 class Caller:
-    """Who tells the story: it fills in what stands in angle brackets, from what it has been answered."""
+    """A caller that fills in the placeholders in angle brackets from earlier answers."""
 
     service: RunningService
     described: dict[str, Any]
@@ -32,7 +32,7 @@ class Caller:
     next_key: str = field(default_factory=new_key)
 
     def filled(self, value: Any) -> Any:
-        """A value of an example with its angle brackets filled in."""
+        """Return a value of an example with its placeholders filled in."""
         if isinstance(value, dict):
             return {name: self.filled(each) for name, each in value.items()}
         if isinstance(value, list):
@@ -44,7 +44,7 @@ class Caller:
         return self.own(bracket[1])
 
     def own(self, word: str) -> str:
-        """What a caller makes up by itself."""
+        """Return a value that the caller makes itself."""
         if word == "the code that the app shows":
             return TOTP(self.answers["enrolTotp"]["seed"]).now()
         return {
@@ -54,17 +54,17 @@ class Caller:
         }[word]
 
     def token(self, method: str, path: str) -> str | None:
-        """The token of an operation's example; None: the service's first one."""
+        """Return the token of an operation's example; None: the service's first token."""
         token: str | None = self.filled(self.described[path][method.lower()].get(TOKEN))
         return token
 
     def body(self, method: str, path: str) -> Any:
-        """The body of an operation's example, filled in."""
+        """Return the body of an operation's example, filled in."""
         media: dict[str, Any] = next(iter(self.described[path][method.lower()]["requestBody"]["content"].values()))
         return self.filled(media["example"])
 
     def send(self, method: str, path: str) -> httpx.Response:
-        """Send the example of an operation, and remember its answer."""
+        """Send the example of an operation and store its answer."""
         token, body = self.token(method, path), self.body(method, path)
         if JSON_KIND in self.described[path][method.lower()]["requestBody"]["content"]:
             answer = self.service.request(method, path, token=token, json=body)
@@ -76,8 +76,8 @@ class Caller:
         return answer
 
     def happens(self, path: str) -> None:
-        """What has to happen outside of the API before an operation has something to act on."""
-        if path == "/network_device/ListClients":  # the story's own client is not of this machine
+        """Run the events outside the API that an operation needs."""
+        if path == "/network_device/ListClients":  # the client of the story has another address
             self.service.add_client("here", "127.0.0.1", SECRET, coaPort=0)
         elif path == "/network_device/GetDevice":
             self.log_in("ann", PASSWORD)
@@ -88,18 +88,18 @@ class Caller:
             self.wait_for("select count(*) from directory_groups")
 
     def log_in(self, user: str, password: str) -> None:
-        """A login by RADIUS."""
+        """Send a login by RADIUS."""
         with self.service.radius(SECRET) as client:
             client.login(user, password, NAS_IDENTIFIER=b"switch-1")
 
     def account(self) -> None:
-        """A session begins."""
+        """Start a session by RADIUS accounting."""
         with RadiusClient(self.service.ports.acct, SECRET) as client:
             body = octets(START, USER_NAME="ann", NAS_IDENTIFIER="switch-1")
             assert client.exchange(encode_request(ACCOUNTING_REQUEST, 0, client.secret, body))[0] == ACCOUNTING_RESPONSE
 
     def wait_for(self, count: str) -> None:
-        """Until there is one."""
+        """Wait until an entry exists."""
         deadline = time.monotonic() + 30
         while self.service.rows(count) == [(0,)]:
             assert time.monotonic() < deadline, count

@@ -1,4 +1,4 @@
-"""What endpoint agents report over HTTP, what they are ordered to do, and the passwords that they rotate."""
+"""Reports, orders and password rotations of endpoint agents over HTTP."""
 
 import threading
 from typing import Any
@@ -24,60 +24,59 @@ from tests.api.hosts import (
     TAKE_OVER,
     USERS,
     Host,
-    about,
     add_user,
+    ask_about,
     assign,
-    found,
+    found_account,
 )
 from tests.api.world import Tenant, World
 
 
 def test_reports(tenant: Tenant, host: Host) -> None:
-    """Are listed, the newest first, with what failed; one that comes twice is one, and twenty are kept."""
+    """Reports are listed newest first, with their errors. A repeated report is one, and twenty are kept."""
     host.poll()
     body = {"actions": [{"kind": "create", "name": "bob"}, {"kind": "keys", "name": "bob", "error": "disk full"}]}
     assert host.report(**body)["message"] == "report stored"
     host.sent -= 1
     assert host.report(**body)["message"] == "report known"
-    (entry,) = about(tenant, REPORTS, host)["reports"]
+    (entry,) = ask_about(tenant, REPORTS, host)["reports"]
     assert (entry["reportId"], entry["outcome"], entry["version"]) == ("report-0001", "errors", host.version)
     assert entry["told"]["actions"][0]["error"] == "disk full"
     for _ in range(25):
         host.report()
-    answer = about(tenant, REPORTS, host, pageSize=1000)
+    answer = ask_about(tenant, REPORTS, host, pageSize=1000)
     assert answer["totalCount"] == len(answer["reports"]) == 20
     assert answer["reports"][0]["reportId"] == "report-0026"
 
 
 def test_drift(tenant: Tenant, host: Host) -> None:
-    """What someone changed by hand lasts until a status comes without it, or it is put back; by setting, the state says
-    that it is."""
+    """A deviation is current until a status lacks it or it is reverted. The setting to revert it is in the state."""
     someone = {"kind": "privilege", "name": "eve", "detail": "group sudo"}
     for _ in range(2):
         host.ok(PRIVILEGES, at=1, version=1, privileged=[{"name": "eve", "via": ["group sudo"]}], drift=[someone])
     host.report(drift=[{"kind": "key", "name": "ann", "detail": "SHA256:x", "putBack": True}])
-    (lasting,) = about(tenant, DRIFT, host)["drift"]
+    (lasting,) = ask_about(tenant, DRIFT, host)["drift"]
     assert (lasting["kind"], lasting["name"], lasting["detail"], lasting["putBack"]) == (
         "privilege", "eve", "group sudo", False,
     )  # fmt: skip
-    assert [each["kind"] for each in about(tenant, DRIFT, host, lasting=False)["drift"]] == ["key", "privilege"]
+    assert [each["kind"] for each in ask_about(tenant, DRIFT, host, lasting=False)["drift"]] == ["key", "privilege"]
     host.ok(PRIVILEGES, at=2, version=1)
     assert tenant.ask(DRIFT, domainId=tenant.domain)["totalCount"] == 0
     tenant.ask(SET_SETTINGS, domainId=tenant.domain, putBackPrivileges="yes")
     state = host.poll()
     assert state is not None
     assert state.settings.put_back_privileges
-    assert about(tenant, GET_SETTINGS, host)["putBackPrivileges"] is True
+    assert ask_about(tenant, GET_SETTINGS, host)["putBackPrivileges"] is True
 
 
 def test_the_last_privilege_status(tenant: Tenant, host: Host) -> None:
     """agentStatus shows the privileged users of the last status, when it came and the version of the state."""
-    assert about(tenant, STATUS, host)["privilegeStatus"] is None
+    assert ask_about(tenant, STATUS, host)["privilegeStatus"] is None
     eve = {"name": "eve", "via": ["group sudo"], "managed": False, "wanted": False}
     ann = {"name": "ann", "via": ["/etc/sudoers.d/sallyport"], "managed": True, "wanted": True}
     for version, privileged in ((1, [eve]), (2, [ann, eve])):
         host.ok(PRIVILEGES, at=1, version=version, privileged=privileged)
-    answer = about(tenant, STATUS, host)
+    answer = ask_about(tenant, STATUS, host)
     assert answer["privilegeStatus"] == {
         "time": answer["lastPrivilegeStatus"], "version": 2, "privileged": [ann, eve], "more": False,
     }  # fmt: skip
@@ -85,18 +84,26 @@ def test_the_last_privilege_status(tenant: Tenant, host: Host) -> None:
 
 
 def test_a_long_privilege_status(tenant: Tenant, host: Host) -> None:
-    """Of a status that is too long the service keeps the first entries, and tells that there are more."""
+    """Of a status above the limit the first entries are kept, and a field shows that there are more."""
     many = [{"name": f"u{number}", "via": ["x" * 200] * 5} for number in range(200)]
     host.ok(PRIVILEGES, at=1, version=1, privileged=many)
-    status = about(tenant, STATUS, host)["privilegeStatus"]
+    status = ask_about(tenant, STATUS, host)["privilegeStatus"]
     assert status["more"] is True
     assert 0 < len(status["privileged"]) < 200
 
 
 def test_discovery_and_take_over(tenant: Tenant, host: Host) -> None:
-    """People's accounts are users whose source is `discovered`, found on their machines and wanted of none; who is
-    taken over is wanted there. A system's account is listed and not taken over; who is gone is gone."""
-    accounts = [found("root", 0), found("eve", 1000, sudo=["ALL"]), found("ann", 1001), found("old", 1002)]
+    """Accounts of people become users with source `discovered`, with their machines and no assignment.
+
+    A taken-over account is in the state. A system account is listed and cannot be taken over; a removed account is
+    removed.
+    """
+    accounts = [
+        found_account("root", 0),
+        found_account("eve", 1000, sudo=["ALL"]),
+        found_account("ann", 1001),
+        found_account("old", 1002),
+    ]
     groups = [{"name": "sudo", "gid": 27, "members": ["eve"]}]
     host.report(discovery={"at": 1, "accounts": accounts, "groups": groups})
     listing = {"domainId": tenant.domain, "filter": {"filterBy": "source", "value": "discovered"}}
@@ -105,14 +112,14 @@ def test_discovery_and_take_over(tenant: Tenant, host: Host) -> None:
         ("eve", [host.instance], False),
         ("old", [host.instance], False),
     ]
-    names = [each["name"] for each in about(tenant, DISCOVERED, host)["discovered"]]
+    names = [each["name"] for each in ask_about(tenant, DISCOVERED, host)["discovered"]]
     assert names == ["ann", "eve", "old", "root"]
-    assert about(tenant, DISCOVERED, host, kind="group")["discovered"][0]["told"]["members"] == ["eve"]
+    assert ask_about(tenant, DISCOVERED, host, kind="group")["discovered"][0]["told"]["members"] == ["eve"]
     state = host.poll()
     assert state is not None
     assert state.users == ()
 
-    about(tenant, TAKE_OVER, host, userNames=["eve"], action="add")
+    ask_about(tenant, TAKE_OVER, host, userNames=["eve"], action="add")
     state = host.poll()
     assert state is not None
     assert [(user.name, user.password_hash) for user in state.users] == [("eve", "")]
@@ -122,15 +129,15 @@ def test_discovery_and_take_over(tenant: Tenant, host: Host) -> None:
     assert tenant.refused(TAKE_OVER, userNames="root", **body)[0] in (404, 409)
     host.report(discovery={"at": 2, "accounts": accounts[:2]})
     assert tenant.ask(USERS, **listing)["totalCount"] == 0
-    about(tenant, TAKE_OVER, host, userNames=["eve"], action="remove")
+    ask_about(tenant, TAKE_OVER, host, userNames=["eve"], action="remove")
     state = host.poll()
     assert state is not None
     assert state.users == ()
 
 
-def test_who_was_discovered_can_be_added(tenant: Tenant, host: Host) -> None:
-    """A discovered name is nobody's yet: adding it is no conflict, and the user is like any other then."""
-    host.report(discovery={"at": 1, "accounts": [found("eve", 1000)]})
+def test_a_discovered_user_can_be_added(tenant: Tenant, host: Host) -> None:
+    """A discovered name can be added without a conflict, and is a local user then."""
+    host.report(discovery={"at": 1, "accounts": [found_account("eve", 1000)]})
     (entry,) = tenant.ask(USERS, domainId=tenant.domain, filter={"filterBy": "userName", "value": "eve"})["epmUsers"]
     assert add_user(tenant, "eve", password="hunter2") == entry["userId"]
     (entry,) = tenant.ask(USERS, domainId=tenant.domain, filter={"filterBy": "userName", "value": "eve"})["epmUsers"]
@@ -140,16 +147,16 @@ def test_who_was_discovered_can_be_added(tenant: Tenant, host: Host) -> None:
 
 
 def test_an_order_and_its_outcome(tenant: Tenant, host: Host) -> None:
-    """Stands in the state until a report tells what became of it; the same order meanwhile is that one."""
+    """An order is in the state until a report has its outcome. The same order given again meanwhile is that order."""
     body = {"kind": "rotate", "userNames": ["ann"]}
-    (first,) = about(tenant, ORDER, host, **body)["orders"]
-    (again,) = about(tenant, ORDER, host, **body)["orders"]
+    (first,) = ask_about(tenant, ORDER, host, **body)["orders"]
+    (again,) = ask_about(tenant, ORDER, host, **body)["orders"]
     assert (first["orderId"], first["outcome"]) == (again["orderId"], "waiting")
     state = host.poll()
     assert state is not None
     assert [(each.id, each.kind, each.users) for each in state.triggers] == [(first["orderId"], "rotate", ("ann",))]
     host.report(outcomes=[{"trigger": first["orderId"], "error": "passwd is locked"}, {"trigger": 10**9}])
-    (told,) = about(tenant, STATUS, host)["orders"]
+    (told,) = ask_about(tenant, STATUS, host)["orders"]
     assert (told["outcome"], told["error"]) == ("failed", "passwd is locked")
     state = host.poll()
     assert state is not None
@@ -157,7 +164,7 @@ def test_an_order_and_its_outcome(tenant: Tenant, host: Host) -> None:
 
 
 def test_waiting_for_an_outcome(tenant: Tenant, host: Host) -> None:
-    """The caller has it in the answer, when the agent reports in time."""
+    """The answer has the outcome if the agent reports in time."""
     host.poll()
 
     def act() -> None:
@@ -169,7 +176,7 @@ def test_waiting_for_an_outcome(tenant: Tenant, host: Host) -> None:
 
     acting = threading.Thread(target=act)
     acting.start()
-    (told,) = about(tenant, ORDER, host, kind="discover", waitSeconds=60)["orders"]
+    (told,) = ask_about(tenant, ORDER, host, kind="discover", waitSeconds=60)["orders"]
     acting.join(60)
     assert told["outcome"] == "done"
 
@@ -183,14 +190,16 @@ def test_waiting_for_an_outcome(tenant: Tenant, host: Host) -> None:
         ({"kind": "sync", "userNames": ["ann"]}, "userNames go with the kind rotate"),
     ],
 )  # fmt: skip
-def test_what_is_no_order(tenant: Tenant, host: Host, fields: dict[str, Any], told: str) -> None:
-    """400 naming the field."""
+def test_malformed_orders(tenant: Tenant, host: Host, fields: dict[str, Any], told: str) -> None:
+    """A malformed order is 400 and names the field."""
     assert tenant.refused(ORDER, domainId=tenant.domain, instanceId=host.instance, **fields) == (400, told)
 
 
 def test_a_rotation(world: World, tenant: Tenant, host: Host) -> None:
-    """A password is known before it is in force, and its hash is in the state once it is; an auditor sees neither, and
-    each reading is in the audit trail."""
+    """The service knows a password before it is in force, and the state has its hash from then on.
+
+    An auditor sees neither, and the audit trail has each reading.
+    """
     user = add_user(tenant, "bob", password="hunter2")
     assign(tenant, host, user)
     host.poll()
@@ -199,7 +208,7 @@ def test_a_rotation(world: World, tenant: Tenant, host: Host) -> None:
     escrow = {**message, "phase": "escrow", "password": "n3w and long", "passwordHash": hashed}
     for _ in range(2):
         host.ok(ROTATION, **escrow)
-    shown = about(tenant, GET_PASSWORD, host, userName="bob")["passwords"]
+    shown = ask_about(tenant, GET_PASSWORD, host, userName="bob")["passwords"]
     assert [(each["password"], each["state"]) for each in shown] == [("hunter2", "set"), ("n3w and long", "candidate")]
     assert host.poll() is None
     for _ in range(2):
@@ -207,9 +216,9 @@ def test_a_rotation(world: World, tenant: Tenant, host: Host) -> None:
     state = host.poll()
     assert state is not None
     assert state.users[0].password_hash == hashed
-    shown = about(tenant, GET_PASSWORD, host, userName="bob")["passwords"]
+    shown = ask_about(tenant, GET_PASSWORD, host, userName="bob")["passwords"]
     assert [(each["password"], each["state"]) for each in shown] == [("n3w and long", "current")]
-    hidden = about(tenant, GET_PASSWORD, host, userName="bob", token=tenant.role("auditor"))["passwords"]
+    hidden = ask_about(tenant, GET_PASSWORD, host, userName="bob", token=tenant.role("auditor"))["passwords"]
     assert [each["password"] for each in hidden] == ["********"]
     trail = tenant.ask("/api/v1/audit/list", pageSize=100)
     actions = [each["action"] for each in trail["entries"]]
@@ -224,9 +233,11 @@ def test_a_rotation(world: World, tenant: Tenant, host: Host) -> None:
     assert matches(b"third", state.users[0].password_hash)
 
 
-def test_a_rotation_that_is_none(host: Host) -> None:
-    """An unknown confirm is 404, an unknown abandon a success; another password under the same id is 409, and so is
-    abandoning what is in force."""
+def test_invalid_rotation_steps(host: Host) -> None:
+    """An unknown confirmation is 404, an unknown abandonment a success.
+
+    Another password under the same id is 409, and so is abandoning the password in force.
+    """
     message = {"id": "rotation-1", "user": "bob"}
     escrow = {**message, "phase": "escrow", "password": "one", "passwordHash": sha512_crypt(b"one")}
     assert host.send(ROTATION, **message, phase="confirm").status_code == 404

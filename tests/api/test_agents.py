@@ -1,4 +1,4 @@
-"""Endpoint agents over HTTP: registration, states, and what admins set for them."""
+"""Endpoint agents over HTTP: registration, states and settings."""
 
 import base64
 import threading
@@ -29,8 +29,8 @@ from tests.api.hosts import (
     STATUS,
     TAKE_OVER,
     Host,
-    about,
     add_user,
+    ask_about,
     assign,
     enrolment_key,
 )
@@ -39,8 +39,8 @@ from tests.api.world import Tenant, World, problem
 # --- registration --------------------------------------------------------------------------------------------------
 
 
-def test_what_is_empty_is_not_said(tenant: Tenant) -> None:
-    """Neither an empty text nor null is an error, or clears what was told; the other spelling of a field stands."""
+def test_empty_fields_of_a_registration(tenant: Tenant) -> None:
+    """An empty text and null are no errors and clear nothing; the field's other spelling counts."""
     key = enrolment_key(tenant)
     made = tenant.ask(ADD[0], machineKey=key, instanceName="blank", osId=1, publicIp="192.0.2.7")
     for blank in ("", None):
@@ -51,7 +51,7 @@ def test_what_is_empty_is_not_said(tenant: Tenant) -> None:
 
 @pytest.mark.parametrize("path", ADD)
 def test_an_operator_registers_a_machine(tenant: Tenant, path: str) -> None:
-    """By the sample body of the interface, an operator adds an instance; instanceId and code are strings."""
+    """An operator adds an instance with the sample body of the interface; instanceId and code are strings."""
     body = {"instanceName": "web-1", "osId": 1, "publicIp": "203.0.113.7", "privateIp": "10.0.0.7"}
     made = tenant.ask(path, domainId=tenant.domain, **body)
     assert made["instanceId"].isdecimal()
@@ -87,8 +87,10 @@ def test_a_taken_name_is_a_conflict_for_an_access_token(tenant: Tenant, path: st
 
 
 def test_a_machine_registers_itself(world: World, tenant: Tenant) -> None:
-    """By its machineKey alone: no name, so it is called after its address; the same machine is one instance, another
-    behind the same address is another."""
+    """A machine with a machineKey and no name is named for its address.
+
+    It keeps its instance; another machine behind the same address gets another.
+    """
     key = enrolment_key(tenant)
     body = {"machineKey": key, "osId": 1, "publicIpAddress": "", "privateIpAddress": "10.0.0.7"}
     ids = [
@@ -101,7 +103,7 @@ def test_a_machine_registers_itself(world: World, tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "expected"),
     [
         ({}, (400, "missing instanceName")),
         ({"publicIp": "hunter2"}, (400, "invalid publicIp")),
@@ -110,14 +112,16 @@ def test_a_machine_registers_itself(world: World, tenant: Tenant) -> None:
         ({"machineKey": "spk_hunter2"}, (401, "invalid token")),
     ],
 )
-def test_what_is_no_machine(tenant: Tenant, fields: dict[str, Any], told: tuple[int, str]) -> None:
-    """400 naming the field, 401 for a key that is none, without the value."""
-    assert tenant.refused(ADD[0], domainId=tenant.domain, **fields) == told
+def test_malformed_registrations(tenant: Tenant, fields: dict[str, Any], expected: tuple[int, str]) -> None:
+    """A malformed field is 400 and an invalid key is 401, without the value."""
+    assert tenant.refused(ADD[0], domainId=tenant.domain, **fields) == expected
 
 
 def test_a_key_of_one_instance(world: World, tenant: Tenant) -> None:
-    """Is that instance's, whatever the machine is called; and a key of the domain does not take an instance that has an
-    agent."""
+    """A key of an instance registers that instance under any name.
+
+    A key of the domain cannot take an instance that has an agent.
+    """
     made = tenant.ask("/api/v1/instances/addInstance", domainId=tenant.domain, instanceName="db")
     key = enrolment_key(tenant, instanceId=int(made["instanceId"]))
     host = Host.enrol(tenant, "called otherwise", key)
@@ -136,7 +140,10 @@ def test_a_key_of_one_instance(world: World, tenant: Tenant) -> None:
 
 
 def test_the_state_of_a_machine(tenant: Tenant, host: Host) -> None:
-    """Signed to it, with who is assigned; the instance is Active once its agent has asked."""
+    """A state is signed to its machine and has the assigned users.
+
+    The instance is Active from the agent's first poll on.
+    """
     assert [each["status"] for each in tenant.ask(AGENTS, domainId=tenant.domain)["agents"]] == ["Inactive"]
     first = host.poll()
     assert first is not None
@@ -151,13 +158,13 @@ def test_the_state_of_a_machine(tenant: Tenant, host: Host) -> None:
     (agent,) = tenant.ask(AGENTS, domainId=tenant.domain, status="Active")["agents"]
     assert (agent["instanceName"], agent["hostName"], agent["upToDate"]) == ("web", "web.example.org", False)
     host.report(agent="1.0")
-    status = about(tenant, STATUS, host)
+    status = ask_about(tenant, STATUS, host)
     assert status["users"] == ["bob"]
     assert status["agent"]["upToDate"]
 
 
 def test_a_change_reaches_an_agent_that_waits(tenant: Tenant, host: Host) -> None:
-    """The answer to a poll that waits comes with the change."""
+    """A change ends a waiting poll with the new state."""
     host.poll()
     states: list[State | None] = []
 
@@ -167,7 +174,7 @@ def test_a_change_reaches_an_agent_that_waits(tenant: Tenant, host: Host) -> Non
 
     waiting = threading.Thread(target=wait)
     waiting.start()
-    while not about(tenant, STATUS, host)["waits"]:
+    while not ask_about(tenant, STATUS, host)["waits"]:
         pass
     assign(tenant, host, add_user(tenant, "bob"))
     waiting.join(60)
@@ -175,9 +182,12 @@ def test_a_change_reaches_an_agent_that_waits(tenant: Tenant, host: Host) -> Non
     assert [user.name for user in states[0].users] == ["bob"]
 
 
-def test_another_instances_key(world: World, tenant: Tenant, host: Host) -> None:
-    """Each agent gets its own machine's state; an access token, an enrolment key and a key of a deleted instance get
-    none, and an agent's key nothing that admins ask."""
+def test_keys_of_agents(world: World, tenant: Tenant, host: Host) -> None:
+    """Each agent gets its own machine's state.
+
+    An access token, an enrolment key and a key of a deleted instance get none. An agent's key cannot call an admin's
+    operation.
+    """
     other = Host.enrol(tenant, "db")
     assign(tenant, other, add_user(tenant, "bob"))
     state = host.poll()
@@ -191,7 +201,7 @@ def test_another_instances_key(world: World, tenant: Tenant, host: Host) -> None
 
 
 @pytest.mark.parametrize(
-    ("path", "body", "told"),
+    ("path", "body", "expected"),
     [
         (STATE, {"version": -1}, "invalid version"), (STATE, {"version": "hunter2"}, "invalid version"),
         (STATE, {"waitS": 10**6}, "invalid waitS"), (REPORT, {"at": 1, "version": 1}, "missing id"),
@@ -202,31 +212,34 @@ def test_another_instances_key(world: World, tenant: Tenant, host: Host) -> None
         (PRIVILEGES, {"at": 1, "version": 1, "privileged": {}}, "invalid privileged"),
     ],
 )  # fmt: skip
-def test_messages_that_are_none(host: Host, path: str, body: dict[str, Any], told: str) -> None:
-    """400, naming the field and never the value."""
+def test_malformed_messages(host: Host, path: str, body: dict[str, Any], expected: str) -> None:
+    """A malformed message is 400 and names the field, never the value."""
     answer = host.send(path, **body)
-    assert problem(answer) == (400, told)
+    assert problem(answer) == (400, expected)
     assert "hunter2" not in answer.text.lower()
 
 
 def test_settings(tenant: Tenant, host: Host) -> None:
-    """A machine's own stand over its domain's; null takes them back; what is malformed is named."""
+    """A machine's setting overrides its domain's, and null removes it. A malformed setting is named."""
     tenant.ask(SET_SETTINGS, domainId=tenant.domain, rotateDays=30, removal="lock", privilegeSeconds=60)
-    about(tenant, SET_SETTINGS, host, rotateDays=7)
-    assert about(tenant, GET_SETTINGS, host) == {
+    ask_about(tenant, SET_SETTINGS, host, rotateDays=7)
+    assert ask_about(tenant, GET_SETTINGS, host) == {
         "putBackPrivileges": False, "removeUnknownKeys": False, "removal": "lock", "removeHomes": False,
         "sudoWithoutPassword": False, "endSessions": True, "privilegeSeconds": 60, "discoverSeconds": 86_400,
         "rotateDays": 7,
     }  # fmt: skip
-    about(tenant, SET_SETTINGS, host, rotateDays=None)
-    assert about(tenant, GET_SETTINGS, host)["rotateDays"] == 30
+    ask_about(tenant, SET_SETTINGS, host, rotateDays=None)
+    assert ask_about(tenant, GET_SETTINGS, host)["rotateDays"] == 30
     body = {"domainId": tenant.domain, "privilegeSeconds": 1}
     assert tenant.refused(SET_SETTINGS, **body) == (400, "invalid privilegeSeconds")
     assert tenant.refused(SET_SETTINGS, domainId=tenant.domain, instanceId=10**9) == (404, "instance not found")
 
 
-def test_another_key_for_states(tenant: Tenant, host: Host) -> None:
-    """Is made for the admin alone, is noted, and reaches the agent by a state that the key before has signed."""
+def test_rotation_of_the_state_key(tenant: Tenant, host: Host) -> None:
+    """Only an admin may rotate the state key.
+
+    The rotation is audited, and the agent gets the new key in a state signed by the old one.
+    """
     before = host.poll()
     assert tenant.ask(ROTATE_STATE_KEY, domainId=tenant.domain)["message"] == "states are signed by a new key"
     after = host.poll()
@@ -240,7 +253,7 @@ def test_another_key_for_states(tenant: Tenant, host: Host) -> None:
 
 
 def test_another_tenants_instance(world: World, tenant: Tenant, host: Host) -> None:
-    """Does not exist, whatever is asked about it."""
+    """Another tenant's instance is 404 for each operation."""
     other = world.tenant()
     for path, fields in (
         (STATUS, {}), (REPORTS, {}), (DISCOVERED, {}), (GET_PASSWORD, {"userName": "ann"}), (ORDER, {"kind": "sync"}),

@@ -1,4 +1,4 @@
-"""/api/v1/audit/list: who changed what in the tenant."""
+"""/api/v1/audit/list: the changes of a tenant and their actors."""
 
 import json
 import re
@@ -15,7 +15,7 @@ HIDDEN = "hunter2-is-what-nobody-may-see"
 
 
 def listed(tenant: Tenant, **fields: Any) -> list[dict[str, Any]]:
-    """All entries that match."""
+    """Return all matching entries."""
     answer = tenant.ask(LIST, **{"pageSize": 1000, **fields})
     assert answer["totalCount"] == len(answer["entries"])
     found: list[dict[str, Any]] = answer["entries"]
@@ -28,7 +28,7 @@ def enforce(tenant: Tenant, mode: str = "enforce") -> None:
 
 
 def test_the_fields_of_an_entry(world: World, tenant: Tenant) -> None:
-    """Exactly those that are listed, with their types; the actor is the token's name."""
+    """An entry has exactly the documented fields and types; the actor is the token's name."""
     made = world.service.call("token.create", org=tenant.org, tenant=tenant.number, role="admin", name="ops")
     tenant.ask(MODE, token=made["token"], domainId=tenant.domain, enforcementMode="enforce")
     answer = tenant.ask(LIST, pageSize=1)
@@ -47,7 +47,7 @@ def test_the_fields_of_an_entry(world: World, tenant: Tenant) -> None:
 
 
 def test_newest_first_in_pages(tenant: Tenant) -> None:
-    """Each entry once, and the total on every page; far behind the end there is nothing."""
+    """Each entry is on one page, newest first, with the total on every page. A page past the end is empty."""
     for mode in ("enforce", "monitor") * 3:
         enforce(tenant, mode)
     every = listed(tenant)
@@ -58,8 +58,8 @@ def test_newest_first_in_pages(tenant: Tenant) -> None:
     assert tenant.ask(LIST, pageId=2**50, pageSize=1000)["entries"] == []
 
 
-def test_what_is_asked_for(tenant: Tenant) -> None:
-    """By domain, action, actor, search and time; an empty text is no filter."""
+def test_filters(tenant: Tenant) -> None:
+    """Entries are filtered by domain, action, actor, search and time. An empty text is no filter."""
     other = tenant.ask("/ad/AddDomain", domainName="branch")["domainId"]
     enforce(tenant)
     newest, added, *_ = every = listed(tenant)
@@ -86,13 +86,13 @@ def test_what_is_asked_for(tenant: Tenant) -> None:
         ({"domainId": "x"}, "invalid domainId"),
     ],
 )
-def test_what_cannot_be_asked(tenant: Tenant, fields: dict[str, Any], text: str) -> None:
-    """Malformed values are 400, naming the field and not the value."""
+def test_malformed_filters(tenant: Tenant, fields: dict[str, Any], text: str) -> None:
+    """A malformed filter is 400 and names the field, not the value."""
     assert tenant.refused(LIST, **fields) == (400, text)
 
 
 def test_a_tenant_sees_its_own(world: World, tenant: Tenant) -> None:
-    """Nothing of another tenant or of the installation, whatever is asked for; a foreign domain is 403."""
+    """A tenant sees no entry of another tenant or of the installation. A foreign domain is 403."""
     other = world.tenant()
     enforce(other)
     world.service.ok("db", "backup", f"audit-{tenant.org}.db")
@@ -104,14 +104,14 @@ def test_a_tenant_sees_its_own(world: World, tenant: Tenant) -> None:
     assert problem(world.post(LIST, tenant.token, json={"orgId": other.org, "tenantId": 7})) == (403, "scope mismatch")
 
 
-def test_the_token_alone_says_whose(world: World, tenant: Tenant) -> None:
-    """orgId and tenantId need not be there, and the token may come as Bearer."""
+def test_the_token_selects_the_tenant(world: World, tenant: Tenant) -> None:
+    """orgId and tenantId may be absent, and the token may come as Bearer."""
     answer = world.post(LIST, None, json={}, headers={"authorization": f"Bearer {tenant.token}"})
     assert answer.json() == tenant.ask(LIST)
 
 
-def test_what_is_refused_leaves_nothing(tenant: Tenant) -> None:
-    """An operation that fails, for its body, its role or what is there, is not in the trail."""
+def test_a_failed_operation_has_no_entry(tenant: Tenant) -> None:
+    """A failed operation has no audit entry."""
     auditor = tenant.role("auditor")
     before = listed(tenant)
     assert tenant.refused("/ad/AddDomain", domainName="corp")[0] == 409
@@ -121,8 +121,8 @@ def test_what_is_refused_leaves_nothing(tenant: Tenant) -> None:
     assert listed(tenant) == before
 
 
-def test_no_secret_comes_out(tenant: Tenant) -> None:
-    """What was set with an operation is named and hidden."""
+def test_secrets_are_hidden(tenant: Tenant) -> None:
+    """A changed secret is named and its value hidden."""
     client = tenant.ask("/network_device/AddClient", name="nps", address=tenant.world.address(), secret=HIDDEN)
     tenant.ask("/network_device/UpdateClient", clientId=client["clientId"], secret=f"{HIDDEN}-2")
     tenant.ask(

@@ -1,4 +1,4 @@
-"""/ad/GetAuthLog: what was decided on real logins."""
+"""/ad/GetAuthLog: the decisions on real logins."""
 
 import re
 from typing import Any
@@ -12,13 +12,13 @@ TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 
 
 def log(tenant: Tenant, **fields: Any) -> list[dict[str, Any]]:
-    """The domain's events."""
+    """Return the domain's events."""
     events: list[dict[str, Any]] = tenant.ask(LOG, domainId=tenant.domain, **fields)["events"]
     return events
 
 
 def test_the_fields_of_an_event(tenant: Tenant) -> None:
-    """Exactly those that are listed, with their types; the domain by its name."""
+    """An event has exactly the documented fields and types, and the domain's name."""
     with tenant.nas() as nas:
         address = nas.sock.getsockname()[0]
         nas.login(
@@ -43,7 +43,7 @@ def test_the_fields_of_an_event(tenant: Tenant) -> None:
 
 
 def test_the_logins_of_a_device(tenant: Tenant) -> None:
-    """`deviceId` leaves the logins of other devices out, counts the others, and goes with pages and a search."""
+    """`deviceId` selects the logins of one device; pages, totals and a search follow it."""
     with tenant.nas() as nas:
         for name, user in ((b"a", "ann"), (b"b", "ann"), (b"a", "bob"), (b"a", "ann")):
             nas.login(user, PASSWORD, NAS_IDENTIFIER=name)
@@ -57,7 +57,7 @@ def test_the_logins_of_a_device(tenant: Tenant) -> None:
 
 
 def test_why_a_login_was_refused(tenant: Tenant) -> None:
-    """Newest first, each with its reason and method; one of an unproven sender names no device that is kept."""
+    """Each refused login has its reason and method, newest first. An unproven sender adds no device."""
     with tenant.nas() as nas:
         nas.login("ann", "wrong")
         nas.login("ann", "wrong", chap=True)
@@ -76,8 +76,10 @@ def test_why_a_login_was_refused(tenant: Tenant) -> None:
 
 
 def test_cursors_do_not_shift_under_traffic(tenant: Tenant) -> None:
-    """Every event once, newest first, while others come; the last page has an empty cursor; pages by number do the
-    same while nothing comes."""
+    """Pages by cursor have each event once, newest first, while new events arrive.
+
+    The last page has an empty cursor. Pages by number agree without new events.
+    """
     with tenant.nas() as nas:
         for number in range(7):
             nas.login(f"user{number}", "x")
@@ -93,9 +95,11 @@ def test_cursors_do_not_shift_under_traffic(tenant: Tenant) -> None:
     assert (len(exact["events"]), exact["cursor"], exact["totalCount"]) == (5, "", 10)
 
 
-def test_searches_and_stretches_of_time(tenant: Tenant) -> None:
-    """A part of user, device, station or address without case; from a time up to another; totals count what
-    matches."""
+def test_searches_and_ranges_of_time(tenant: Tenant) -> None:
+    """A search finds a part of user, device, station or address without case.
+
+    A range of time includes its start and excludes its end. Totals count the matches.
+    """
     with tenant.nas() as nas:
         address = nas.sock.getsockname()[0]
         nas.login("Zoë", "x", NAS_IDENTIFIER=b"gate", CALLING_STATION_ID=b"02-aa")
@@ -132,8 +136,8 @@ def test_searches_and_stretches_of_time(tenant: Tenant) -> None:
         ({"search": {}}, "invalid search"),
     ],
 )
-def test_malformed_questions(tenant: Tenant, fields: dict[str, Any], text: str) -> None:
-    """The field is named; a time that is far away is a time."""
+def test_malformed_requests(tenant: Tenant, fields: dict[str, Any], text: str) -> None:
+    """A malformed field is named. A time in the far past or future is valid."""
     if text:
         assert tenant.refused(LOG, domainId=tenant.domain, **fields) == (400, text)
     else:
@@ -141,7 +145,7 @@ def test_malformed_questions(tenant: Tenant, fields: dict[str, Any], text: str) 
 
 
 def test_other_tenants_see_no_logins(world: World, tenant: Tenant) -> None:
-    """Nor does another domain of the tenant; the one that a realm has chosen does."""
+    """Another tenant and another domain of the tenant see no logins. The domain that the realm selects sees them."""
     branch = tenant.ask("/ad/AddDomain", domainName="branch")["domainId"]
     tenant.user("bob", domain=branch)
     with tenant.nas(domainIds=[tenant.domain, branch]) as nas:

@@ -1,4 +1,4 @@
-"""/ad/...BypassStation(s) over real logins, and what a rule of `kinds` sends."""
+"""The operations of MAC bypass over real logins, and rules with `kinds`."""
 
 import pytest
 
@@ -10,7 +10,10 @@ MAC, STATION = "02000000000a", b"02-00-00-00-00-0A"
 
 
 def test_a_printer_comes_and_goes(tenant: Tenant) -> None:
-    """It is let in once it is listed, and no more once it is not; the log says how, the audit trail who listed it."""
+    """A listed printer is accepted, and a removed one rejected.
+
+    The login log names the bypass, the audit trail the admin.
+    """
     with tenant.nas() as nas:
         assert nas.login(MAC, MAC, CALLING_STATION_ID=STATION) == REJECT
         given = {"station": "0200.0000.000A", "name": "printer, hall"}
@@ -41,26 +44,26 @@ def test_a_printer_comes_and_goes(tenant: Tenant) -> None:
         pytest.param("02" * 7, id="too long"),
     ],
 )
-def test_stations_that_are_no_addresses(tenant: Tenant, station: object) -> None:
-    """They are refused, and nothing of the request is stored."""
+def test_invalid_station_addresses(tenant: Tenant, station: object) -> None:
+    """A request with an invalid address is refused and stores nothing."""
     assert tenant.refused(ADD, domainId=tenant.domain, station=station)[0] == 400
     assert tenant.ask(LIST, domainId=tenant.domain) == {"stations": [], "totalCount": 0}
 
 
 def test_a_station_that_is_not_listed(tenant: Tenant) -> None:
-    """Its removal is a 404."""
+    """Removing an unlisted station is 404."""
     assert tenant.refused(DELETE, domainId=tenant.domain, station=MAC) == (404, "station not found")
 
 
 @pytest.mark.parametrize("path", [ADD, LIST, DELETE])
-def test_another_tenant_s(tenant: Tenant, path: str) -> None:
+def test_another_tenants_list(tenant: Tenant, path: str) -> None:
     """No tenant reads or changes another tenant's list."""
     other = tenant.world.tenant()
     assert other.refused(path, domainId=tenant.domain, station=MAC) == (403, "domain not in tenant")
 
 
 def test_rules_by_kind(tenant: Tenant) -> None:
-    """A rule keeps the kinds that it is given, in any case; another word is refused by the field's name."""
+    """A rule stores its kinds, in any case. An unknown kind is refused with the field's name."""
     tenant.ask("/ad/AddLoginRule", domainId=tenant.domain, name="pcs", action="allow", kinds=["Machine", "user"])
     (rule,) = tenant.ask("/ad/ListLoginRules", domainId=tenant.domain)["rules"]
     assert rule["kinds"] == ["machine", "user"]

@@ -18,7 +18,7 @@ ADDRESS = "203.0.113.101"
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """A service with an authority."""
+    """Return a service with a certificate authority."""
     with running_service(tmp_path_factory.mktemp("certificates")) as service:
         service.call("cert.init", ca_name="Tests CA", hosts=["radius.example.org"])
         with httpx.Client(base_url=f"http://127.0.0.1:{service.ports.http}", timeout=30, trust_env=False) as http:
@@ -26,7 +26,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 def issue(tenant: Tenant, name: str) -> dict[str, str]:
-    """A certificate of the tenant: its fields in a RADIUS client."""
+    """Issue a certificate of the tenant and return its fields in a RADIUS client."""
     made = tenant.world.service.call("cert.issue", name=name, org=tenant.org, tenant=tenant.number)
     return {"tlsName": name, "tlsFingerprint": str(made["sha256"])}
 

@@ -16,7 +16,7 @@ ACCEPT, REJECT = 2, 3
 
 
 def listed(tenant: Tenant, **fields: Any) -> list[dict[str, Any]]:
-    """The tenant's clients."""
+    """Return the tenant's clients."""
     answer = tenant.ask(LIST, **fields)
     assert set(answer) == {"clients", "totalCount"}
     clients: list[dict[str, Any]] = answer["clients"]
@@ -24,7 +24,7 @@ def listed(tenant: Tenant, **fields: Any) -> list[dict[str, Any]]:
 
 
 def logs_in(tenant: Tenant, address: str, secret: str = SECRET, user: str = "ann", **packet: Any) -> bool:
-    """Whether a login from an address is accepted; False where it is rejected or not answered."""
+    """Return whether a login from an address is accepted; False if it is rejected or not answered."""
     with tenant.world.service.radius(secret, source=address) as nas:
         nas.sock.settimeout(0.3)
         try:
@@ -33,8 +33,8 @@ def logs_in(tenant: Tenant, address: str, secret: str = SECRET, user: str = "ann
             return False
 
 
-def test_an_added_client_may_speak_at_once(world: World, tenant: Tenant) -> None:
-    """The answer holds its id and its secret; its next packet is answered."""
+def test_an_added_client_is_answered_at_once(world: World, tenant: Tenant) -> None:
+    """A new client's next packet is answered. The answer of the operation has its id and secret."""
     address = world.address()
     assert not logs_in(tenant, address)
     answer = tenant.ask(ADD, name="nps", address=address, secret=SECRET, domainId=tenant.domain)
@@ -45,7 +45,7 @@ def test_an_added_client_may_speak_at_once(world: World, tenant: Tenant) -> None
 
 
 def test_a_secret_is_made_where_none_is_given(world: World, tenant: Tenant) -> None:
-    """Long, random, shown once, and the one that holds."""
+    """A client without a secret gets a long random one, shown once."""
     given: list[tuple[str, dict[str, Any]]] = [("a", {}), ("b", {"secret": ""}), ("c", {"secret": None})]
     for name, fields in given:
         address = world.address()
@@ -56,7 +56,7 @@ def test_a_secret_is_made_where_none_is_given(world: World, tenant: Tenant) -> N
 
 
 def test_the_fields_of_a_client(tenant: Tenant) -> None:
-    """Everything but the secret, with what holds now; defaults where nothing was said."""
+    """The list has all fields but the secret, with defaults for fields that were not given."""
     branch = tenant.ask("/ad/AddDomain", domainName="branch")["domainId"]
     first = tenant.ask(ADD, name="a", address="203.0.113.1")["clientId"]
     second = tenant.ask(
@@ -84,7 +84,7 @@ def test_the_fields_of_a_client(tenant: Tenant) -> None:
 @pytest.mark.parametrize("field", ["domainId", "domainIds"])
 @pytest.mark.parametrize("as_array", [True, False])
 def test_domains_are_named_one_or_many(world: World, tenant: Tenant, field: str, as_array: bool) -> None:
-    """Under either name, a number or an array; the first is where a name without a realm belongs."""
+    """A client takes one domain or an array under either name. The first is the default for names without a realm."""
     branch = tenant.ask("/ad/AddDomain", domainName="branch")["domainId"]
     address = world.address()
     tenant.ask(ADD, name="n", address=address, secret=SECRET, **{field: [branch] if as_array else branch})
@@ -94,7 +94,10 @@ def test_domains_are_named_one_or_many(world: World, tenant: Tenant, field: str,
 
 
 def test_lists_are_searched_and_paged(world: World, tenant: Tenant) -> None:
-    """By name, address and product without case, ordered by id, 10 unless asked otherwise; other tenants' never."""
+    """A search matches name, address and product without case.
+
+    Entries are ordered by id, 10 on a page by default, and never another tenant's.
+    """
     for number in range(12):
         tenant.ask(ADD, name=f"Switch-{number}", address=world.address(), product="Cisco ISE" if number < 2 else "")
     other = world.tenant()
@@ -118,9 +121,10 @@ def test_any_form_of_an_ipv6_address_finds_a_client(tenant: Tenant, form: str) -
     tenant.ask(DELETE, clientId=client)
 
 
-def test_what_is_taken(world: World, tenant: Tenant) -> None:
-    """A name of the tenant, in any case, or an address of any tenant is 409, and the message repeats neither. A range
-    wider than /24 (IPv6: /64) is 403. A tenant's own ranges may overlap."""
+def test_taken_names_and_addresses(world: World, tenant: Tenant) -> None:
+    """A name that the tenant has in any case, and an address that any tenant has, are 409; the message repeats
+    neither. A range wider than /24 (IPv6: /64) is 403. A tenant's own ranges may overlap.
+    """
     other = world.tenant()
     mine, theirs = world.address(), world.address()
     client = tenant.ask(ADD, name="NPS", address=mine)["clientId"]
@@ -169,13 +173,16 @@ def test_what_is_taken(world: World, tenant: Tenant) -> None:
     ],
 )  # fmt: skip
 def test_malformed_clients_are_refused(tenant: Tenant, fields: dict[str, Any], text: str) -> None:
-    """The field is named; nothing is added, and no secret is repeated."""
+    """A malformed client is refused with the field's name, without the secret, and adds nothing."""
     assert tenant.refused(ADD, **fields) == (400, text)
     assert listed(tenant) == []
 
 
 def test_an_update_holds_for_the_next_packet(world: World, tenant: Tenant) -> None:
-    """What is absent keeps its value, an empty secret too, an empty product clears it; the answer tells no secret."""
+    """An update holds for the next packet.
+
+    An absent field and an empty secret stay; an empty product clears it. The answer has no secret.
+    """
     old, new = world.address(), world.address()
     client = tenant.ask(ADD, name="n", address=old, secret=SECRET, domainId=tenant.domain, product="Cisco ISE")[
         "clientId"
@@ -197,7 +204,10 @@ def test_an_update_holds_for_the_next_packet(world: World, tenant: Tenant) -> No
 
 
 def test_a_latch_is_shown_and_kept(world: World, tenant: Tenant) -> None:
-    """A signed login of a single address is seen in the list; a changed address keeps it, and the answer says so."""
+    """The list shows the latch after a signed login from a single address.
+
+    A changed address keeps it, and the answer says this.
+    """
     address = world.address()
     client = tenant.ask(ADD, name="n", address=address, secret=SECRET, domainId=tenant.domain)["clientId"]
     assert logs_in(tenant, address, signed=False)
@@ -214,8 +224,11 @@ def test_a_latch_is_shown_and_kept(world: World, tenant: Tenant) -> None:
     assert not logs_in(tenant, address, signed=False)
 
 
-def test_a_deleted_client_is_a_stranger(world: World, tenant: Tenant) -> None:
-    """Its next packet is not answered; its devices stay in the inventory; deleting it again is 404."""
+def test_a_deleted_client_is_not_answered(world: World, tenant: Tenant) -> None:
+    """A deleted client's next packet is not answered.
+
+    Its devices stay in the inventory, and a second deletion is 404.
+    """
     address = tenant.device("switch")
     (client,) = listed(tenant)
     answer = tenant.ask(DELETE, clientId=client["clientId"])
@@ -226,8 +239,8 @@ def test_a_deleted_client_is_a_stranger(world: World, tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize("path", [UPDATE, DELETE])
-def test_clients_that_are_not_there(world: World, tenant: Tenant, path: str) -> None:
-    """Another tenant's does not exist, and stays as it is."""
+def test_another_tenants_client(world: World, tenant: Tenant, path: str) -> None:
+    """Another tenant's client is 404 and stays unchanged."""
     other = world.tenant()
     theirs = other.ask(ADD, name="theirs", address=world.address())["clientId"]
     for client in (theirs, 10**9, 0, -1):
@@ -239,7 +252,7 @@ def test_clients_that_are_not_there(world: World, tenant: Tenant, path: str) -> 
 
 
 def test_secrets_are_shown_once(world: World, tenant: Tenant) -> None:
-    """A client's secret is in no other answer, refusal, metric, log line, nor in any file; neither is a password."""
+    """A client's secret and a user's password are in no other answer, refusal, metric, log line or file."""
     secret, address = "hunter2 is the secret of this client", world.address()
     client = tenant.ask(ADD, name="n", address=address, secret=secret, domainId=tenant.domain)["clientId"]
     assert logs_in(tenant, address, secret)

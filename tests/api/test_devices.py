@@ -20,12 +20,12 @@ DELETED = {"code": 200, "status": "Success"}
 
 
 def ids(tenant: Tenant) -> dict[str, int]:
-    """The devices' ids by name."""
+    """Return the devices' ids by name."""
     return {device["device_name"]: device["device_id"] for device in tenant.devices()}
 
 
 def many(tenant: Tenant, *names: str) -> dict[str, int]:
-    """Devices of one RADIUS client; their ids by name."""
+    """Register devices of one RADIUS client and return their ids by name."""
     with tenant.nas() as nas:
         for name in names:
             nas.login("ann", PASSWORD, NAS_IDENTIFIER=name.encode())
@@ -36,7 +36,10 @@ def many(tenant: Tenant, *names: str) -> dict[str, int]:
 
 
 def test_a_deleted_device_registers_again(tenant: Tenant) -> None:
-    """It is gone from the list, and back with its next request: another id, one registration more, counts from 1."""
+    """A deleted device is not listed.
+
+    Its next request registers it with a new id, one registration more and a count of 1.
+    """
     with tenant.nas() as nas:
         nas.login("ann", PASSWORD, NAS_IDENTIFIER=b"switch")
         (before,) = tenant.devices()
@@ -53,7 +56,7 @@ def test_a_deleted_device_registers_again(tenant: Tenant) -> None:
 @pytest.mark.parametrize("name", ["deviceId", "device_id"])
 @pytest.mark.parametrize("shape", ["one", "text", "array", "texts"])
 def test_devices_are_named_one_or_many(tenant: Tenant, name: str, shape: str) -> None:
-    """A number or an array, of numbers or strings, under either name."""
+    """A deletion takes a number or an array, of numbers or strings, under either name."""
     known = many(tenant, "a", "b", "c")
     named: Any = {"one": known["a"], "text": str(known["a"]), "array": [known["a"], known["b"]]}.get(
         shape, [str(known["a"]), str(known["b"])]
@@ -71,7 +74,7 @@ def test_a_device_is_deleted_by_any_form_of_its_address(tenant: Tenant, form: st
 
 
 def test_devices_are_named_by_addresses(tenant: Tenant) -> None:
-    """ip_address with client_ip: all that match, and no other."""
+    """ip_address with client_ip deletes all matching devices and no other."""
     address = tenant.device("a")
     tenant.device("b")
     with tenant.world.service.radius("a secret of the tests", source=address) as nas:
@@ -84,8 +87,8 @@ def test_devices_are_named_by_addresses(tenant: Tenant) -> None:
     assert again == NOT_FOUND
 
 
-def test_what_is_not_there(world: World, tenant: Tenant) -> None:
-    """An unknown id, another tenant's, another domain's: 404, and none of the others is deleted."""
+def test_unknown_devices_are_not_deleted(world: World, tenant: Tenant) -> None:
+    """A deletion with an unknown id, another tenant's or another domain's is 404 and deletes none."""
     known = many(tenant, "a")
     theirs = many(world.tenant(), "b")
     branch = tenant.ask("/ad/AddDomain", domainName="branch")["domainId"]
@@ -110,8 +113,8 @@ def test_what_is_not_there(world: World, tenant: Tenant) -> None:
         ({"deviceId": 1, "ip_address": ["192.0.2.1"]}, "invalid ip_address"),
     ],
 )
-def test_a_body_that_names_nothing(tenant: Tenant, fields: dict[str, Any], text: str) -> None:
-    """Neither an id nor a pair of addresses, or a malformed one: 400."""
+def test_a_body_without_a_device(tenant: Tenant, fields: dict[str, Any], text: str) -> None:
+    """A body with neither an id nor a pair of addresses is 400, and so is a malformed one."""
     assert tenant.refused(DELETE, domainId=tenant.domain, **fields) == (400, text)
 
 
@@ -119,8 +122,9 @@ def test_a_body_that_names_nothing(tenant: Tenant, fields: dict[str, Any], text:
 
 
 def test_one_device(world: World, tenant: Tenant) -> None:
-    """A device is read as the list has it, with its stations' number and the evidence for its product, whose
-    attributes have names. Another domain's device is not found."""
+    """One device has the fields of the list, the number of its stations and the evidence for its product, with
+    attribute names. Another domain's device is not found.
+    """
     with tenant.nas() as nas:
         fortinet = push_vendor_attribute(12356, 3, b"root")
         nas.login("ann", PASSWORD, NAS_IDENTIFIER=b"fw", CALLING_STATION_ID=b"02-01", extra=fortinet)
@@ -138,8 +142,10 @@ def test_one_device(world: World, tenant: Tenant) -> None:
 
 
 def test_the_stations_behind_a_device(tenant: Tenant) -> None:
-    """Calling-Station-Id with its last user, times and count; of one device or of all; the search is a part of station
-    or user without case."""
+    """Each station has its Calling-Station-Id, last user, times and count.
+
+    The list is of one device or of all, and a search matches a part of station or user without case.
+    """
     tenant.user("Zoë")
     with tenant.nas() as nas:
         for name, station, user in (
@@ -168,7 +174,7 @@ def test_the_stations_behind_a_device(tenant: Tenant) -> None:
 
 
 def test_stations_go_with_their_device(tenant: Tenant) -> None:
-    """And come again with it."""
+    """Stations are removed with their device and registered again with it."""
     with tenant.nas() as nas:
         nas.login("ann", PASSWORD, NAS_IDENTIFIER=b"a", CALLING_STATION_ID=b"02-01")
         tenant.ask(DELETE, domainId=tenant.domain, deviceId=ids(tenant)["a"])
@@ -179,7 +185,7 @@ def test_stations_go_with_their_device(tenant: Tenant) -> None:
 
 
 def test_other_tenants_see_no_stations_and_no_history(world: World, tenant: Tenant) -> None:
-    """Neither in their own domain, nor by the device's id."""
+    """Another tenant sees neither stations nor history, also by the device's id."""
     with tenant.nas() as nas:
         nas.login("ann", PASSWORD, NAS_IDENTIFIER=b"a", CALLING_STATION_ID=b"02-01")
     other, device = world.tenant(), ids(tenant)["a"]
@@ -192,7 +198,9 @@ def test_other_tenants_see_no_stations_and_no_history(world: World, tenant: Tena
 
 
 def test_the_history_of_a_device(tenant: Tenant) -> None:
-    """Registered, deleted by the token's name, registered again: newest first, of one row or of all."""
+    """The history has registration, deletion with the token's name, and the next registration, newest first, for one
+    device or all.
+    """
     with tenant.nas() as nas:
         address = nas.sock.getsockname()[0]
         nas.login("ann", PASSWORD, NAS_IDENTIFIER=b"a")
@@ -220,7 +228,7 @@ def test_the_history_of_a_device(tenant: Tenant) -> None:
 
 @pytest.mark.parametrize("path", [STATIONS, HISTORY, "/network_device/ListClients", "/ad/GetAuthLog"])
 def test_pages_of_the_other_lists(tenant: Tenant, path: str) -> None:
-    """1 to 1000 entries, from page 1."""
+    """A page has 1 to 1000 entries and counts from 1."""
     for page in ({"pageId": 0}, {"pageId": "x"}):
         assert tenant.refused(path, domainId=tenant.domain, **page) == (400, "invalid pageId")
     for page in ({"pageSize": 0}, {"pageSize": 1001}, {"pageSize": "x"}):

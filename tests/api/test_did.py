@@ -1,4 +1,4 @@
-"""/api/v1/did/*, /api/v1/schema/*, /api/v1/credential/*, and what everybody may read of them."""
+"""The operations of DIDs, schemas and credentials, and their public documents."""
 
 import re
 from typing import Any
@@ -34,35 +34,35 @@ JSON_SCHEMA = {
 }
 
 
-def make(tenant: Tenant, path: str, fields: dict[str, Any]) -> dict[str, Any]:
-    """A DID that is made: the answer. `method` is a field of the body here, and HTTP's in `Tenant.ask`."""
+def create(tenant: Tenant, path: str, fields: dict[str, Any]) -> dict[str, Any]:
+    """Create a DID and return the answer. `method` is a field of the body here, and HTTP's in `Tenant.ask`."""
     answer = tenant.world.post(path, tenant.token, json={"domainId": tenant.domain, **fields})
     assert answer.status_code == 200, answer.text
     made: dict[str, Any] = answer.json()
     return made
 
 
-def not_made(tenant: Tenant, path: str, fields: dict[str, Any]) -> tuple[int, str]:
-    """A DID that is refused: status and text."""
+def refuse_creation(tenant: Tenant, path: str, fields: dict[str, Any]) -> tuple[int, str]:
+    """Send a refused creation of a DID and return status and text."""
     answer = tenant.world.post(path, tenant.token, json={"domainId": tenant.domain, **fields})
     assert "hunter2" not in answer.text
     return problem(answer)
 
 
 def issuer(tenant: Tenant, method: str = "key", **fields: Any) -> str:
-    """A new issuer's DID."""
-    return str(make(tenant, ISSUER, {"method": method, "name": "The issuer", "description": "d", **fields})["id"])
+    """Create an issuer and return its DID."""
+    return str(create(tenant, ISSUER, {"method": method, "name": "The issuer", "description": "d", **fields})["id"])
 
 
 def holder(tenant: Tenant) -> str:
-    """The DID of HOLDER's key."""
+    """Return the DID of HOLDER's key."""
     if not tenant.ask(SEARCH, name=DID)["count"]:
-        make(tenant, HOLDER_DID, {"method": "key", "name": "Alice", "publicKeyJwk": JWK})
+        create(tenant, HOLDER_DID, {"method": "key", "name": "Alice", "publicKeyJwk": JWK})
     return DID
 
 
 def schema(tenant: Tenant, author: str, **fields: Any) -> dict[str, Any]:
-    """A new schema's answer."""
+    """Create a schema and return the answer."""
     made: dict[str, Any] = tenant.ask(
         SCHEMA, **{"author": author, "name": "Badge", "schema": JSON_SCHEMA, "sign": True, **fields}
     )
@@ -70,7 +70,7 @@ def schema(tenant: Tenant, author: str, **fields: Any) -> dict[str, Any]:
 
 
 def body(tenant: Tenant, **fields: Any) -> dict[str, Any]:
-    """A createCredential that passes."""
+    """Return a valid body of createCredential."""
     by = issuer(tenant)
     return {
         "domainId": tenant.domain,
@@ -84,8 +84,8 @@ def body(tenant: Tenant, **fields: Any) -> dict[str, Any]:
     }
 
 
-def got(tenant: Tenant, url: str, **headers: str) -> Any:
-    """What everybody reads at an address of the service: no token, and its host in front is not the real one."""
+def read_public(tenant: Tenant, url: str, **headers: str) -> Any:
+    """Read a public address of the service, without a token and whatever its host."""
     answer = tenant.world.http.get(urlsplit(url).path, headers=headers)
     assert answer.status_code == 200, answer.text
     assert answer.headers["access-control-allow-origin"] == "*"
@@ -94,8 +94,8 @@ def got(tenant: Tenant, url: str, **headers: str) -> Any:
 
 @pytest.mark.parametrize("method", ["key", "jwk", "web"])
 def test_a_new_issuer(tenant: Tenant, method: str) -> None:
-    """The answer has these fields and types, id being the DID; the record is found by it."""
-    answer = make(tenant, ISSUER, {"method": method, "name": "n", "description": "d", "keyType": "P-256"})
+    """The answer has the documented fields and types; id is the DID. The list has the new DID."""
+    answer = create(tenant, ISSUER, {"method": method, "name": "n", "description": "d", "keyType": "P-256"})
     assert re.fullmatch(f"did:{method}:[A-Za-z0-9:%._-]+", answer["id"])
     assert answer == {
         "id": answer["id"], "code": 200, "message": "issuer DID created", "status": "Success",
@@ -118,14 +118,14 @@ def test_a_new_issuer(tenant: Tenant, method: str) -> None:
         ({}, (400, "missing method")), ({"method": "key", "name": "x" * 300}, (400, "invalid name")),
     ],
 )  # fmt: skip
-def test_what_is_no_issuer(tenant: Tenant, fields: dict[str, Any], told: tuple[int, str]) -> None:
-    """An unknown method or curve is 400, and names the field."""
-    assert not_made(tenant, ISSUER, fields) == told
+def test_malformed_issuers(tenant: Tenant, fields: dict[str, Any], told: tuple[int, str]) -> None:
+    """An unknown method or curve is 400 and names the field."""
+    assert refuse_creation(tenant, ISSUER, fields) == told
     assert tenant.ask(LIST, domainId=tenant.domain) == []
 
 
-def test_a_method_is_taken_in_any_way_of_writing(tenant: Tenant) -> None:
-    """`did:key` and `KEY` are key."""
+def test_spellings_of_a_method(tenant: Tenant) -> None:
+    """`did:key` and `KEY` are the method key."""
     assert issuer(tenant, "did:key").startswith("did:key:")
     assert issuer(tenant, "KEY").startswith("did:key:")
 
@@ -143,15 +143,15 @@ def test_a_method_is_taken_in_any_way_of_writing(tenant: Tenant) -> None:
         ({"publicKeyJwk": JWK, "issuerId": True}, (400, "invalid issuerId")),
     ],
 )  # fmt: skip
-def test_what_is_no_holder(tenant: Tenant, fields: dict[str, Any], told: tuple[int, str]) -> None:
-    """A private key, no key, and an issuer or wallet that is not there."""
-    assert not_made(tenant, HOLDER_DID, {"method": "key", **fields}) == told
+def test_malformed_holders(tenant: Tenant, fields: dict[str, Any], told: tuple[int, str]) -> None:
+    """A holder with a private key, without a key, or with an unknown issuer or wallet is refused."""
+    assert refuse_creation(tenant, HOLDER_DID, {"method": "key", **fields}) == told
 
 
-def test_an_issuer_by_its_did_beside_no_id(tenant: Tenant) -> None:
-    """issuerId 0 is none: the issuerDid beside it counts."""
+def test_an_issuer_by_its_did(tenant: Tenant) -> None:
+    """With issuerId 0 the issuerDid counts."""
     by = issuer(tenant)
-    made = make(
+    made = create(
         tenant, HOLDER_DID, {"method": "key", "name": "Alice", "publicKeyJwk": JWK, "issuerId": 0, "issuerDid": by}
     )
     own, held = tenant.ask(LIST, domainId=tenant.domain)
@@ -159,7 +159,7 @@ def test_an_issuer_by_its_did_beside_no_id(tenant: Tenant) -> None:
 
 
 def test_search(tenant: Tenant) -> None:
-    """The tenant's DIDs by name, kind and page, with lastUpdatedAt; another tenant's are not among them."""
+    """A search finds the tenant's DIDs by name, kind and page, with lastUpdatedAt, and no other tenant's."""
     by, held = issuer(tenant), holder(tenant)
     issuer(tenant.world.tenant("other"))
     answer = tenant.ask(SEARCH, name="", didType="ISSUER", pageNumber=1, pageSize=10)
@@ -174,7 +174,7 @@ def test_search(tenant: Tenant) -> None:
 
 
 def test_deletion(tenant: Tenant) -> None:
-    """One or several, all or none, with their number in the message."""
+    """One or several DIDs are deleted, all or none; the message has their number."""
     by, held = issuer(tenant), holder(tenant)
     one = {"type": "Issuer", "did": by}
     assert tenant.refused(
@@ -193,20 +193,21 @@ def test_deletion(tenant: Tenant) -> None:
 
 
 def test_our_did_web_is_served(tenant: Tenant) -> None:
-    """At the address that the DID names, for everybody; with both keys after a rotation."""
+    """The document of a did:web is public at the address that the DID names. After a rotation it has both keys."""
     by = issuer(tenant, "web")
     path = "/" + "/".join(by.split(":")[3:]) + "/did.json"
-    before = got(tenant, path)
+    before = read_public(tenant, path)
     assert before.headers["content-type"] == "application/did+json"
     (old,) = parse(by, before.content).methods
     made = tenant.ask(ROTATE, domainId=tenant.domain, did=by)
-    assert {each.id for each in parse(by, got(tenant, path).content).methods} == {old.id, made["verificationMethod"]}
+    after = parse(by, read_public(tenant, path).content).methods
+    assert {each.id for each in after} == {old.id, made["verificationMethod"]}
     assert tenant.refused(ROTATE, domainId=tenant.domain, did=issuer(tenant))[0] == 400
 
 
 @pytest.mark.parametrize("encoded", [False, True])
 def test_resolution(tenant: Tenant, encoded: bool) -> None:
-    """What a DID resolves to, for who has a token, however the client has written the DID into the address."""
+    """A token resolves a DID in any URL encoding."""
     for did in (issuer(tenant), issuer(tenant, "web"), issuer(tenant, "jwk"), DID):
         path = RESOLVE + (quote(did, safe="") if encoded else did)
         answer = tenant.world.http.get(path, headers={"x-authorization": tenant.token})
@@ -217,14 +218,14 @@ def test_resolution(tenant: Tenant, encoded: bool) -> None:
 
 
 @pytest.mark.parametrize("did", ["did:ion:x", "did:web:169.254.169.254", "did:key:zz", "nothing", "did:web:a%252F..:x"])
-def test_what_does_not_resolve(tenant: Tenant, did: str) -> None:
-    """Other methods, foreign hosts and no DIDs are 400, and nobody is asked."""
+def test_unresolvable_dids(tenant: Tenant, did: str) -> None:
+    """Other methods, foreign hosts and malformed DIDs are 400, without a request to another host."""
     answer = tenant.world.http.get(RESOLVE + did, headers={"x-authorization": tenant.token})
     assert problem(answer)[0] == 400
 
 
 def test_a_new_schema(tenant: Tenant) -> None:
-    """The answer has the credential schema; it is listed, and published for everybody with its author's proof."""
+    """The answer has the credential schema. It is listed, and public with its author's proof."""
     by = issuer(tenant)
     made = schema(tenant, by)
     content = made["Schema"]
@@ -232,7 +233,7 @@ def test_a_new_schema(tenant: Tenant) -> None:
     assert {"id", "version", "name", "author", "authored", "type", "Schema", "proof"} == content.keys()
     assert content["author"] == by and content["version"] == "1.0" and content["name"] == "Badge"
     assert content["Schema"] == {"$id": content["Schema"]["$id"], **JSON_SCHEMA}
-    assert got(tenant, content["Schema"]["$id"]).json() == content
+    assert read_public(tenant, content["Schema"]["$id"]).json() == content
     assert tenant.ask(SCHEMAS, domainId=tenant.domain, issuerDid=by) == [
         {"id": made["id"], "name": "Badge", "author": by, "signed": True}
     ]
@@ -247,16 +248,16 @@ def test_a_new_schema(tenant: Tenant) -> None:
         {"schema": {"type": "hunter2"}}, {"schema": {"enum": ["x" * 100_000]}}, {"name": ""}, {"sign": "maybe"},
     ],
 )  # fmt: skip
-def test_what_is_no_schema(tenant: Tenant, fields: dict[str, Any]) -> None:
-    """Remote references, patterns that blow up, and what is none are 400, without the value."""
+def test_malformed_schemas(tenant: Tenant, fields: dict[str, Any]) -> None:
+    """Remote references, costly patterns and malformed schemas are 400, without the value."""
     sent = {"author": issuer(tenant), "name": "n", "schema": {}, **fields}
     answer = tenant.world.send("POST", SCHEMA, tenant.token, json=sent)
     assert answer.status_code == 400
     assert "hunter2" not in answer.text
 
 
-def test_a_schema_of_nobody(tenant: Tenant) -> None:
-    """Its author is an issuer of the tenant."""
+def test_a_schema_of_an_unknown_author(tenant: Tenant) -> None:
+    """The author of a schema must be an issuer of the tenant."""
     other = issuer(tenant.world.tenant("other"))
     for author in (other, holder(tenant), "did:key:z6Mk"):
         assert tenant.refused(SCHEMA, author=author, name="n", schema={}) == (404, "issuer not found")
@@ -264,7 +265,10 @@ def test_a_schema_of_nobody(tenant: Tenant) -> None:
 
 @pytest.mark.parametrize("path", ISSUE)
 def test_a_new_credential(tenant: Tenant, path: str) -> None:
-    """It is listed, read as a document, and verifies with nothing but public addresses; the password is nowhere."""
+    """A credential is listed, read as a document, and verified with public addresses alone.
+
+    Its password is in none of them.
+    """
     sent = body(tenant)
     made = tenant.ask(path, **sent)
     assert made == {
@@ -311,14 +315,14 @@ def test_a_new_credential(tenant: Tenant, path: str) -> None:
         ({"credentialName": ""}, (400, "invalid credentialName")),
     ],
 )  # fmt: skip
-def test_what_is_no_credential(tenant: Tenant, fields: dict[str, Any], told: tuple[int, str]) -> None:
-    """400 naming the field without its value, 404 for what is not the domain's; nothing is issued."""
+def test_malformed_credentials(tenant: Tenant, fields: dict[str, Any], told: tuple[int, str]) -> None:
+    """A malformed field is 400 without its value, and an unknown id of the domain 404. Nothing is issued."""
     assert tenant.refused(ISSUE[0], **body(tenant, **fields)) == told
     assert tenant.ask(CREDENTIALS, domainId=tenant.domain)["count"] == 0
 
 
 def test_expiry_may_be_left_out(tenant: Tenant) -> None:
-    """Empty or absent is a credential that does not expire."""
+    """A credential without expiry, or with an empty one, does not expire."""
     made = tenant.ask(ISSUE[0], **body(tenant, expiry=""))
     assert "expirationDate" not in tenant.ask(GET, credentialId=made["credentialId"])["credential"]
 
@@ -336,7 +340,7 @@ def test_the_total_of_an_array_is_in_a_header(tenant: Tenant, fields: dict[str, 
 
 
 def test_pages_of_credentials(tenant: Tenant) -> None:
-    """Ordered by id, a page at a time, with the whole count."""
+    """Pages are ordered by id and have the total."""
     sent = body(tenant)
     made = [tenant.ask(ISSUE[0], **sent)["id"] for _ in range(3)]
     answer = tenant.ask(CREDENTIALS, domainId=tenant.domain, pageNumber=2, pageSize=2)
@@ -344,14 +348,17 @@ def test_pages_of_credentials(tenant: Tenant) -> None:
 
 
 def test_a_revocation(tenant: Tenant) -> None:
-    """The answer is capitalized; the status list at its public address says so, in both forms; again is a success."""
+    """A revoked credential is in the public status list, in both forms.
+
+    The answer is capitalized, and a second revocation succeeds.
+    """
     sent = body(tenant)
     made = tenant.ask(ISSUE[0], **sent)
     document = tenant.ask(GET, credentialId=made["credentialId"])["credential"]
     entry = entry_of(document)
 
     def listed() -> vc.Credential:
-        token = jws.parse(got(tenant, entry.url, accept="application/jwt").text)
+        token = jws.parse(read_public(tenant, entry.url, accept="application/jwt").text)
         return vc.verify(token, resolve(did_of(token.key_id)), now_us())
 
     check(entry, listed(), sent["issuerDid"])
@@ -362,11 +369,11 @@ def test_a_revocation(tenant: Tenant) -> None:
     with pytest.raises(Exception, match="revoked"):
         check(entry, listed(), sent["issuerDid"])
     assert tenant.ask(CREDENTIALS, domainId=tenant.domain)["credentials"][0]["status"] == "Revoked"
-    assert read_object(got(tenant, entry.url).content)["id"] == entry.url
+    assert read_object(read_public(tenant, entry.url).content)["id"] == entry.url
 
 
-def test_another_tenants_are_not_there(tenant: Tenant) -> None:
-    """Whatever another tenant has is 404, by number, by urn and by DID."""
+def test_another_tenants_objects(tenant: Tenant) -> None:
+    """Another tenant's objects are 404, by number, by URN and by DID."""
     sent = body(tenant)
     made = tenant.ask(ISSUE[0], **sent)
     other = tenant.world.tenant("other")
@@ -389,15 +396,15 @@ def test_a_credential_of_a_domain(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize("path", OF_WALLET)
-def test_a_wallet_that_is_not_there(tenant: Tenant, path: str) -> None:
-    """404; a page that is none is 400."""
+def test_an_unknown_wallet(tenant: Tenant, path: str) -> None:
+    """An unknown wallet is 404, and a malformed page 400."""
     assert tenant.refused(path, walletId=10**9)[0] == 404
     assert tenant.refused(path, walletId=1, pageNumber=0) == (400, "invalid pageNumber")
 
 
 @pytest.mark.parametrize("curve", ISSUERS)
 def test_each_curve_issues(tenant: Tenant, curve: str) -> None:
-    """An issuer of each curve issues what verifies."""
+    """An issuer of each curve issues credentials that verify."""
     sent = body(tenant)
     by = issuer(tenant, keyType=curve)
     made = tenant.ask(ISSUE[0], **{**sent, "issuerDid": by, "schemaId": schema(tenant, by)["id"]})

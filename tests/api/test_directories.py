@@ -1,5 +1,4 @@
-"""/ad/GetAll..., /api/v1/saveDirectoryConfig, deleteDirectoryConfig, importUsers, getImportStatus, cancelImport,
-confirmImport, reConfigure, mapping/*."""
+"""Directories: configuration, users and groups, imports, mappings."""
 
 import time
 from typing import Any
@@ -33,7 +32,7 @@ def group(number: int, name: str, *members: str) -> dict[str, Any]:
 
 
 def members(tenant: Tenant, name: str, **fields: Any) -> tuple[list[str], int]:
-    """The people of a group, and how many there are."""
+    """Return the members of a group, and how many there are."""
     (found,) = tenant.ask(GROUPS, domainId=tenant.domain, search=name)["groups"]
     answer = tenant.ask(MEMBERS, domainId=tenant.domain, groupId=found["groupId"], **fields)
     return [user["userName"] for user in answer["users"]], answer["totalCount"]
@@ -60,7 +59,10 @@ def test_nested_groups_and_cycles(tenant: Tenant) -> None:
 
 
 def test_lists(tenant: Tenant) -> None:
-    """These fields; a page at a time, in the order of their ids; by a part of name or address; none is of a cloud."""
+    """Entries have the documented fields, ordered by id, filtered by a part of name or address.
+
+    The list of cloud users is empty.
+    """
     many = [{**ANN, "externalId": str(n), "dn": f"uid=u{n},dc=x", "name": f"user{n}"} for n in range(12)]
     send(tenant, many)
     answer = tenant.ask(USERS, domainId=tenant.domain)
@@ -77,8 +79,10 @@ def test_lists(tenant: Tenant) -> None:
 
 
 def test_configuration(tenant: Tenant) -> None:
-    """One or several, all or none; the domainId may be text; the answer is a text; secrets are in no list and no
-    trail."""
+    """Directories are saved and deleted, one or several, all or none.
+
+    domainId may be a string, and the answer is a text. No list and no audit entry has a secret.
+    """
     told = tenant.ask(
         SAVE, domainId=str(tenant.domain), directoryName="ad", appUrl="ldaps://dc1", bindPassword="hunter2"
     )
@@ -117,7 +121,9 @@ def test_the_list_of_directories(tenant: Tenant) -> None:
 
 
 def test_a_directory_is_tried(tenant: Tenant) -> None:
-    """A directory that cannot be read is told apart without being saved; at most five a minute in a domain."""
+    """A check reports whether a directory can be read, without saving it, at most five times a minute
+    for a domain.
+    """
     body = {"domainId": tenant.domain, "directoryName": "hq", "appUrl": "ldap://127.0.0.1:1", "baseDN": "dc=x"}
     answer = tenant.ask(CHECK, **body)
     assert (answer["usable"], answer["status"]) == (False, "Success") and "no connection" in answer["message"]
@@ -135,7 +141,7 @@ def test_a_directory_is_tried(tenant: Tenant) -> None:
 
 
 def test_import_status(tenant: Tenant) -> None:
-    """Imports are found by the directory's name in any case; an unknown name, or another tenant's, is 404."""
+    """Imports are found by the directory's name in any case. An unknown name, or another tenant's, is 404."""
     done = send(tenant, [ANN, BEN])
     for body in ({"DirectoryName": "HQ"}, {"directoryName": "hq", "domainId": str(tenant.domain)}):
         answer = tenant.world.post(STATUS, tenant.token, json=[body]).json()
@@ -180,7 +186,7 @@ def test_an_import_that_cannot_be_done(tenant: Tenant) -> None:
     ],
 )  # fmt: skip
 def test_a_wrong_field_of_an_import(tenant: Tenant, field: str, value: str) -> None:
-    """importUsers is refused with the name of the field, never with its value."""
+    """importUsers with a wrong field is refused with the field's name, never its value."""
     body = {"ldapHost": "127.0.0.1", "baseDN": "dc=x", "domainID": tenant.domain, field: value}
     status, message = tenant.refused(IMPORT, **body)
     assert status == 400 and field in message and "hunter2" not in message
@@ -225,14 +231,16 @@ def test_mappings(tenant: Tenant) -> None:
     ids=["no attribute", "no field", "array in array", "no object", "secret"],
 )
 def test_wrong_mappings(tenant: Tenant, mappings: object) -> None:
-    """reConfigure is refused, whether the directory exists or not."""
+    """A wrong mapping is refused, whether the directory exists or not."""
     where = {"domainId": tenant.domain, "directoryName": "hq"}
     assert tenant.refused(RECONFIGURE, **where, fieldMappings=mappings) == (400, "invalid fieldMappings")
 
 
 def test_most_of_a_directory_is_not_removed(tenant: Tenant) -> None:
-    """A run in which most people are missing fails, and removes them after a confirmation; other imports, and those of
-    another domain, cannot be confirmed."""
+    """A run that lacks most people fails.
+
+    After a confirmation the next one removes them. Other imports, and another domain's, cannot be confirmed.
+    """
     many = [{**ANN, "externalId": str(n), "dn": f"uid=u{n},dc=x", "name": f"user{n}"} for n in range(40)]
     first = send(tenant, many, complete=True)
     stopped = send(tenant, many[:10], complete=True)
@@ -250,8 +258,10 @@ def test_most_of_a_directory_is_not_removed(tenant: Tenant) -> None:
 
 
 def test_a_directory_is_removed(tenant: Tenant) -> None:
-    """A directory is removed with its people, all or none of those named; the trail has the caller. Another tenant's is
-    not found."""
+    """A directory is removed with its people; a request is all or none.
+
+    The audit entry names the caller. Another tenant's directory is 404.
+    """
     send(tenant, [ANN, OPS])
     domain = {"domainId": tenant.domain}
     assert tenant.refused(DELETE, **domain, directoryName="none") == (404, "directory not found")

@@ -1,4 +1,4 @@
-"""/api/v1/agent/directory/*: what directory agents send."""
+"""/api/v1/agent/directory/*: the messages of directory agents."""
 
 import time
 from collections.abc import Callable
@@ -25,7 +25,7 @@ MORE = {**OPS, "members": ["UID=ben, DC=x"], "continued": True}
 
 
 def until(done: Callable[[], Any]) -> Any:
-    """What `done` gives once that is something. It is asked for again and again, for a generous time."""
+    """Call `done` until it returns a true value, and return that value."""
     deadline = time.monotonic() + PATIENCE_S
     while not (result := done()):
         assert time.monotonic() < deadline
@@ -34,7 +34,7 @@ def until(done: Callable[[], Any]) -> Any:
 
 
 def job(tenant: Tenant, name: str, job_id: int) -> dict[str, Any]:
-    """An import once it is over."""
+    """Return an import after its end."""
 
     def over() -> dict[str, Any] | None:
         jobs = tenant.ask(STATUS, DirectoryName=name)["jobs"]
@@ -46,7 +46,7 @@ def job(tenant: Tenant, name: str, job_id: int) -> dict[str, Any]:
 
 
 def send(tenant: Tenant, *batches: list[dict[str, Any]], **fields: Any) -> dict[str, Any]:
-    """A whole run of the directory `hq`: its import once it is over."""
+    """Send a whole run of the directory `hq` and return its import after its end."""
     run = tenant.ask(BEGIN, domainId=tenant.domain, directoryName="hq")["runId"]
     for number, entries in enumerate(batches, 1):
         sent = {"domainId": tenant.domain, "runId": run, "sequence": number, "entries": entries}
@@ -56,13 +56,15 @@ def send(tenant: Tenant, *batches: list[dict[str, Any]], **fields: Any) -> dict[
 
 
 def names(tenant: Tenant) -> list[str]:
-    """The people of the domain."""
+    """Return the names of the domain's people."""
     return [each["userName"] for each in tenant.ask(USERS, domainId=tenant.domain)["users"]]
 
 
 def test_a_run(tenant: Tenant) -> None:
-    """Nothing is applied before a run is finished; then everything is, with members in two parts; the next run begins
-    with the cursor."""
+    """Nothing of a run is applied before its end.
+
+    A group's members may come in two parts, and the next run starts with the cursor.
+    """
     done = send(tenant, [ANN, BEN], [OPS, MORE], cursor="place 7", complete=True)
     assert done["state"] == "DONE"
     assert done["counts"] == {"total": 3, "added": 3, "updated": 0, "removed": 0, "skipped": 0, "failed": 0}
@@ -77,9 +79,11 @@ def test_a_run(tenant: Tenant) -> None:
     assert names(tenant) == ["ann"]
 
 
-def test_a_batch_that_comes_again(tenant: Tenant) -> None:
-    """A repeated batch is a success and counts once; another than the next is 409 with the expected number, as is an
-    early end; a repeated end gives the same job."""
+def test_a_repeated_batch(tenant: Tenant) -> None:
+    """A repeated batch succeeds and counts once.
+
+    A batch out of order, or an early end, is 409 with the expected number. A repeated end returns the same job.
+    """
     run = tenant.ask(BEGIN, domainId=tenant.domain, directoryName="hq")["runId"]
     batch = {"domainId": tenant.domain, "runId": run, "sequence": 1, "entries": [ANN]}
     for _ in range(2):
@@ -97,8 +101,8 @@ def test_a_batch_that_comes_again(tenant: Tenant) -> None:
     assert tenant.refused(BATCH, **batch)[0] == 404
 
 
-def test_a_run_that_is_thrown_away(tenant: Tenant) -> None:
-    """A new run of the directory ends the one before, which was not finished."""
+def test_an_unfinished_run_is_discarded(tenant: Tenant) -> None:
+    """A new run of a directory discards an unfinished one."""
     first = tenant.ask(BEGIN, domainId=tenant.domain, directoryName="hq")["runId"]
     second = tenant.ask(BEGIN, domainId=tenant.domain, directoryName="hq")
     assert second["sequence"] == 1 and second["runId"] != first
@@ -134,7 +138,7 @@ def test_a_wrong_entry(tenant: Tenant, entry: object) -> None:
 
 
 def test_a_list_of_wrong_values() -> None:
-    """One value of each list is named: errors for 200,000 values would hold the interpreter lock for 150 ms."""
+    """One wrong value of each list is named: 200,000 errors would hold the interpreter lock for 150 ms."""
     wrong = [{**OPS, "members": [None] * 100}, {**ANN, "aliases": [""] * 9, "memberOf": [{}] * 9}]
     with pytest.raises(ValidationError) as refused:
         SendBatch.model_validate({"domainId": 1, "runId": 1, "sequence": 1, "entries": wrong})
@@ -142,7 +146,7 @@ def test_a_list_of_wrong_values() -> None:
 
 
 def test_no_secret_is_kept(tenant: Tenant) -> None:
-    """An agent that sends passwords, keys or codes sends them in vain."""
+    """Passwords, keys and codes that an agent sends are not stored."""
     send(tenant, [{**ANN, "attributes": {"mail": ["ann@x"], "userPassword": ["hunter2"], "ntHash": ["hunter2"]}}])
     kept = tenant.world.service.rows(
         "select attributes from directory_attributes join directory_users on id = user_id where domain_id = ?",
@@ -151,8 +155,8 @@ def test_no_secret_is_kept(tenant: Tenant) -> None:
     assert kept == [('{"mail": ["ann@x"]}',)]
 
 
-def test_the_other_domains_run(tenant: Tenant) -> None:
-    """A run belongs to its domain, and a directory that is read in another way is none of an agent's."""
+def test_another_domains_run(tenant: Tenant) -> None:
+    """A run belongs to its domain. An agent cannot send a run of a directory that the service reads itself."""
     other = tenant.ask("/ad/AddDomain", domainName="branch")["domainId"]
     run = tenant.ask(BEGIN, domainId=tenant.domain, directoryName="hq")["runId"]
     sent = {"domainId": other, "runId": run, "sequence": 1, "entries": [ANN]}

@@ -20,7 +20,7 @@ def save(tenant: Tenant) -> None:
 
 
 def test_schedules(tenant: Tenant) -> None:
-    """Set, shown with when it is due, changed, deleted; each is in the audit trail."""
+    """A schedule is set, shown with its next time, changed and deleted; each change has an audit entry."""
     save(tenant)
     where = {"domainId": tenant.domain, "directoryName": "hq"}
     told = tenant.ask(SET, **where, everyMinutes="90")
@@ -63,23 +63,23 @@ def test_schedules(tenant: Tenant) -> None:
         ({"everyMinutes": 60, "fullEvery": 1001}, "fullEvery"),
     ],
 )
-def test_what_is_no_schedule(tenant: Tenant, body: dict[str, Any], field: str) -> None:
-    """It is refused by its field."""
+def test_malformed_schedules(tenant: Tenant, body: dict[str, Any], field: str) -> None:
+    """A malformed schedule is refused with the field's name."""
     save(tenant)
     assert tenant.refused(SET, domainId=tenant.domain, directoryName="hq", **body) == (400, f"invalid {field}")
     assert tenant.ask(LIST, domainId=tenant.domain)["schedules"] == []
 
 
-def test_both_ways_at_once(tenant: Tenant) -> None:
-    """Minutes and times do not go together."""
+def test_minutes_and_times_exclude_each_other(tenant: Tenant) -> None:
+    """Minutes and times cannot be combined."""
     save(tenant)
     body = {"domainId": tenant.domain, "directoryName": "hq", "everyMinutes": 60, "timesOfDay": ["08:00"]}
     status, message = tenant.refused(SET, **body)
     assert (status, "not both" in message) == (400, True)
 
 
-def test_a_reading_now(tenant: Tenant) -> None:
-    """It is queued, and its end is among the imports; of a directory that is not there it is 404."""
+def test_an_import_on_request(tenant: Tenant) -> None:
+    """`sync` queues an import at once. An unknown directory is 404."""
     save(tenant)
     queued = tenant.ask(SYNC, domainId=tenant.domain, directoryName="hq")
     ended = job(tenant, "hq", queued["jobId"])

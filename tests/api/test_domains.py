@@ -15,7 +15,7 @@ WARNING = "this domain has no MFA provider: its fallback applies to every login,
 
 
 def domains(tenant: Tenant, **fields: Any) -> list[dict[str, Any]]:
-    """The tenant's domains."""
+    """Return the tenant's domains."""
     listed: list[dict[str, Any]] = tenant.ask(ALL, **fields)["domains"]
     return listed
 
@@ -28,7 +28,7 @@ def test_the_list_is_what_its_model_describes(tenant: Tenant) -> None:
 
 
 def test_the_fields_of_a_domain(world: World, tenant: Tenant) -> None:
-    """Those of the interface, and the additions; a tenant's own alone, ordered by id."""
+    """A domain has the interface's fields and the additions. The list has the tenant's own alone, ordered by id."""
     world.tenant("theirs")
     answer = tenant.ask(ADD, domainName="branch")
     added = answer.pop("domainId")
@@ -47,8 +47,11 @@ def test_the_fields_of_a_domain(world: World, tenant: Tenant) -> None:
     }
 
 
-def test_everything_can_be_said(tenant: Tenant) -> None:
-    """Modes, actions and factors in any case; unknown fields are ignored. Who enforces with nobody to ask is told."""
+def test_all_fields_of_a_domain(tenant: Tenant) -> None:
+    """Modes, actions and factors are accepted in any case, and unknown fields ignored.
+
+    Enforcing without a provider gives a warning.
+    """
     added = tenant.ask(
         ADD, domainName="Zürich", directoryName="ad.example", enforcementMode="Enforcing", fallbackAction="ALLOW",
         firstFactor="None", realms=["zh.example", "ZH"], status="inactive",
@@ -69,7 +72,7 @@ def test_everything_can_be_said(tenant: Tenant) -> None:
 
 
 def test_pages_of_domains(tenant: Tenant) -> None:
-    """10 unless asked otherwise, 100 at most; each domain once; the total is that of the tenant."""
+    """A page has 10 domains by default and at most 100, each domain once. The total is the tenant's."""
     for number in range(12):
         tenant.ask(ADD, domainName=f"d{number}")
     assert (len(domains(tenant)), tenant.ask(ALL)["totalCount"]) == (10, 13)
@@ -79,7 +82,7 @@ def test_pages_of_domains(tenant: Tenant) -> None:
 
 
 def test_names_and_realms_are_taken_once(world: World, tenant: Tenant) -> None:
-    """Within a tenant, in any case: 409; another tenant may have the same."""
+    """A name or realm that the tenant has in any case is 409. Another tenant may have it."""
     tenant.ask(ADD, domainName="branch", realms=["branch.example"])
     for fields in (
         {"domainName": "corp"}, {"domainName": "CORP"}, {"domainName": "Branch.Example"},
@@ -112,15 +115,17 @@ def test_names_and_realms_are_taken_once(world: World, tenant: Tenant) -> None:
     ],
 )
 def test_malformed_domains_are_refused(tenant: Tenant, fields: dict[str, Any], text: str) -> None:
-    """The field is named, its value is not; nothing is added."""
+    """A malformed domain is refused with the field's name, without its value, and is not added."""
     assert tenant.refused(ADD, **fields) == (400, text)
     assert len(domains(tenant)) == 1
 
 
 @pytest.mark.parametrize("name", ["domainId", "adId"])
 def test_switching_a_domain(tenant: Tenant, name: str) -> None:
-    """What is now stored is answered, with a warning where nobody would be asked; the fallback action stays unless it
-    is given."""
+    """The answer has the stored mode, with a warning if there is no provider.
+
+    The fallback action stays unless it is given.
+    """
     branch = tenant.ask(ADD, domainName="branch")["domainId"]
     steps: list[tuple[dict[str, str], str, str, list[str]]] = [
         ({"enforcementMode": "enforcing"}, "enforce", "deny", [WARNING.format("deny")]),
@@ -141,7 +146,7 @@ def test_switching_a_domain(tenant: Tenant, name: str) -> None:
 
 
 def test_a_switch_holds_for_the_next_request(tenant: Tenant) -> None:
-    """Enforce applies the verdict, monitor notes what would have been; a wrong password is refused in both."""
+    """Enforce applies the decision; monitor records it. Both reject a wrong password."""
     with tenant.nas() as nas:
         for mode, answer in (("enforce", 3), ("monitor", 2)):
             tenant.ask(UPDATE, domainId=tenant.domain, enforcementMode=mode)
@@ -163,14 +168,17 @@ def test_a_switch_holds_for_the_next_request(tenant: Tenant) -> None:
         ({"enforcementMode": "enforce", "fallbackAction": "hunter2"}, "invalid fallbackAction"),
     ],
 )
-def test_a_switch_that_is_none(tenant: Tenant, fields: dict[str, Any], text: str) -> None:
-    """Nothing is switched by what is not understood."""
+def test_malformed_modes(tenant: Tenant, fields: dict[str, Any], text: str) -> None:
+    """A malformed mode switches nothing."""
     assert tenant.refused(UPDATE, domainId=tenant.domain, **fields) == (400, text)
     assert domains(tenant)[0]["enforcementMode"] == "monitor"
 
 
 def test_who_may_switch(world: World, tenant: Tenant) -> None:
-    """An admin of the tenant alone: not its operator, not another tenant's admin; by either name of the domain."""
+    """Only an admin of the tenant may switch a domain, by either name of the field.
+
+    Its operator and another tenant's admin may not.
+    """
     other = world.tenant()
     for name in ("domainId", "adId"):
         fields = {name: tenant.domain, "enforcementMode": "enforce"}
@@ -194,7 +202,10 @@ def test_an_operators_domain_has_the_default_trust(tenant: Tenant) -> None:
 
 
 def test_a_domain_is_removed(world: World, tenant: Tenant) -> None:
-    """`dryRun` lists what is deleted; then the domain is gone, and its name is free. No other tenant can remove it."""
+    """`dryRun` lists the data that a removal deletes.
+
+    A removed domain's name is free. No other tenant can remove it.
+    """
     branch = tenant.ask(ADD, domainName="branch")["domainId"]
     assert world.tenant("theirs").refused(REMOVE, domainId=branch)[0] == 403
     tenant.user("ann", domain=branch)

@@ -1,4 +1,4 @@
-"""/network_device/DisconnectSession and ChangeSession: a device that is asked about its sessions over the network."""
+"""/network_device/DisconnectSession and ChangeSession, with a NAS that answers over the network."""
 
 import time
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ START = 1
 
 @pytest.fixture
 def nas(world: World, tenant: Tenant) -> Iterator[ThreadNas]:
-    """A device of the tenant's domain with the sessions a (ann), b (ann@corp) and c (bob)."""
+    """Return a NAS of the tenant's domain with the sessions a (ann), b (ann@corp) and c (bob)."""
     address = world.address()
     with thread_nas(ack, address) as nas:
         tenant.ask(
@@ -40,13 +40,13 @@ def nas(world: World, tenant: Tenant) -> Iterator[ThreadNas]:
 
 
 def sessions(tenant: Tenant) -> dict[str, int]:
-    """The ids of the domain's sessions by their Acct-Session-Ids."""
+    """Return the ids of the domain's sessions by their Acct-Session-Ids."""
     listed = tenant.ask("/network_device/ListSessions", domainId=tenant.domain, pageSize=100)["sessions"]
     return {each["acctSessionId"]: each["sessionId"] for each in listed}
 
 
 def test_one_session(tenant: Tenant, nas: ThreadNas) -> None:
-    """The device's yes, with how long it took; it is in the audit trail with who has asked."""
+    """The answer has the NAS's acknowledgement and its time. The audit entry names the caller."""
     session = sessions(tenant)["a"]
     token = tenant.role("operator")
     answer = tenant.ask(DISCONNECT, token=token, domainId=tenant.domain, sessionId=session)
@@ -63,7 +63,10 @@ def test_one_session(tenant: Tenant, nas: ThreadNas) -> None:
 
 
 def test_the_sessions_of_a_user_or_a_station(tenant: Tenant, nas: ThreadNas) -> None:
-    """All of the user's, by any of the names that the device has for them; a user without any has none."""
+    """A user selects all its sessions, under each name that the NAS reports.
+
+    A user without a session gets an empty list.
+    """
     found = sessions(tenant)
     cases: list[tuple[dict[str, Any], list[int]]] = [
         ({"userName": "ANN"}, [found["a"], found["b"]]),
@@ -75,8 +78,8 @@ def test_the_sessions_of_a_user_or_a_station(tenant: Tenant, nas: ThreadNas) -> 
         assert [each["sessionId"] for each in results] == wanted, fields
 
 
-def test_a_no(tenant: Tenant, nas: ThreadNas) -> None:
-    """Its Error-Cause by number and name; the call itself has done what it could."""
+def test_a_nak(tenant: Tenant, nas: ThreadNas) -> None:
+    """A NAK is reported with its Error-Cause by number and name, and the operation succeeds."""
     nas.script = nak(503)
     answer = tenant.ask(DISCONNECT, domainId=tenant.domain, userName="bob")
     (result,) = answer["results"]
@@ -85,8 +88,8 @@ def test_a_no(tenant: Tenant, nas: ThreadNas) -> None:
     assert answer["message"] == "0 of 1 session done"
 
 
-def test_a_repetition(tenant: Tenant, nas: ThreadNas) -> None:
-    """A lost request is repeated, octet by octet, after the RFC's two seconds."""
+def test_a_retransmission(tenant: Tenant, nas: ThreadNas) -> None:
+    """A lost request is retransmitted, octet by octet, after two seconds (RFC 5176)."""
     nas.script = lambda request, number: ack(request) if number else []
     (result,) = tenant.ask(DISCONNECT, domainId=tenant.domain, userName="bob")["results"]
     assert result["outcome"] == "ack"
@@ -96,7 +99,10 @@ def test_a_repetition(tenant: Tenant, nas: ThreadNas) -> None:
 
 
 def test_a_change(tenant: Tenant, nas: ThreadNas) -> None:
-    """The attributes that are given, by the dictionary's names; a wrong one is named and nothing is sent."""
+    """A change sends the given attributes by their dictionary names.
+
+    A wrong attribute is named, and nothing is sent.
+    """
     session = sessions(tenant)["c"]
     fields = {"domainId": tenant.domain, "sessionId": session}
     given = [{"name": "Session-Timeout", "value": 600}, {"name": "Filter-Id", "value": "guests"}]
@@ -112,7 +118,7 @@ def test_a_change(tenant: Tenant, nas: ThreadNas) -> None:
 
 
 def test_a_port_that_is_closed_to_requests(tenant: Tenant, nas: ThreadNas) -> None:
-    """With coaPort 0 a client is asked nothing."""
+    """A client with coaPort 0 gets no request."""
     (client,) = tenant.ask("/network_device/ListClients")["clients"]
     assert client["coaPort"] == nas.port
     tenant.ask("/network_device/UpdateClient", clientId=client["clientId"], coaPort=0)
@@ -132,8 +138,8 @@ def test_a_deleted_user(world: World, tenant: Tenant, nas: ThreadNas) -> None:
     assert {number[names.ACCT_SESSION_ID] for number in map(nas.values, range(len(nas.requests)))} == {b"a", b"b"}
 
 
-def test_sessions_of_others(world: World, tenant: Tenant, nas: ThreadNas) -> None:
-    """Another tenant ends none of them, by whatever id."""
+def test_another_tenants_sessions(world: World, tenant: Tenant, nas: ThreadNas) -> None:
+    """Another tenant cannot end a session by any id."""
     other = world.tenant()
     session = sessions(tenant)["a"]
     assert other.refused(DISCONNECT, domainId=other.domain, sessionId=session) == (404, "session not found")
@@ -151,6 +157,6 @@ def test_sessions_of_others(world: World, tenant: Tenant, nas: ThreadNas) -> Non
         ({"userName": "a\0"}, "invalid userName"),
     ],
 )
-def test_what_is_refused(tenant: Tenant, fields: dict[str, Any], text: str) -> None:
-    """A session, a user or a station, one of them."""
+def test_a_request_names_one_selector(tenant: Tenant, fields: dict[str, Any], text: str) -> None:
+    """A request must name a session, a user or a station, and only one of them."""
     assert tenant.refused(DISCONNECT, domainId=tenant.domain, **fields) == (400, text)

@@ -22,20 +22,20 @@ NO_GROUP = (404, "group not found")
 
 
 def listed(tenant: Tenant, **fields: Any) -> dict[str, int]:
-    """The groups that match, with their numbers of users."""
+    """Return the matching groups with their numbers of users."""
     answer = tenant.ask(LIST, domainId=tenant.domain, **fields)
     return {each["groupName"]: each["usersCount"] for each in answer["groups"]}
 
 
 def row(tenant: Tenant, name: str) -> dict[str, Any]:
-    """A group in the list."""
+    """Return a group of the list."""
     rows = tenant.ask(LIST, domainId=tenant.domain)["groups"]
     found: dict[str, Any] = next(each for each in rows if each["groupName"] == name)
     return found
 
 
 def test_a_new_group(tenant: Tenant) -> None:
-    """The answer has these fields, capitals and types; instanceId is the group's id; it is active."""
+    """The answer has the documented fields, capitals and types; instanceId is the group's id. The group is active."""
     machine = add(tenant, "web")
     answer = tenant.ask(ADD_GROUP, domainId=tenant.domain, groupName="g", instanceIds=[machine], ou="o", cn="c", dc="d")
     group = answer.pop("instanceId")
@@ -60,15 +60,15 @@ def test_a_new_group(tenant: Tenant) -> None:
         ({"groupName": "TAKEN"}, (409, "the domain has a group of that name")),
     ],
 )  # fmt: skip
-def test_what_is_no_group(tenant: Tenant, fields: dict[str, Any], told: tuple[int, str]) -> None:
-    """400 naming the field, 404 for an instance that is not there, 409 for a name that is taken; nothing is made."""
+def test_malformed_groups(tenant: Tenant, fields: dict[str, Any], told: tuple[int, str]) -> None:
+    """A malformed field is 400, an unknown instance 404, a taken name 409. None adds a group."""
     add_group(tenant, "taken")
     assert tenant.refused(ADD_GROUP, domainId=tenant.domain, **fields) == told
     assert listed(tenant) == {"taken": 0}
 
 
 def test_the_list(tenant: Tenant) -> None:
-    """Exactly these fields; by a part of the name; ordered by id, a page at a time."""
+    """Entries have exactly the documented fields, filtered by a part of the name, ordered by id and paged."""
     ids = [add_group(tenant, name) for name in ("Staff", "guests", "stage")]
     answer = tenant.ask(LIST, domainId=tenant.domain)
     assert answer["totalCount"] == 3
@@ -87,7 +87,7 @@ def test_the_list(tenant: Tenant) -> None:
 
 @pytest.mark.parametrize("path", EDIT)
 def test_editing(world: World, tenant: Tenant, path: str) -> None:
-    """What is given changes, the rest stays; on both paths."""
+    """An edit changes the given fields and keeps the others, on both paths."""
     machines = [add(tenant, name) for name in "ab"]
     group = add_group(tenant, "g")
     add_group(tenant, "h")
@@ -112,7 +112,7 @@ def test_editing(world: World, tenant: Tenant, path: str) -> None:
 
 
 def test_deleting(world: World, tenant: Tenant) -> None:
-    """By id, by several, by epmGroupId; all or none; another tenant's is not there."""
+    """Groups are deleted by id, by several ids or by epmGroupId, all or none. Another tenant's group is 404."""
     one, two, three, four = (add_group(tenant, name) for name in "abcd")
     foreign = add_group(world.tenant(), "a")
     assert tenant.refused(DELETE, method="DELETE", domainId=tenant.domain, id=[one, foreign]) == NO_GROUP
@@ -130,7 +130,7 @@ def test_deleting(world: World, tenant: Tenant) -> None:
 
 @pytest.mark.parametrize("path", ASSIGN)
 def test_users_of_a_group(world: World, tenant: Tenant, path: str) -> None:
-    """Added and removed, all or none; again is a success; on both paths."""
+    """Users are added and removed, all or none, on both paths. A repeated request succeeds."""
     group, users = add_group(tenant, "g"), [add_user(tenant, name) for name in ("bob", "carl")]
     fields = {"domainId": tenant.domain, "groupId": group}
     for _ in range(2):
@@ -151,7 +151,7 @@ def test_users_of_a_group(world: World, tenant: Tenant, path: str) -> None:
 
 
 def test_the_authentication_flow(tenant: Tenant) -> None:
-    """The answer's instanceId is the group's id and its code a string; empty clears."""
+    """The answer's instanceId is the group's id and its code a string. An empty flow clears it."""
     group = add_group(tenant, "g")
     fields = {"domainId": tenant.domain, "groupId": group}
     answer = tenant.ask(AUTH_FLOW, authFlow="ssh, DID", **fields)
@@ -165,7 +165,7 @@ def test_the_authentication_flow(tenant: Tenant) -> None:
 
 
 def test_the_status(tenant: Tenant) -> None:
-    """Kept as it is given, 1 to 64 characters; the detail's state tells it."""
+    """A status of 1 to 64 characters is stored as given. The detail's state shows it."""
     group = add_group(tenant, "g")
     fields = {"domainId": tenant.domain, "groupId": group}
     for status in ("Disabled", "x" * 64, "enabled"):
@@ -178,7 +178,7 @@ def test_the_status(tenant: Tenant) -> None:
 
 
 def test_the_detail(tenant: Tenant) -> None:
-    """The group's first instance, empty texts without one, and all of them."""
+    """The detail has the group's first instance, or empty texts, and the list of all instances."""
     group = add_group(tenant, "g")
     fields = {"domainId": tenant.domain, "groupId": group}
     empty = {"instanceName": "", "os": "", "hostName": "", "privateIp": "", "publicIp": "", "state": "Active"}
@@ -195,7 +195,10 @@ def test_the_detail(tenant: Tenant) -> None:
 
 
 def test_the_credential_policy(world: World, tenant: Tenant) -> None:
-    """Its id is in the message; what is absent stays, what is empty is cleared; deleting needs that id or none."""
+    """The message has the policy's id.
+
+    An absent field stays, an empty one is cleared. A deletion takes that id or none.
+    """
     group = add_group(tenant, "g")
     fields = {"domainId": tenant.domain, "groupId": group}
     tenant.ask(ADD_PASSWORD_POLICY, policyName="p")
@@ -233,8 +236,8 @@ def test_the_credential_policy(world: World, tenant: Tenant) -> None:
         ("homeDir", ["/home/a:b", "/home/a b", "/home/ö", "/", "/a//b", "/" + 600 * "a"]),
     ],
 )  # fmt: skip
-def test_what_is_no_credential_policy(tenant: Tenant, name: str, values: list[Any]) -> None:
-    """400 naming the field, and nothing is kept; a body that says nothing is 400 too."""
+def test_malformed_credential_policies(tenant: Tenant, name: str, values: list[Any]) -> None:
+    """A malformed field is 400 and stores nothing. A body without a field is 400 too."""
     group = add_group(tenant, "g")
     fields = {"domainId": tenant.domain, "groupId": group}
     for value in values:
@@ -247,7 +250,7 @@ def test_what_is_no_credential_policy(tenant: Tenant, name: str, values: list[An
 
 
 def test_groups_are_in_the_audit_trail(tenant: Tenant) -> None:
-    """With the token that did it."""
+    """Each change of a group has an audit entry with the token's name."""
     group = add_group(tenant, "g")
     tenant.ask(STATUS, method="PUT", domainId=tenant.domain, groupId=group, status="Disabled")
     rows = tenant.world.service.rows(

@@ -1,4 +1,4 @@
-"""/api/v1/endpointUsers/*, but for the enrolment, and what RADIUS makes of a change."""
+"""/api/v1/endpointUsers/*, without the enrolment, and how RADIUS logins follow a change."""
 
 from typing import Any
 
@@ -26,19 +26,19 @@ WHOLE = {
 }  # fmt: skip
 
 
-def new(tenant: Tenant, **fields: Any) -> int:
-    """A new user's id."""
+def add_epm_user(tenant: Tenant, **fields: Any) -> int:
+    """Add a user and return its id."""
     return int(tenant.ask(ADD, domainId=tenant.domain, **fields)["userId"])
 
 
 def detail(tenant: Tenant, user: int, path: str = DETAIL[0], token: str | None = None) -> dict[str, Any]:
-    """What the detail tells."""
+    """Return the detail of a user."""
     answer: dict[str, Any] = tenant.ask(path, token=token, domainId=tenant.domain, userId=user)
     return answer
 
 
 def listed(tenant: Tenant, filter_by: str = "", value: Any = "", **fields: Any) -> dict[str, dict[str, Any]]:
-    """The users that match, by name, whose number is the total."""
+    """Return the matching users by name; their number must be the total."""
     chosen = {"filterBy": filter_by, "value": value}
     answer = tenant.ask(LIST, domainId=tenant.domain, filter=chosen, pageSize=1000, **fields)
     assert answer["totalCount"] == len(answer["epmUsers"])
@@ -46,8 +46,10 @@ def listed(tenant: Tenant, filter_by: str = "", value: Any = "", **fields: Any) 
 
 
 @pytest.mark.parametrize("path", DETAIL)
-def test_what_is_added_is_told(tenant: Tenant, path: str) -> None:
-    """Exactly these fields with these types, on both paths; a user without anything has defaults."""
+def test_the_fields_of_a_user(tenant: Tenant, path: str) -> None:
+    """The detail has exactly the documented fields and types, on both paths, with defaults for fields that were not
+    given.
+    """
     answer = tenant.ask(ADD, domainId=tenant.domain, **WHOLE)
     user = answer.pop("userId")
     assert isinstance(user, str) and answer == {"status": "Success", "message": "user added"}
@@ -57,7 +59,7 @@ def test_what_is_added_is_told(tenant: Tenant, path: str) -> None:
         **WHOLE,
         "credentialType": "",
     }
-    bare = new(tenant, userName="carl")
+    bare = add_epm_user(tenant, userName="carl")
     assert detail(tenant, bare, path) == {
         "domainId": tenant.domain, "userId": bare, "userType": "Local", "credType": "Password", "password": "",
         "privilegedUser": "false", "userName": "carl", "sshKey": "", "motp": "", "did": "",
@@ -66,8 +68,8 @@ def test_what_is_added_is_told(tenant: Tenant, path: str) -> None:
 
 
 def test_who_sees_the_secrets(world: World, tenant: Tenant) -> None:
-    """Admin and operator; for an auditor stars stand for what there is. Each reading is in the audit trail."""
-    user, bare = new(tenant, **WHOLE), new(tenant, userName="carl")
+    """Admins and operators see the secrets, auditors see stars. Each reading has an audit entry."""
+    user, bare = add_epm_user(tenant, **WHOLE), add_epm_user(tenant, userName="carl")
     for role in ("admin", "operator"):
         told = detail(tenant, user, token=tenant.role(role))
         assert (told["password"], told["motp"]) == (WHOLE["password"], SEED)
@@ -96,9 +98,9 @@ def test_who_sees_the_secrets(world: World, tenant: Tenant) -> None:
         ({"instanceIds": "hunter2"}, "instanceIds"),
     ],
 )  # fmt: skip
-def test_what_is_no_user(tenant: Tenant, fields: dict[str, Any], name: str) -> None:
-    """400 naming the field and never the value, for a new user and for one that is there; nothing is kept."""
-    user = new(tenant, userName="bob")
+def test_malformed_users(tenant: Tenant, fields: dict[str, Any], name: str) -> None:
+    """A malformed field is 400 without its value, for a new and an existing user. Nothing is stored."""
+    user = add_epm_user(tenant, userName="bob")
     before = detail(tenant, user)
     adding = ("POST", ADD, {"userName": "carl", **fields})
     updating = ("PUT", UPDATE, {"userId": user, **fields})
@@ -112,16 +114,19 @@ def test_what_is_no_user(tenant: Tenant, fields: dict[str, Any], name: str) -> N
 
 
 def test_a_missing_name(tenant: Tenant) -> None:
-    """It alone is needed to add; to update, the userId alone."""
+    """A new user needs only a name, an update only the userId."""
     assert tenant.refused(ADD, domainId=tenant.domain, password="x") == (400, "missing userName")
     assert tenant.refused(UPDATE, method="PUT", domainId=tenant.domain, userName="x") == (400, "missing userId")
     assert tenant.refused(DETAIL[0], domainId=tenant.domain) == (400, "missing userId")
 
 
 def test_a_name_is_taken_once(tenant: Tenant) -> None:
-    """Without case and accents' spelling, for a new user and for a new name; a user may change the case of its own."""
-    user = new(tenant, userName="bob")
-    zoe = new(tenant, userName="zoe\u0308")
+    """A name is unique without case and Unicode form, for a new user and a rename.
+
+    A user may change the case of its own.
+    """
+    user = add_epm_user(tenant, userName="bob")
+    zoe = add_epm_user(tenant, userName="zoe\u0308")
     assert tenant.refused(ADD, domainId=tenant.domain, userName="Zoë")[0] == 409
     tenant.ask(UPDATE, method="PUT", domainId=tenant.domain, userId=zoe, userName="Zoë")
     assert tenant.refused(ADD, domainId=tenant.domain, userName="ANN")[0] == 409
@@ -132,8 +137,8 @@ def test_a_name_is_taken_once(tenant: Tenant) -> None:
 
 
 def test_updating(world: World, tenant: Tenant) -> None:
-    """What is absent stays, what is empty is cleared, an empty password stays."""
-    user = new(tenant, **WHOLE)
+    """An absent field stays, an empty field is cleared, and an empty password stays."""
+    user = add_epm_user(tenant, **WHOLE)
     fields = {"domainId": tenant.domain, "userId": user}
     answer = tenant.ask(UPDATE, method="PUT", userName="Robert", **fields)
     assert answer == {"status": "Success", "message": "user updated", "userId": str(user)}
@@ -144,7 +149,7 @@ def test_updating(world: World, tenant: Tenant) -> None:
         **fields, **empty, "userName": "Robert", "password": WHOLE["password"], "userType": "Local",
         "credType": "Password", "privilegedUser": "false", "credentialType": "",
     }  # fmt: skip
-    foreign = new(world.tenant(), userName="bob")
+    foreign = add_epm_user(world.tenant(), userName="bob")
     for unknown in (foreign, 10**9, 0, -1):
         body = {**fields, "userId": unknown}
         assert tenant.refused(UPDATE, method="PUT", **body, did="did:a:b") == NO_USER
@@ -152,10 +157,13 @@ def test_updating(world: World, tenant: Tenant) -> None:
 
 
 def test_radius_sees_each_change_at_once(tenant: Tenant) -> None:
-    """A user who is added logs in; a changed password or name holds for the next login; a deleted user is nobody."""
+    """An added user can log in at once.
+
+    A changed password or name holds for the next login, and a deleted user is rejected.
+    """
     with tenant.nas() as nas:
         assert nas.login("bob", "first") == ACCESS_REJECT
-        user = new(tenant, userName="bob", password="first")
+        user = add_epm_user(tenant, userName="bob", password="first")
         fields = {"domainId": tenant.domain, "userId": user}
         assert nas.login("bob", "first") == ACCESS_ACCEPT
         tenant.ask(UPDATE, method="PUT", password="second", **fields)
@@ -164,12 +172,15 @@ def test_radius_sees_each_change_at_once(tenant: Tenant) -> None:
         assert (nas.login("bob", "second"), nas.login("robert", "second")) == (ACCESS_REJECT, ACCESS_ACCEPT)
         tenant.ask(DELETE, method="DELETE", domainId=tenant.domain, epmUsers=[{"epmUserId": user}])
         assert nas.login("robert", "second") == ACCESS_REJECT
-        new(tenant, userName="robert")
+        add_epm_user(tenant, userName="robert")
         assert nas.login("robert", "") == nas.login("robert", "second") == ACCESS_REJECT
 
 
 def test_a_password_meets_the_policies(tenant: Tenant) -> None:
-    """Those of the user's instances: 400 with an error for each rule; without one, anything goes."""
+    """A password that breaks policies of the user's instances is 400 with an error for each rule.
+
+    Without a policy any password is accepted.
+    """
     tenant.ask(ADD_PASSWORD_POLICY, policyName="strict", minLen="12", allowNumeric="no")
     policy = tenant.ask(LIST_PASSWORD_POLICY)["passwordPolicies"][0]["policyId"]
     machine = add(tenant, "web")
@@ -179,7 +190,7 @@ def test_a_password_meets_the_policies(tenant: Tenant) -> None:
     assert problem(answer) == (400, "the password does not meet the policy")
     assert [each["field"] for each in answer.json()["errors"]] == ["minLen", "allowNumeric"]
     assert "hunter2" not in answer.text and list(listed(tenant)) == ["ann"]
-    bob = new(tenant, userName="bob", password="hunter2")
+    bob = add_epm_user(tenant, userName="bob", password="hunter2")
     tenant.ask(ASSIGN_USERS, domainId=tenant.domain, instanceIds=machine, userIds=bob, action="add")
     fields = {"domainId": tenant.domain, "userId": bob}
     assert tenant.refused(UPDATE, method="PUT", password="hunter3", **fields)[0] == 400
@@ -189,9 +200,9 @@ def test_a_password_meets_the_policies(tenant: Tenant) -> None:
 
 
 def test_the_list(tenant: Tenant) -> None:
-    """Exactly these fields with these types, ordered by id, a page at a time."""
+    """Entries have exactly the documented fields and types, ordered by id and paged."""
     machines = [add(tenant, name) for name in ("web", "mail")]
-    bob = new(tenant, userName="bob", instanceIds=machines)
+    bob = add_epm_user(tenant, userName="bob", instanceIds=machines)
     answer = tenant.ask(LIST, domainId=tenant.domain)
     assert answer["totalCount"] == 2
     times = {name: answer["epmUsers"][1].pop(name) for name in ("created", "updated")}
@@ -208,10 +219,10 @@ def test_the_list(tenant: Tenant) -> None:
 
 
 def test_the_list_is_filtered(world: World, tenant: Tenant) -> None:
-    """By each column, whose name may be in any case; by instances; both together."""
+    """The list is filtered by each column, in any case of its name, by instances, and by both."""
     web, mail = add(tenant, "web"), add(tenant, "mail")
-    bob = new(tenant, userName="Bobby", userType="Admin", credType="SSH", instanceIds=[web])
-    carl = new(tenant, userName="carl", instanceIds=[web, mail])
+    bob = add_epm_user(tenant, userName="Bobby", userType="Admin", credType="SSH", instanceIds=[web])
+    carl = add_epm_user(tenant, userName="carl", instanceIds=[web, mail])
     for filter_by, value, names in (
         ("userName", "OBB", ["Bobby"]), ("USER_NAME", "a", ["ann", "carl"]), ("userid", bob, ["Bobby"]),
         ("userType", "local user", ["ann", "carl"]), ("USERTYPE", "admin", ["Bobby"]), ("credType", "ssh", ["Bobby"]),
@@ -235,9 +246,12 @@ def test_the_list_is_filtered(world: World, tenant: Tenant) -> None:
 
 
 def test_the_wallet(tenant: Tenant) -> None:
-    """Groups, instances, type and privilege of several users; what there is none of is 404, and nothing is done."""
+    """One request sets groups, instances, type and privilege of several users.
+
+    An unknown id is 404 and changes nothing.
+    """
     users, group, machine = (
-        [new(tenant, userName=name) for name in ("bob", "carl")],
+        [add_epm_user(tenant, userName=name) for name in ("bob", "carl")],
         add_group(tenant, "g"),
         add(tenant, "web"),
     )
@@ -269,10 +283,13 @@ def test_the_wallet(tenant: Tenant) -> None:
 
 
 def test_deleting(world: World, tenant: Tenant) -> None:
-    """Off an instance where one is named, else wholly, and wholly with the key `delete`; all or none."""
+    """A deletion with an instance ends the assignment; without one, or with the key `delete`, it deletes the user.
+
+    A request is all or none.
+    """
     machine = add(tenant, "web")
-    bob, carl, dora = (new(tenant, userName=name, instanceIds=[machine]) for name in ("bob", "carl", "dora"))
-    foreign = new(world.tenant(), userName="bob")
+    bob, carl, dora = (add_epm_user(tenant, userName=name, instanceIds=[machine]) for name in ("bob", "carl", "dora"))
+    foreign = add_epm_user(world.tenant(), userName="bob")
     fields = {"domainId": tenant.domain}
     for wrong in ({"epmUserId": foreign}, {"epmUserId": bob, "userName": "carl"}, {"userName": "nobody"}):
         told = tenant.refused(DELETE, method="DELETE", epmUsers=[{"epmUserId": carl}, wrong], **fields)

@@ -23,7 +23,7 @@ def errors(tenant: Tenant, path: str, **request: Any) -> dict[str, str]:
 @pytest.mark.parametrize("path", [LIST_DEVICES, IMPORT_USERS, "/api/v1/agent/report"])
 @pytest.mark.parametrize("content", ["{", "[", "", "\x00"], ids=["object", "array", "empty", "control character"])
 def test_json_syntax(tenant: Tenant, path: str, content: str) -> None:
-    """A body that is not JSON is named as a whole, whatever the operation takes."""
+    """A body that is not JSON is reported as a whole, for any operation."""
     headers = {"content-type": "application/json"}
     assert errors(tenant, path, content=content, headers=headers) == {BODY: "valid JSON is required"}
 
@@ -43,7 +43,7 @@ def test_json_syntax(tenant: Tenant, path: str, content: str) -> None:
     ids=["object", "array", "domainId", "DirectoryName", "two spellings", "policyId", "inner object", "adId"],
 )
 def test_a_missing_field(tenant: Tenant, path: str, body: Any, field: str) -> None:
-    """A field that is missing is named as the interface spells it for that operation."""
+    """A missing field is named as the interface spells it for that operation."""
     scope = tenant.scoped()
     sent = [{**scope, **each} for each in body] if isinstance(body, list) else {**scope, **body}
     method = "DELETE" if "delete" in path else "POST"
@@ -58,7 +58,7 @@ def test_a_missing_field(tenant: Tenant, path: str, body: Any, field: str) -> No
     ids=["import", "policy"],
 )
 def test_an_empty_array(tenant: Tenant, path: str, most: int) -> None:
-    """An array of the wrong length is named as a whole, with the accepted lengths."""
+    """An array of the wrong length is reported as a whole, with the accepted lengths."""
     assert errors(tenant, path, json=[]) == {BODY: f"an array of 1 to {most} entries"}
 
 
@@ -78,7 +78,7 @@ def test_a_form(tenant: Tenant, fields: dict[str, str], files: dict[str, Any], n
 
 
 def test_a_form_that_is_cut_off(tenant: Tenant) -> None:
-    """A form without its last boundary is named as a whole."""
+    """A form without its last boundary is reported as a whole."""
     headers = {"content-type": "multipart/form-data; boundary=b"}
     assert errors(tenant, IMPORT_LDIF, content=b"--b\r\n", headers=headers) == {BODY: "incomplete body"}
 
@@ -126,7 +126,7 @@ def test_the_texts_of_the_interface_stay(tenant: Tenant) -> None:
 
 
 def test_a_wrong_presentation(holder: Holder) -> None:
-    """A presentation that does not hold is an error of the field `presentation`."""
+    """An invalid presentation is an error of the field `presentation`."""
     tenant = holder.tenant
     tenant.ask("/api/v1/instances/addInstance", domainId=tenant.domain, instanceName="server")
     tenant.ask("/api/v1/verifierService/issuePR", issuerDid=holder.issuer, holderDid=holder.did, endpoint="server")
@@ -160,7 +160,7 @@ def test_a_taken_name(tenant: Tenant, fields: dict[str, Any]) -> None:
 
 
 def test_the_description_has_errors(world: World) -> None:
-    """The error bodies of both manners are described with `errors`."""
+    """The API description has `errors` in both forms of error bodies."""
     schemas = world.http.get("/openapi.json").json()["components"]["schemas"]
     assert {"errors"} <= set(schemas["Problem"]["properties"]) & set(schemas["RadiusProblem"]["properties"])
 
@@ -175,7 +175,7 @@ def test_the_description_has_errors(world: World) -> None:
     ids=["object", "inner object", "fields of a provider"],
 )
 def test_an_object_with_many_members(tenant: Tenant, path: str, fields: dict[str, Any], field: str) -> None:
-    """An object that another model judges has at most 500 members, inner ones included; none of them is named."""
+    """A free-form object has at most 500 members, inner ones included. The error names none of them."""
     innermost = fields.get("ldap", fields)
     innermost = fields["radius"]["servers"][0] if "radius" in fields else innermost
     innermost.update({f"unknown{number}": 0 for number in range(501)})

@@ -1,4 +1,4 @@
-"""The examples in the description of the API are sent as they are written there, in the order of their story."""
+"""The examples of the API description, sent as written, in the order of their story."""
 
 import json
 from collections.abc import Iterator
@@ -16,14 +16,14 @@ CONFLICTS = {"/api/v1/cancelImport", "/api/v1/confirmImport"}
 
 @pytest.fixture(scope="module")
 def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """A service at its first start: what the story begins with. One wrong password locks out."""
+    """Return a service at its first start, the beginning of the story. One wrong password locks a user out."""
     settings = {"SALLYPORT_REJECT_DELAY_S": "0", "SALLYPORT_LOCKOUT_FAILURES": "1"}
     with running_service(tmp_path_factory.mktemp("fresh"), settings) as service:
         yield service
 
 
 def test_every_example_works_as_it_is_written(fresh: RunningService) -> None:
-    """Each answers 200, one after the other; what the description shows is what is sent."""
+    """Each example answers 200, in order."""
     caller = Caller(fresh, fresh.request("GET", "/openapi.json").json()["paths"])
     wrong = []
     for method, path, _ in STORY:
@@ -35,13 +35,13 @@ def test_every_example_works_as_it_is_written(fresh: RunningService) -> None:
 
 
 def test_every_operation_has_one() -> None:
-    """Nothing in the description is left to be guessed, and no operation is shown twice."""
+    """Each operation has exactly one example, and an example has all its values."""
     shown = [(method, path) for method, path, _ in STORY]
     assert sorted(shown) == sorted({(each.method, each.path) for each in (*OPERATIONS, *FORMS)})
 
 
 def test_the_page_shows_them(fresh: RunningService) -> None:
-    """/docs has each as the body of a call that can be typed."""
+    """/docs shows each example as the body of a curl command."""
     page = fresh.request("GET", "/docs").text
     assert page.count("curl -s") == len(STORY)
     assert PASSWORD in page
@@ -50,5 +50,5 @@ def test_the_page_shows_them(fresh: RunningService) -> None:
 
 
 def test_the_bodies_can_be_typed() -> None:
-    """Nothing in them is of a kind that only Python has, or ends a shell's quotation."""
+    """An example has only JSON values and no character that ends a shell's quotation."""
     assert all(json.loads(json.dumps(body)) == body and "'" not in json.dumps(body) for _, _, body in STORY)

@@ -6,26 +6,29 @@ GET, SET, CHECK = "/ad/GetFirstFactor", "/ad/SetFirstFactor", "/ad/CheckFirstFac
 
 
 def shown(tenant: Tenant) -> dict[str, object]:
-    """The first factor of the tenant's domain."""
+    """Return the first factor of the tenant's domain."""
     answer: dict[str, object] = tenant.ask(GET, domainId=tenant.domain)
     assert (answer.pop("code"), answer.pop("status")) == (200, "Success")
     return answer
 
 
 def test_a_new_domain_checks_its_own_users(tenant: Tenant) -> None:
-    """`local`, with nothing else configured."""
+    """A new domain has the first factor `local` and no other configuration."""
     assert shown(tenant) == {"domainId": tenant.domain, "firstFactor": "local", "ldap": None, "radius": None}
 
 
-def test_it_is_set_in_any_case(tenant: Tenant) -> None:
-    """And holds for the next login: a client that may not vouch for passwords is refused at once."""
+def test_a_first_factor_holds_for_the_next_login(tenant: Tenant) -> None:
+    """A first factor is set in any case and holds for the next login.
+
+    A client that may not vouch for passwords is refused at once.
+    """
     answer = tenant.ask(SET, domainId=tenant.domain, firstFactor="NONE")
     assert answer == {"code": 200, "status": "Success", "message": "the first factor is none"}
     assert shown(tenant)["firstFactor"] == "none"
 
 
-def test_what_is_refused(tenant: Tenant) -> None:
-    """A factor that there is not, one that was never configured, and fields that are no object."""
+def test_malformed_first_factors(tenant: Tenant) -> None:
+    """An unknown factor, an unconfigured one, and fields that are no object are refused."""
     for fields, message in (
         ({}, "missing firstFactor"),
         ({"firstFactor": "kerberos"}, "invalid firstFactor"),
@@ -38,8 +41,8 @@ def test_what_is_refused(tenant: Tenant) -> None:
     assert PASSWORD not in str(shown(tenant))
 
 
-def test_a_trial(tenant: Tenant) -> None:
-    """It tells what a login would come to, step by step and without the password; no login is recorded."""
+def test_a_check_reports_each_step(tenant: Tenant) -> None:
+    """A check reports the outcome of a login step by step, without the password, and records no login."""
     tenant.user("zoe")
     right = tenant.ask(CHECK, domainId=tenant.domain, userName="zoe", password=PASSWORD)
     assert right["message"] == "the password is right"
@@ -52,16 +55,18 @@ def test_a_trial(tenant: Tenant) -> None:
     assert tenant.ask("/ad/GetAuthLog", domainId=tenant.domain)["events"] == []
 
 
-def test_trials_are_few(tenant: Tenant) -> None:
-    """Five a minute for a domain, right or wrong, so that nobody can guess passwords by them."""
+def test_checks_are_limited(tenant: Tenant) -> None:
+    """A domain has five checks a minute, right or wrong, so that they cannot be used to guess passwords."""
     for _ in range(5):
         tenant.ask(CHECK, domainId=tenant.domain, userName="ann", password="guess")
     told = tenant.refused(CHECK, domainId=tenant.domain, userName="ann", password=PASSWORD)
     assert told == (429, "more than 5 trials a minute")
 
 
-def test_what_cannot_be_tried(tenant: Tenant) -> None:
-    """A name or a password that RADIUS does not carry, and a domain whose passwords somebody else checks."""
+def test_checks_that_are_refused(tenant: Tenant) -> None:
+    """A name or password that RADIUS cannot carry is refused, and so is a domain without a password
+    check of its own.
+    """
     for fields, message in (
         ({"userName": "", "password": "x"}, "invalid userName"),
         ({"userName": "ann"}, "missing password"),

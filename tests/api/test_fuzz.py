@@ -1,7 +1,6 @@
-"""Every operation with bodies that schemathesis makes of /openapi.json, such as fit it and such as do not.
+"""Each operation with bodies that schemathesis generates from /openapi.json, valid and invalid.
 
-What must hold whatever is sent: no 5xx, and an answer as the description has it. The bodies are drawn without chance,
-and none of them is kept.
+No answer is a 5xx, and each has the described form. The bodies are generated without randomness and not stored.
 """
 
 import json
@@ -32,8 +31,8 @@ from tests.inventory.sessions.records import octets
 from tests.radius_client import RadiusClient
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
-BODIES, BODIES_OF_READERS = 35, 15  # what only reads has fewer ways to go wrong
-FEW, ALL = 1, None  # drawn fields beside the right ones: where all are checked, a body with many is hardly ever right
+BODIES, BODIES_OF_READERS = 35, 15  # an operation that only reads has fewer ways to fail
+FEW, ALL = 1, None  # number of generated fields beside the valid ones: with all of them a body is rarely valid
 FUZZING = settings(
     derandomize=True,
     database=None,
@@ -48,13 +47,13 @@ Known = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def description(world: World) -> BaseSchema:
-    """What the service tells of its operations."""
+    """Return the API description of the service."""
     return schemathesis.openapi.from_dict(world.http.get("/openapi.json").json())
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=str)
 def test_any_body(world: World, tenant: Tenant, description: BaseSchema, operation: Operation) -> None:
-    """It is done or refused, in the described shape, however much of the body is right."""
+    """A body is accepted or refused in the described form, with any number of valid fields."""
     statuses = set()
     described = description[operation.path][operation.method]
     cases = st.one_of([described.as_strategy(mode) for mode in GenerationMode])
@@ -88,18 +87,18 @@ def test_any_body(world: World, tenant: Tenant, description: BaseSchema, operati
             statuses.add(answer.status_code)
 
         fuzz()
-    assert not operation.roles or statuses - {400, 403}, "no body came past the checks that all operations share"
+    assert not operation.roles or statuses - {400, 403}, "no body passed the checks that all operations share"
 
 
 def with_known(body: Any, known: Known) -> Any:
-    """A body whose fields have the values that are known for them, at any depth."""
+    """Return the body with the known values in its fields, at any depth."""
     if isinstance(body, dict):
         return {name: known[name] if name in known else with_known(value, known) for name, value in body.items()}
     return [with_known(each, known) for each in body] if isinstance(body, list) else body
 
 
 def send(world: World, case: Case, token: str) -> httpx.Response:
-    """The answer to a case."""
+    """Return the answer to a case."""
     if case.body is NOT_SET or isinstance(case.body, bytes):
         content = case.body or b""
     else:
@@ -109,7 +108,7 @@ def send(world: World, case: Case, token: str) -> httpx.Response:
 
 @contextmanager
 def inhabited(world: World, tenant: Tenant) -> Iterator[Known]:
-    """Give the tenant one of everything, and a device that answers: the values by the names that bodies use."""
+    """Give the tenant one object of each kind and a NAS that answers. Yield the values by their field names."""
     address, domain = world.address(), {"domainId": tenant.domain}
     with thread_nas(ack, address) as nas:
         client = tenant.ask(
@@ -151,7 +150,7 @@ def inhabited(world: World, tenant: Tenant) -> Iterator[Known]:
             "id": group,
             "policyId": policy["policyId"],
             "credPolicyId": policy["policyId"],
-            "caCertificate": "",  # no text that is drawn is one
+            "caCertificate": "",  # no generated text equals one of these
             "pageId": 1,
             "pageSize": 10,
         }

@@ -57,7 +57,7 @@ changetype: delete
 
 
 def send(tenant: Tenant, content: str | bytes, *, token: str | None = None, **fields: Any) -> httpx.Response:
-    """Upload a file; the domain is the tenant's, unless another is said."""
+    """Upload a file, by default for the tenant's domain."""
     data = {"domainId": str(tenant.domain), "fileName": "people.ldif", **fields}
     headers = {"x-authorization": tenant.token if token is None else token}
     octets = content.encode() if isinstance(content, str) else content
@@ -66,7 +66,7 @@ def send(tenant: Tenant, content: str | bytes, *, token: str | None = None, **fi
 
 
 def imported(tenant: Tenant, content: str | bytes, **fields: Any) -> dict[str, Any]:
-    """A file's import once it is over."""
+    """Upload a file and return its import after its end."""
     answer = send(tenant, content, **fields)
     assert answer.status_code == 200, answer.text
     told = answer.json()
@@ -75,13 +75,16 @@ def imported(tenant: Tenant, content: str | bytes, **fields: Any) -> dict[str, A
 
 
 def left(tenant: Tenant) -> list[Path]:
-    """The files of imports."""
+    """Return the files of imports."""
     folder = tenant.world.service.data_dir / "directory"
     return list(folder.iterdir()) if folder.is_dir() else []
 
 
 def test_a_file(tenant: Tenant) -> None:
-    """Folded lines, base64, comments, members in any spelling; then changes; then the file goes."""
+    """A file may have folded lines, base64, comments and members in any spelling, then changes.
+
+    It is deleted after the import.
+    """
     done = imported(tenant, LDIF)
     assert (done["state"], done["kind"], done["fileName"]) == ("DONE", "ldif", "people.ldif")
     assert done["counts"] == {"total": 2, "added": 2, "updated": 0, "removed": 0, "skipped": 0, "failed": 0}
@@ -114,14 +117,14 @@ def test_a_file(tenant: Tenant) -> None:
     ids=range(11),
 )
 def test_a_file_with_an_error(tenant: Tenant, content: str | bytes, told: str) -> None:
-    """The import fails with the line, and nothing of the file is imported."""
+    """An import with an error names the line and imports nothing."""
     failed = imported(tenant, content)
     assert failed["state"] == "FAILED" and failed["message"].startswith(told), failed["message"][:100]
     assert failed["counts"]["added"] == 0 and names(tenant) == []
 
 
 def test_a_directory_of_its_own(tenant: Tenant) -> None:
-    """A complete file removes the other people of its directory, and none of other directories."""
+    """A complete file removes the people that it lacks from its directory, and from no other directory."""
     imported(tenant, LDIF)
     two = LDIF + "\ndn: uid=ben,dc=x\nobjectClass: person\nuid: ben\n"
     assert imported(tenant, two, directoryName="hq")["counts"]["added"] == 3
@@ -135,7 +138,7 @@ def test_a_directory_of_its_own(tenant: Tenant) -> None:
 
 
 def test_who_may_send(tenant: Tenant) -> None:
-    """Token, form, scope, domain, role, in that order; nothing of a refused file is left."""
+    """Token, form, scope, domain and role are checked in that order. A refused file is deleted."""
     before = left(tenant)
     assert problem(tenant.world.http.post(IMPORT, content=b"x")) == (401, "missing token")
     assert problem(send(tenant, LDIF, token="x")) == (401, "invalid token")
@@ -149,15 +152,21 @@ def test_who_may_send(tenant: Tenant) -> None:
 
 
 def test_names(tenant: Tenant) -> None:
-    """The file's own is told as far as it can be shown; of white space alone is none for a directory."""
+    """The import shows the printable part of the file's name.
+
+    A directory's name of white space alone counts as none.
+    """
     data, files = {"domainId": str(tenant.domain)}, {"file": ("a\x1b[31m\u202eb.ldif", LDIF)}
     sent = tenant.world.http.post(IMPORT, data=data, files=files, headers={"x-authorization": tenant.token})
     assert job(tenant, "LDIF", int(sent.json().rpartition(" ")[2]))["fileName"] == "a[31mb.ldif"
     assert problem(send(tenant, LDIF, directoryName=" ")) == (400, "invalid directoryName")
 
 
-def test_what_is_no_form(tenant: Tenant) -> None:
-    """Another content type is 415; no boundary, a form that is cut off, without a file or with two of them: 400."""
+def test_malformed_forms(tenant: Tenant) -> None:
+    """Another content type is 415.
+
+    A form without a boundary, a truncated form, and a form without a file or with two are 400.
+    """
     http, token = tenant.world.http, {"x-authorization": tenant.token}
     before = left(tenant)
     assert problem(http.post(IMPORT, json={}, headers=token)) == (415, "the content type is multipart/form-data")
@@ -181,7 +190,7 @@ def test_what_is_no_form(tenant: Tenant) -> None:
 
 
 def test_the_largest_file(tenant: Tenant) -> None:
-    """64 MiB come through, without being held; an octet more is 413, declared or not."""
+    """A file of 64 MiB is imported without being held in memory. One octet more is 413, declared or not."""
 
     def form(octets: int) -> Iterator[bytes]:
         domain = f'--x\r\nContent-Disposition: form-data; name="domainId"\r\n\r\n{tenant.domain}\r\n'
@@ -204,13 +213,13 @@ def test_the_largest_file(tenant: Tenant) -> None:
 
 
 def _memory(tenant: Tenant) -> int:
-    """The most memory that the service has ever taken, in octets."""
+    """Return the peak memory of the service in octets."""
     status = Path(f"/proc/{tenant.world.service.process_id}/status").read_text()
     return 1024 * int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM")))
 
 
 def test_cancel(tenant: Tenant) -> None:
-    """An import that is cancelled ends, its file goes, and the next one is done."""
+    """A cancelled import ends, its file is deleted, and the next import runs."""
     many = "".join(f"dn: uid=u{n},dc=x\nobjectClass: person\nuid: u{n}\n\n" for n in range(20_000))
     first = int(send(tenant, many).json().rpartition(" ")[2])
     assert json.loads(send(tenant, LDIF).content).startswith("Import queued")
@@ -237,8 +246,10 @@ userPassword: hunter2
 
 
 def test_mapped_fields(tenant: Tenant) -> None:
-    """reConfigure takes names with options, OIDs, lists and any case; the fields show in GetAllAdUsers after the next
-    import, and after a change of one value."""
+    """reConfigure accepts names with options, OIDs and lists in any case.
+
+    GetAllAdUsers has the fields after the next import, and after a change of one value.
+    """
     where = {"domainId": tenant.domain, "directoryName": "LDIF"}
     imported(tenant, MAPPED)
     mapping = {

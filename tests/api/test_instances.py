@@ -17,29 +17,29 @@ NO_INSTANCE = (404, "instance not found")
 
 
 def add(tenant: Tenant, name: str, **fields: Any) -> int:
-    """A new instance's id."""
+    """Add an instance and return its id."""
     return int(tenant.ask(ADD, domainId=tenant.domain, instanceName=name, **fields)["instanceId"])
 
 
 def add_user(tenant: Tenant, name: str) -> int:
-    """A new user's id."""
+    """Add a user and return its id."""
     return int(tenant.ask(ADD_USER, domainId=tenant.domain, userName=name)["userId"])
 
 
 def add_group(tenant: Tenant, name: str) -> int:
-    """A new group's id."""
+    """Add a group and return its id."""
     group_id: int = tenant.ask(ADD_GROUP, domainId=tenant.domain, groupName=name)["instanceId"]
     return group_id
 
 
 def listed(tenant: Tenant, **fields: Any) -> dict[str, dict[str, Any]]:
-    """The instances that match, by name."""
+    """Return the matching instances by name."""
     answer = tenant.ask(LIST, domainId=tenant.domain, **fields)
     return {each["instanceName"]: each for each in answer["instances"]}
 
 
 def test_the_answer_of_adding(tenant: Tenant) -> None:
-    """Exactly these fields, the id as a string."""
+    """The answer has exactly the documented fields; the id is a string."""
     answer = tenant.ask(ADD, domainId=tenant.domain, instanceName="web", osId=1, publicIp="192.0.2.1", privateIp="::1")
     instance_id = answer.pop("instanceId")
     assert isinstance(instance_id, str) and int(instance_id) > 0
@@ -61,7 +61,7 @@ def test_an_address_is_shown_in_canonical_form(tenant: Tenant, given: str, shown
 
 
 def test_both_spellings_of_the_body(tenant: Tenant) -> None:
-    """With capitals or with underscores, the same instance."""
+    """Fields in camel case and with underscores add the same instance."""
     add(tenant, "a", osId=2, publicIp="192.0.2.1", privateIp="10.0.0.1")
     fields = {"instance_name": "b", "os_id": "2", "public_ip": " 192.0.2.1 ", "private_ip": "10.0.0.1"}
     body = {"domain_id": tenant.domain, **fields}
@@ -75,7 +75,9 @@ def test_both_spellings_of_the_body(tenant: Tenant) -> None:
 
 
 def test_the_list(tenant: Tenant) -> None:
-    """Exactly these fields with these types; the group asked for, else 0; without orgId and tenantId too."""
+    """Entries have exactly the documented fields and types, with the requested group or 0, also without orgId and
+    tenantId.
+    """
     instance_id = add(tenant, "web", osId=1, publicIp="192.0.2.1")
     answer = tenant.world.post(LIST, tenant.token, json={"domainId": str(tenant.domain)}).json()
     times = {name: answer["instances"][0].pop(name) for name in ("created", "updated")}
@@ -100,13 +102,16 @@ def test_the_list(tenant: Tenant) -> None:
     ("os_id", "name"), [(1, "Linux"), (2, "Windows"), (3, "macOS"), (4, "Network device"), (77, "Unknown")]
 )
 def test_operating_systems(tenant: Tenant, os_id: int, name: str) -> None:
-    """By number; one that nobody knows is kept and called Unknown."""
+    """An operating system is a number. An unknown number is stored and shown as Unknown."""
     add(tenant, "x", osId=os_id)
     assert listed(tenant)["x"]["osName"] == name
 
 
 def test_the_list_is_filtered_and_paged(tenant: Tenant) -> None:
-    """By a part of name or address; ordered by id; ten a page, a thousand at most."""
+    """A filter matches a part of name or address.
+
+    Entries are ordered by id, ten on a page by default, a thousand at most.
+    """
     for number in range(12):
         add(tenant, f"web-{number:02}", publicIp=f"192.0.2.{number}")
     assert list(listed(tenant)) == [f"web-{number:02}" for number in range(10)]
@@ -132,8 +137,8 @@ def test_the_list_is_filtered_and_paged(tenant: Tenant) -> None:
         ({"instanceName": ["x"]}, "invalid instanceName"),
     ],
 )  # fmt: skip
-def test_what_is_no_instance(tenant: Tenant, fields: dict[str, Any], text: str) -> None:
-    """400 naming the field; the value is not repeated."""
+def test_malformed_instances(tenant: Tenant, fields: dict[str, Any], text: str) -> None:
+    """A malformed instance is 400 and names the field without its value."""
     answer = tenant.world.post(ADD, tenant.token, json=tenant.scoped(domainId=tenant.domain, **fields))
     assert problem(answer) == (400, text)
     assert "hunter2" not in answer.text
@@ -141,14 +146,14 @@ def test_what_is_no_instance(tenant: Tenant, fields: dict[str, Any], text: str) 
 
 
 def test_a_name_is_taken_once(tenant: Tenant) -> None:
-    """Without case in a domain; another tenant's domain may have it."""
+    """A name is unique in a domain, without case. Another tenant's domain may have it."""
     add(tenant, "Web")
     assert tenant.refused(ADD, domainId=tenant.domain, instanceName="WEB")[0] == 409
     add(tenant.world.tenant(), "web")
 
 
 def test_the_authentication_type(tenant: Tenant) -> None:
-    """The answer is a text; any combination, in any case, each once; what else there is is refused."""
+    """Any combination of methods is accepted in any case, each once; others are refused. The answer is a text."""
     instance = add(tenant, "web")
     for given in ("SSH", "ssh, did,PASSWORD", "DID,DID", ""):
         answer = tenant.ask(AUTH_TYPE, method="PUT", domainId=tenant.domain, instanceId=instance, authType=given)
@@ -168,7 +173,10 @@ def test_the_authentication_type(tenant: Tenant) -> None:
 
 
 def test_users_of_machines(tenant: Tenant) -> None:
-    """Added and removed, each with each; again is a success; the answer has code and message alone."""
+    """Each user is added to or removed from each machine.
+
+    A repeated request succeeds, and the answer has code and message alone.
+    """
     machines, users = [add(tenant, name) for name in "ab"], [add_user(tenant, name) for name in ("bob", "carl")]
     fields = {"domainId": tenant.domain, "instanceIds": machines, "userIds": users}
     for _ in range(2):
@@ -181,7 +189,7 @@ def test_users_of_machines(tenant: Tenant) -> None:
 
 
 def test_groups_of_machines(tenant: Tenant) -> None:
-    """The same with groups; `action` and `actions` mean the same."""
+    """Groups are assigned as users are; `action` and `actions` are the same field."""
     machines, groups = [add(tenant, name) for name in "ab"], [add_group(tenant, name) for name in "gh"]
     fields = {"domainId": tenant.domain, "instanceId": machines, "groupId": groups}
     for _ in range(2):
@@ -196,7 +204,7 @@ def test_groups_of_machines(tenant: Tenant) -> None:
 
 
 def test_assignments_stay_in_the_domain(world: World, tenant: Tenant) -> None:
-    """Another tenant's instance, user or group, or another domain's, is 404, and nothing of the request is done."""
+    """An instance, user or group of another tenant or domain is 404, and the request assigns nothing."""
     other = world.tenant()
     branch = tenant.ask("/ad/AddDomain", domainName="branch")["domainId"]
     machine, user, group = add(tenant, "a"), add_user(tenant, "bob"), add_group(tenant, "g")
@@ -218,8 +226,8 @@ def test_assignments_stay_in_the_domain(world: World, tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize("name", ["instanceIds", "userIds", "action"])
-def test_assignments_are_whole(tenant: Tenant, name: str) -> None:
-    """A missing or malformed field is 400 by its name."""
+def test_malformed_assignments(tenant: Tenant, name: str) -> None:
+    """A missing or malformed field is 400 and named."""
     good = {"domainId": tenant.domain, "instanceIds": [1], "userIds": [1], "action": "add"}
     missing = {key: value for key, value in good.items() if key != name}
     assert tenant.refused(ASSIGN_USERS, **missing) == (400, f"missing {name}")
@@ -228,7 +236,7 @@ def test_assignments_are_whole(tenant: Tenant, name: str) -> None:
 
 
 def test_a_request_is_bounded(tenant: Tenant) -> None:
-    """Too many assignments at once are 400."""
+    """Too many assignments in one request are 400."""
     fields = {"domainId": tenant.domain, "instanceIds": list(range(1, 1001)), "userIds": list(range(1, 1001))}
     status, text = tenant.refused(ASSIGN_USERS, action="add", **fields)
     assert (status, text) == (400, "one request changes at most 2000 assignments")

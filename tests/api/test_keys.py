@@ -1,4 +1,4 @@
-"""/api/v1/agent/createKey, listKeys, revokeKey, exchangeKey and renewKey: API keys of agents."""
+"""API keys of agents: create, list, revoke, exchange and renew."""
 
 import re
 import tomllib
@@ -19,13 +19,13 @@ TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 
 
 def create(tenant: Tenant, **fields: Any) -> dict[str, Any]:
-    """A new enrolment key of the tenant's domain."""
+    """Create an enrolment key of the tenant's domain."""
     made: dict[str, Any] = tenant.ask(CREATE, domainId=tenant.domain, **fields)
     return made
 
 
 def listed(tenant: Tenant) -> list[dict[str, Any]]:
-    """The keys of the tenant's domain."""
+    """Return the keys of the tenant's domain."""
     answer = tenant.ask(LIST, domainId=tenant.domain, pageSize=1000)
     assert answer["totalCount"] == len(answer["keys"])
     found: list[dict[str, Any]] = answer["keys"]
@@ -33,12 +33,12 @@ def listed(tenant: Tenant) -> list[dict[str, Any]]:
 
 
 def exchange(world: World, key: str, own: str, **fields: Any) -> httpx.Response:
-    """Exchange a key for an agent's own."""
+    """Exchange an enrolment key for an agent's own key."""
     return world.post(EXCHANGE, key, json={"keyHash": token_hash(own), **fields})
 
 
 def test_a_key_is_shown_once(tenant: Tenant) -> None:
-    """The fields of the interface, with their types; the list has the rest and never the key."""
+    """The answer has the documented fields and types. The list has the others and never the key."""
     made = create(tenant, name="web servers", uses="20", expiresAt="2090-01-01T00:00:00Z")
     assert made == {
         "code": 200, "status": "Success", "message": made["message"], "keyId": made["keyId"],
@@ -55,7 +55,7 @@ def test_a_key_is_shown_once(tenant: Tenant) -> None:
 
 
 def test_the_file_of_a_directory_agent(tenant: Tenant) -> None:
-    """Everything is filled in from the domain's first factor or the body, but for the secret of the account."""
+    """The agent's file has all values of the domain's first factor or the body, without the account's secret."""
     ldap = {"servers": ["ldaps://dc1.example"], "baseDN": "dc=a", "bindDN": "cn=a", "bindPassword": "hunter2"}
     tenant.ask("/ad/SetFirstFactor", domainId=tenant.domain, firstFactor="ldap", ldap=ldap)
     made = create(tenant, agent="directory", baseDN="dc=b")
@@ -79,8 +79,8 @@ def test_the_file_of_a_directory_agent(tenant: Tenant) -> None:
         ("agent", "hunter2"),
     ],
 )  # fmt: skip
-def test_what_is_refused(world: World, tenant: Tenant, field: str, value: object) -> None:
-    """A malformed field is 400 and named, its value never."""
+def test_malformed_keys(world: World, tenant: Tenant, field: str, value: object) -> None:
+    """A malformed field is 400 and named, without its value."""
     answer = world.post(CREATE, tenant.token, json={"domainId": tenant.domain, field: value})
     assert problem(answer) == (400, f"invalid {field}")
     assert "hunter2" not in answer.text
@@ -88,14 +88,17 @@ def test_what_is_refused(world: World, tenant: Tenant, field: str, value: object
 
 
 def test_an_instance_of_another_tenant(world: World, tenant: Tenant) -> None:
-    """It does not exist."""
+    """Another tenant's instance is 404."""
     other = world.tenant()
     there = other.ask("/api/v1/instances/addInstance", domainId=other.domain, instanceName="web1")["instanceId"]
     assert tenant.refused(CREATE, domainId=tenant.domain, instanceId=there) == (404, "instance not found")
 
 
 def test_from_enrolment_to_renewal(world: World, tenant: Tenant) -> None:
-    """An agent's own key by its hash, which works as Bearer too; the next takes its place when it is used."""
+    """An agent registers the hash of its own key, which works as Bearer too.
+
+    A renewed key replaces the old one at its first use.
+    """
     there = tenant.ask("/api/v1/instances/addInstance", domainId=tenant.domain, instanceName="web1")["instanceId"]
     made = create(tenant, instanceId=int(there), name="web1")
     first, second = new_key(), new_key()
@@ -117,7 +120,10 @@ def test_from_enrolment_to_renewal(world: World, tenant: Tenant) -> None:
 
 
 def test_a_revoked_key(world: World, tenant: Tenant) -> None:
-    """Refused from then on, in words that say why; what agents got by it goes on. Another tenant's does not exist."""
+    """A revoked enrolment key is refused with the reason.
+
+    Agents that it enrolled continue. Another tenant's key is 404.
+    """
     made, own = create(tenant, agent="directory"), new_key()
     assert exchange(world, made["apiKey"], own).status_code == 200
     other = world.tenant()
@@ -131,7 +137,7 @@ def test_a_revoked_key(world: World, tenant: Tenant) -> None:
 
 @pytest.mark.parametrize("path", ["/network_device/ListDevices", "/api/v1/instances/list"])
 def test_keys_do_nothing_else(world: World, tenant: Tenant, path: str) -> None:
-    """An operation for tokens admits neither an enrolment key nor an agent's own key."""
+    """An operation for access tokens refuses an enrolment key and an agent's own key."""
     made, own = create(tenant, agent="directory")["apiKey"], new_key()
     assert exchange(world, made, own).status_code == 200
     for key in (made, own):
@@ -140,7 +146,7 @@ def test_keys_do_nothing_else(world: World, tenant: Tenant, path: str) -> None:
 
 
 def test_a_hash_is_a_hash(world: World, tenant: Tenant) -> None:
-    """Anything else than 64 hex digits in lower case is refused; the key itself is never what is sent."""
+    """A key hash is 64 hex digits in lower case; other values are refused."""
     made, own = create(tenant, agent="directory")["apiKey"], new_key()
     for value in (own, token_hash(own).upper(), token_hash(own)[1:], "", None, 1, [token_hash(own)]):
         answer = world.post(EXCHANGE, made, json={"keyHash": value})

@@ -1,4 +1,4 @@
-"""/network_device/ListDevices: real devices, found by what they send."""
+"""/network_device/ListDevices: real devices in the inventory, by the packets that they send."""
 
 import ipaddress
 import re
@@ -15,7 +15,7 @@ NAS = bytes((10, 1, 2, 3))
 
 
 def test_the_fields_of_a_device(tenant: Tenant) -> None:
-    """Those of the interface, in its spelling, and the additions, each with its type."""
+    """A device has the interface's fields in its spelling, and the additions, with their types."""
     with tenant.nas(product="Cisco ISE") as nas:
         address = nas.sock.getsockname()[0]
         for _ in range(3):
@@ -47,7 +47,7 @@ def test_the_list_is_what_its_model_describes(tenant: Tenant) -> None:
 
 
 def test_the_posture_of_a_device_that_does_not_sign(tenant: Tenant) -> None:
-    """The share of signed logins, proxied unsigned ones, and when the last one came."""
+    """A device has the share of signed logins, whether a proxy sent unsigned ones, and the time of the last one."""
     with tenant.nas() as nas:
         nas.login("ann", PASSWORD, signed=False, PROXY_STATE=b"1")
         nas.login("ann", PASSWORD)
@@ -57,7 +57,7 @@ def test_the_posture_of_a_device_that_does_not_sign(tenant: Tenant) -> None:
 
 
 def test_a_device_without_a_name_or_an_address(tenant: Tenant) -> None:
-    """It is called after its product, its client is the sender; what is not known is Unknown."""
+    """A device without a name is named for its product, and its client is the sender. Unknown values are Unknown."""
     with tenant.nas() as nas:
         address = nas.sock.getsockname()[0]
         nas.login("ann", PASSWORD)
@@ -67,7 +67,7 @@ def test_a_device_without_a_name_or_an_address(tenant: Tenant) -> None:
 
 
 def test_an_ipv6_client(tenant: Tenant) -> None:
-    """NAS-IPv6-Address is written as people write it."""
+    """NAS-IPv6-Address is shown in text form."""
     tenant.device("a", NAS_IPV6_ADDRESS=ipaddress.ip_address("2001:db8::7").packed)
     assert [device["client_ip"] for device in tenant.devices()] == ["2001:db8::7"]
 
@@ -93,18 +93,18 @@ def test_a_mapped_address_is_an_ipv4_address(tenant: Tenant) -> None:
 
 @pytest.mark.parametrize("column", ["NAS_IDENTIFIER", "DEVICE_NAME"])
 def test_a_name_is_no_address(tenant: Tenant, column: str) -> None:
-    """A filter by name compares the text, also if it reads as an address."""
+    """A filter by name compares the text, also if it looks like an address."""
     tenant.device("2001:DB8:0::7")
     assert tenant.names(filter={"filterBy": column, "value": "2001:db8:0::7"}) == ["2001:DB8:0::7"]
 
 
 def test_a_list_begins_empty(tenant: Tenant) -> None:
-    """No devices, and no error."""
+    """A new domain has an empty list of devices."""
     assert tenant.ask(LIST_DEVICES, domainId=tenant.domain) == {"network_devices": [], "totalCount": 0}
 
 
 def test_other_tenants_see_nothing(world: World, tenant: Tenant) -> None:
-    """A tenant sees its domain's devices; another domain of the same tenant, and another tenant's, see none."""
+    """A tenant sees the devices of the named domain alone, and none of another tenant."""
     tenant.device("mine")
     branch = tenant.ask("/ad/AddDomain", domainName="branch")["domainId"]
     other = world.tenant()
@@ -119,8 +119,10 @@ def test_other_tenants_see_nothing(world: World, tenant: Tenant) -> None:
 
 
 def test_pages(tenant: Tenant) -> None:
-    """10 from the first unless asked otherwise, ordered by id, each device once; past the end there is nothing. What
-    registers meanwhile comes behind."""
+    """A page has 10 devices by default, ordered by id, each device on one page.
+
+    A page past the end is empty. A device that registers meanwhile is last.
+    """
     with tenant.nas() as nas:
         for number in range(12):
             nas.login("ann", PASSWORD, NAS_IDENTIFIER=b"d%d" % number)
@@ -140,20 +142,20 @@ def test_pages(tenant: Tenant) -> None:
 
 @pytest.mark.parametrize("path", [LIST_DEVICES, "/ad/GetAllDomains"])
 @pytest.mark.parametrize("page", [{"pageId": value} for value in (0, -1, "x", "", 1.5, True, [1], 2**70)])
-def test_a_page_that_is_none(tenant: Tenant, path: str, page: dict[str, object]) -> None:
-    """pageId counts from 1."""
+def test_malformed_page_numbers(tenant: Tenant, path: str, page: dict[str, object]) -> None:
+    """pageId counts from 1; other values are refused."""
     assert tenant.refused(path, domainId=tenant.domain, **page) == (400, "invalid pageId")
 
 
 @pytest.mark.parametrize("path", [LIST_DEVICES, "/ad/GetAllDomains"])
 @pytest.mark.parametrize("size", [0, -1, 101, "101", "x", "", 1.5, True])
-def test_a_size_that_is_none(tenant: Tenant, path: str, size: object) -> None:
-    """pageSize is 1 to 100."""
+def test_malformed_page_sizes(tenant: Tenant, path: str, size: object) -> None:
+    """pageSize is 1 to 100; other values are refused."""
     assert tenant.refused(path, domainId=tenant.domain, pageSize=size) == (400, "invalid pageSize")
 
 
-def test_the_ends_of_pages(tenant: Tenant) -> None:
-    """1 and 100 are sizes, also as strings; null is the default; a far page is empty."""
+def test_limits_of_pages(tenant: Tenant) -> None:
+    """Sizes 1 and 100 are valid, also as strings. Null is the default, and a page far past the end is empty."""
     tenant.device("a")
     for page in ({"pageSize": 1}, {"pageSize": "100"}, {"pageId": "1"}, {"pageId": None, "pageSize": None}):
         assert len(tenant.ask(LIST_DEVICES, domainId=tenant.domain, **page)["network_devices"]) == 1
@@ -165,7 +167,10 @@ def test_the_ends_of_pages(tenant: Tenant) -> None:
 
 
 def test_filters(tenant: Tenant) -> None:
-    """By each column, in any case; DEVICE_NAME by the name or, as the interface's example has it, by the product."""
+    """Devices are filtered by each column, in any case.
+
+    DEVICE_NAME matches the name or, as in the interface's example, the product.
+    """
     address = tenant.device("Switch-1", NAS_IP_ADDRESS=NAS, NAS_PORT_TYPE=ETHERNET)
     with tenant.nas(product="Microsoft NPS") as nas:
         nas.login("ann", PASSWORD, NAS_IDENTIFIER=b"nps")
@@ -193,7 +198,7 @@ def test_filters(tenant: Tenant) -> None:
 
 @pytest.mark.parametrize("column", ["NAME", "id", "DEVICE_NAME ", "evidence", "1=1; drop table devices", 7])
 def test_a_column_that_does_not_exist(tenant: Tenant, column: object) -> None:
-    """400 in the interface's words, whatever the value, the page or the class."""
+    """An unknown column is 400 in the interface's words, whatever the other fields are."""
     for value in ("x", ""):
         wanted = {"filterBy": column, "value": value}
         assert tenant.refused(LIST_DEVICES, domainId=tenant.domain, filter=wanted) == (400, "invalid filterBy")
@@ -217,13 +222,15 @@ def test_a_column_that_does_not_exist(tenant: Tenant, column: object) -> None:
     ],
 )
 def test_malformed_fields_are_named(tenant: Tenant, fields: dict[str, Any], text: str) -> None:
-    """The field's name, never its value."""
+    """A malformed field is named, without its value."""
     assert tenant.refused(LIST_DEVICES, domainId=tenant.domain, **fields) == (400, text)
 
 
 def test_searches(tenant: Tenant) -> None:
-    """Parts of one, two and more characters of name, product and addresses, without case; quotes, wildcards and other
-    scripts are plain text."""
+    """A search matches parts of any length of name, product and addresses, without case.
+
+    Quotes, wildcards and other scripts are plain text.
+    """
     names = ("core-switch", 'a"b', "100%", "Zürich", "上海-1", "it's")
     with tenant.nas(product="FreeRADIUS") as nas:
         address = nas.sock.getsockname()[0]
@@ -243,7 +250,7 @@ def test_searches(tenant: Tenant) -> None:
 
 
 def test_classes_of_machines(tenant: Tenant) -> None:
-    """radius, or none, is all there is; any other class is an empty list."""
+    """The classes are radius or none; another class gives an empty list."""
     tenant.device("a")
     for kind in ("radius", "RADIUS", "", "Radius"):
         assert tenant.names(MachineType=kind) == ["a"]

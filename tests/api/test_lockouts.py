@@ -11,13 +11,13 @@ PHONE, TABLET = b"02-00-00-00-00-01", b"02-00-00-00-00-02"
 
 
 def fail(nas: RadiusClient, user: str = "ann", station: bytes = PHONE) -> None:
-    """Ten logins with wrong passwords."""
+    """Send ten logins with wrong passwords."""
     for number in range(10):
         assert nas.login(user, f"wrong {number}", CALLING_STATION_ID=station) == REJECT
 
 
 def test_locked_out_and_unlocked(tenant: Tenant) -> None:
-    """User and station are listed with their times; unlocked, they get in at once."""
+    """A locked-out user and station are listed with their times. After the unlock they log in at once."""
     with tenant.nas() as nas:
         assert nas.login("ann", PASSWORD, CALLING_STATION_ID=TABLET) == ACCEPT
         fail(nas)
@@ -38,8 +38,8 @@ def test_locked_out_and_unlocked(tenant: Tenant) -> None:
     assert tenant.ask(UNLOCK, domainId=tenant.domain, userName="ann")["message"] == "was not locked out"
 
 
-def test_what_is_written_about_it(tenant: Tenant) -> None:
-    """The log of logins has the tenth failure and the refusals; the audit trail who was locked, and who unlocked."""
+def test_the_records_of_a_lockout(tenant: Tenant) -> None:
+    """The login log has the tenth failure and the refusals. The audit trail has the lock-out and who removed it."""
     with tenant.nas() as nas:
         fail(nas)
         assert nas.login("ann", PASSWORD) == REJECT
@@ -52,8 +52,8 @@ def test_what_is_written_about_it(tenant: Tenant) -> None:
     assert told == [("user.unlocked", "token"), ("user.locked", "service")]
 
 
-def test_another_tenant_s(tenant: Tenant) -> None:
-    """Nobody sees or unlocks another tenant's; the same name in another domain stays locked out."""
+def test_another_tenants_lockouts(tenant: Tenant) -> None:
+    """A tenant cannot see or unlock another tenant's lock-outs. The same name in another domain stays locked out."""
     with tenant.nas() as nas:
         fail(nas)
         other = tenant.world.tenant()
@@ -71,6 +71,6 @@ def test_another_tenant_s(tenant: Tenant) -> None:
         pytest.param({"userName": ""}, id="empty"),
     ],
 )
-def test_one_at_a_time(tenant: Tenant, fields: dict[str, str]) -> None:
-    """The body names either a user or a station."""
+def test_a_request_names_a_user_or_a_station(tenant: Tenant, fields: dict[str, str]) -> None:
+    """A request names either a user or a station."""
     assert tenant.refused(UNLOCK, domainId=tenant.domain, **fields) == (400, "either userName or station")

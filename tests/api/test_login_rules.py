@@ -16,7 +16,7 @@ FILTER_ID = 11
 
 
 def add(tenant: Tenant, name: str = "r", action: str = "block", **fields: Any) -> int:
-    """A rule of the tenant's domain; its id."""
+    """Add a rule to the tenant's domain and return its id."""
     answer = tenant.ask(ADD, **{"domainId": tenant.domain, "name": name, "action": action, **fields})
     rule_id = answer.pop("ruleId")
     assert isinstance(answer.pop("warnings"), list)
@@ -26,7 +26,7 @@ def add(tenant: Tenant, name: str = "r", action: str = "block", **fields: Any) -
 
 
 def listed(tenant: Tenant, **fields: Any) -> list[dict[str, Any]]:
-    """The rules of the tenant's domain."""
+    """Return the rules of the tenant's domain."""
     answer = tenant.ask(LIST, **{"domainId": tenant.domain, **fields})
     assert set(answer) == {"rules", "totalCount"}
     rules: list[dict[str, Any]] = answer["rules"]
@@ -34,7 +34,9 @@ def listed(tenant: Tenant, **fields: Any) -> list[dict[str, Any]]:
 
 
 def test_the_fields_of_a_rule(tenant: Tenant) -> None:
-    """As they were given; Service-Types by their names, media in the inventory's words; defaults where nothing was."""
+    """A rule has the given values, Service-Types by name, media in the inventory's words, and defaults for other
+    fields.
+    """
     plain = add(tenant)
     full = add(
         tenant, "Night", "MFA_required", priority="5", enabled="yes", users="Bob", groups=["Staff"], ous=["OU=x,DC=y"],
@@ -65,7 +67,7 @@ def test_the_fields_of_a_rule(tenant: Tenant) -> None:
 
 
 def test_rules_are_paged(world: World, tenant: Tenant) -> None:
-    """Ordered by id, 10 unless asked otherwise, searched by name without case; other domains' never."""
+    """Rules are ordered by id, 10 on a page by default, searched by name without case, of this domain alone."""
     ids = [add(tenant, f"Rule {number}", priority=100 - number) for number in range(12)]
     branch = tenant.ask("/ad/AddDomain", domainName="branch")["domainId"]
     theirs = add(tenant, "Rule of the branch", domainId=branch)
@@ -77,7 +79,7 @@ def test_rules_are_paged(world: World, tenant: Tenant) -> None:
 
 
 def test_an_update_keeps_and_clears(tenant: Tenant) -> None:
-    """What is absent or null stays, an empty list or text clears, a given list replaces."""
+    """An absent field and null stay, an empty list or text clears, a given list replaces."""
     rule = add(tenant, users=["ann"], groups=["g"], stations=["x"], time={"days": ["sun"]}, vlan="20")
     answer = tenant.ask(UPDATE, domainId=tenant.domain, ruleId=str(rule), name="m", action=None, enabled=False)
     assert answer == {"code": 200, "status": "Success", "message": "rule updated", "warnings": []}
@@ -95,7 +97,7 @@ def test_an_update_keeps_and_clears(tenant: Tenant) -> None:
 
 
 def test_rules_are_deleted(tenant: Tenant) -> None:
-    """One, or several at once, all or none."""
+    """One rule or several are deleted, all or none."""
     one, two, three = (add(tenant) for _ in range(3))
     answer = tenant.ask(DELETE, domainId=tenant.domain, ruleId=one)
     assert answer == {"code": 200, "status": "Success", "message": "1 rule deleted"}
@@ -106,8 +108,8 @@ def test_rules_are_deleted(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize("path", [UPDATE, DELETE])
-def test_rules_that_are_not_there(world: World, tenant: Tenant, path: str) -> None:
-    """Another domain's or another tenant's does not exist, and stays as it is."""
+def test_another_domains_rules(world: World, tenant: Tenant, path: str) -> None:
+    """A rule of another domain or tenant is 404 and stays unchanged."""
     branch = tenant.ask("/ad/AddDomain", domainName="branch")["domainId"]
     other = world.tenant()
     theirs, branchs = add(other), add(tenant, domainId=branch)
@@ -153,7 +155,7 @@ def test_rules_that_are_not_there(world: World, tenant: Tenant, path: str) -> No
     ],
 )
 def test_malformed_rules_are_refused(tenant: Tenant, fields: dict[str, Any], text: str) -> None:
-    """The field and the entry are named; nothing is kept, and no value is repeated."""
+    """A malformed rule is refused with the field and the entry, without a value, and is not stored."""
     given = {"domainId": tenant.domain, "name": "r", "action": "block", **fields}
     assert tenant.refused(ADD, **given) == (400, text)
     assert listed(tenant) == []
@@ -165,7 +167,7 @@ def test_malformed_rules_are_refused(tenant: Tenant, fields: dict[str, Any], tex
 
 @pytest.mark.parametrize("name", ["name", "action"])
 def test_what_a_rule_needs(tenant: Tenant, name: str) -> None:
-    """A name and an action."""
+    """A rule needs a name and an action."""
     given = {"domainId": tenant.domain, "name": "r", "action": "block"}
     del given[name]
     assert tenant.refused(ADD, **given) == (400, f"missing {name}")
@@ -179,8 +181,9 @@ NO_SCOPE = (
 
 
 def test_an_exemption_of_everyone_is_confirmed(tenant: Tenant) -> None:
-    """A rule that allows and has no scope needs `everyone: true`, also where an update takes the last scope away or
-    enables it; an update of a confirmed rule needs no second confirmation."""
+    """A rule that allows and has no scope needs `everyone: true`, also if an update removes the last scope or enables
+    the rule. A confirmed rule needs no second confirmation.
+    """
     given = {"domainId": tenant.domain, "name": "all", "action": "allow"}
     assert tenant.refused(ADD, **given) == NO_SCOPE
     assert tenant.refused(ADD, **given, enabled=False, users=[], kinds="", time="") == NO_SCOPE
@@ -202,7 +205,7 @@ def test_an_exemption_of_everyone_is_confirmed(tenant: Tenant) -> None:
 
 
 def test_everyone_and_a_scope_contradict(tenant: Tenant) -> None:
-    """A request that says both is refused, and the scopes are named."""
+    """A request with `everyone` and a scope is refused and names the scopes."""
     given = {"domainId": tenant.domain, "name": "all", "action": "allow", "everyone": True}
     status, text = tenant.refused(ADD, **given, users=["ann"], time={"days": ["sun"]})
     assert status == 400 and "this one has: users, time; leave everyone out" in text
@@ -211,8 +214,9 @@ def test_everyone_and_a_scope_contradict(tenant: Tenant) -> None:
 
 
 def test_unknown_names_are_a_warning(world: World, tenant: Tenant) -> None:
-    """Users, groups and clients that the domain does not know yet are named by their entry, with the nearest spelling
-    of the same tenant; the rule is kept. Addresses and known names, in any case, are no warning."""
+    """Users, groups and clients that the domain does not have are warnings with the entry and the nearest name of the
+    same tenant. The rule is stored. Addresses and known names in any case give no warning.
+    """
     other = world.tenant()
     for of, name in ((tenant, "Printers"), (other, "Nursess")):
         fields = {"domainId": of.domain, "groupName": name, "status": "Active"}
@@ -240,14 +244,14 @@ def test_unknown_names_are_a_warning(world: World, tenant: Tenant) -> None:
 
 
 def test_warnings_are_bounded(tenant: Tenant) -> None:
-    """A thousand unknown names of the largest size are 20 warnings and a number."""
+    """A thousand unknown names of the largest size give 20 warnings and a number."""
     users = [f"{number:04}" + "é" * 251 for number in range(1000)]
     warnings = tenant.ask(ADD, domainId=tenant.domain, name="r", action="block", users=users)["warnings"]
     assert (len(warnings), warnings[-1]) == (21, "users: 980 more are not known")
 
 
 def test_names_that_another_server_knows_are_no_warning(tenant: Tenant) -> None:
-    """A domain whose passwords a directory checks, without an import, has no names to compare with."""
+    """A domain whose passwords a directory checks without an import gives no warnings."""
     ldap = {"servers": ["ldaps://ldap.example.com"], "baseDN": "dc=example,dc=com"}
     tenant.ask("/ad/SetFirstFactor", domainId=tenant.domain, firstFactor="ldap", ldap=ldap)
     fields = {"users": ["zed"], "groups": ["g"]}
@@ -255,7 +259,7 @@ def test_names_that_another_server_knows_are_no_warning(tenant: Tenant) -> None:
 
 
 def test_a_login_is_tested(world: World, tenant: Tenant) -> None:
-    """The whole answer: the rules up to the deciding one, and the outcome of each step."""
+    """The answer has the rules up to the deciding one, and the outcome of each step."""
     first, second = add(tenant, "bobs", users=["bob"]), add(tenant, "all", "mfa_required")
     asked = {"domainId": tenant.domain, "user": "ANN", "at": "2026-01-05T23:00:00Z"}
     answer = tenant.ask("/ad/TestLoginRules", **asked, token=tenant.role("auditor"))
@@ -285,7 +289,7 @@ def test_a_login_is_tested(world: World, tenant: Tenant) -> None:
 
 
 def test_a_test_of_the_largest_size(tenant: Tenant) -> None:
-    """200 names that are costly to compare are answered; more are refused."""
+    """A test with 200 names that are costly to compare is answered; more names are refused."""
     names = [f"{number:04}" + "\u0301" * 251 for number in range(200)]
     answer = tenant.ask("/ad/TestLoginRules", domainId=tenant.domain, user="\u0301" * 64, groups=names, ous=names)
     assert answer["firstFactorReason"] == "unknown user"
@@ -294,8 +298,11 @@ def test_a_test_of_the_largest_size(tenant: Tenant) -> None:
 
 
 def test_a_rule_holds_for_the_next_login(tenant: Tenant) -> None:
-    """Added, changed and removed: an enforcing domain without a provider lets in whom a rule allows, with the rule's
-    reply attributes, and nobody else; what is absent from the request is no exemption."""
+    """An added, changed or removed rule holds for the next login.
+
+    In an enforcing domain without a provider only logins that a rule allows are accepted, with the rule's reply
+    attributes. A request without the rule's attribute gets no exemption.
+    """
     tenant.ask("/ad/updateDomainEnforcement", domainId=tenant.domain, enforcementMode="enforce")
     with tenant.nas() as nas:
 

@@ -43,14 +43,14 @@ def put(tenant: Tenant, name: str = "totp", **fields: Any) -> None:
 
 
 def shown(tenant: Tenant, **options: Any) -> dict[str, Any]:
-    """The provider of the tenant's domain."""
+    """Return the provider of the tenant's domain."""
     answer: dict[str, Any] = tenant.ask(GET, domainId=tenant.domain, **options)
     assert (answer.pop("code"), answer.pop("status")) == (200, "Success")
     return answer
 
 
 def refused(tenant: Tenant, **fields: Any) -> tuple[int, str]:
-    """Why a provider is not taken."""
+    """Return the refusal of a provider."""
     return tenant.refused(SET, **{"domainId": tenant.domain, **fields})
 
 
@@ -59,7 +59,7 @@ def refused(tenant: Tenant, **fields: Any) -> tuple[int, str]:
 
 @EACH
 def test_the_fields_of_a_provider(tenant: Tenant, name: str) -> None:
-    """Are returned as they were given, every secret left out; the time limit is 60 s unless given."""
+    """A provider is returned as given, without its secrets. The default timeout is 60 s."""
     fields, secrets = PROVIDERS[name]
     put(tenant, name, **fields)
     public = {key: value for key, value in fields.items() if key not in secrets}
@@ -69,8 +69,8 @@ def test_the_fields_of_a_provider(tenant: Tenant, name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "nulls"), [("privacyidea", ["realm", "adminToken"]), ("radius", ["port"])])
-def test_what_may_be_left_out(tenant: Tenant, name: str, nulls: list[str]) -> None:
-    """Null is as good, and what is kept can be read."""
+def test_optional_fields(tenant: Tenant, name: str, nulls: list[str]) -> None:
+    """Optional fields may be absent or null, and the stored provider can be read."""
     fields = {key: value for key, value in PROVIDERS[name][0].items() if key not in nulls}
     put(tenant, name, **fields)
     without = shown(tenant)
@@ -79,8 +79,8 @@ def test_what_may_be_left_out(tenant: Tenant, name: str, nulls: list[str]) -> No
 
 
 @EACH
-def test_what_is_missing_is_named(tenant: Tenant, name: str) -> None:
-    """Each field that a provider needs, and nothing is kept; realm, adminToken, port and schemaId may be absent."""
+def test_required_fields(tenant: Tenant, name: str) -> None:
+    """A missing required field is named, and nothing is stored. realm, adminToken, port and schemaId are optional."""
     fields, _ = PROVIDERS[name]
     for missing in set(fields) - {"realm", "adminToken", "port", "schemaId"}:
         without = {key: value for key, value in fields.items() if key != missing}
@@ -113,20 +113,20 @@ def test_what_is_missing_is_named(tenant: Tenant, name: str) -> None:
     ],
 )
 def test_malformed_fields(tenant: Tenant, name: str, field: str, value: Any) -> None:
-    """400 with the field's name, and never the value."""
+    """A malformed field is 400 and named, without its value."""
     fields, _ = PROVIDERS[name]
     assert refused(tenant, provider=name, **{**fields, field: value}) == (400, f"invalid {field}")
 
 
 def test_a_provider_is_needed(tenant: Tenant) -> None:
-    """A body without one is refused."""
+    """A body without a provider is refused."""
     assert refused(tenant) == (400, "missing provider")
     assert tenant.refused(GET, domainId=tenant.domain) == NONE
 
 
 @pytest.mark.parametrize("provider", [HIDDEN, "", 5, None, ["totp"]], ids=repr)
 def test_an_unknown_provider(tenant: Tenant, provider: object) -> None:
-    """It is refused by the field's name, and nothing is stored."""
+    """An unknown provider is refused with the field's name and not stored."""
     assert refused(tenant, provider=provider) == (400, "invalid provider")
     assert tenant.refused(GET, domainId=tenant.domain) == NONE
 
@@ -138,8 +138,8 @@ def test_a_time_limit_is_5_to_300_seconds(tenant: Tenant, seconds: object) -> No
     assert tenant.refused(GET, domainId=tenant.domain) == NONE
 
 
-def test_a_refused_one_leaves_the_one_before(tenant: Tenant) -> None:
-    """Also one of another kind."""
+def test_a_refused_provider_changes_nothing(tenant: Tenant) -> None:
+    """A refused provider leaves the stored one, also one of another kind."""
     put(tenant, "webhook", **PROVIDERS["webhook"][0])
     before = shown(tenant)
     assert refused(tenant, provider="duo", ikey="DI1") == (400, "missing skey")
@@ -147,8 +147,8 @@ def test_a_refused_one_leaves_the_one_before(tenant: Tenant) -> None:
     assert shown(tenant) == before
 
 
-def test_another_takes_its_place(tenant: Tenant) -> None:
-    """Nothing of the one before is left; removing it twice is a 404."""
+def test_a_new_provider_replaces_the_old_one(tenant: Tenant) -> None:
+    """A new provider replaces all fields of the old one. A second removal is 404."""
     put(tenant, "radius", **PROVIDERS["radius"][0])
     put(tenant)
     assert shown(tenant) == {"provider": "totp", "timeoutSeconds": 60}
@@ -162,7 +162,7 @@ def test_another_takes_its_place(tenant: Tenant) -> None:
 
 
 def test_domains_have_their_own(world: World, tenant: Tenant) -> None:
-    """Another domain of the tenant has none of it, nor has another tenant, which cannot name this domain."""
+    """A provider belongs to one domain. Another domain has none, and another tenant cannot name this domain."""
     branch = tenant.ask("/ad/AddDomain", domainName="branch")["domainId"]
     put(tenant)
     assert tenant.refused(GET, domainId=branch) == NONE
@@ -178,7 +178,7 @@ def test_domains_have_their_own(world: World, tenant: Tenant) -> None:
 
 
 def test_roles(tenant: Tenant) -> None:
-    """Readers see it without secrets; only an admin changes it."""
+    """Readers see the provider without secrets; only an admin changes it."""
     put(tenant, "webhook", **PROVIDERS["webhook"][0])
     for role in ("operator", "auditor"):
         token = tenant.role(role)
@@ -194,7 +194,7 @@ def test_roles(tenant: Tenant) -> None:
 
 @EACH
 def test_secrets_are_nowhere(world: World, tenant: Tenant, name: str) -> None:
-    """Not in an answer, an error, the log, the metrics, or in clear text in the database's files."""
+    """No secret is in an answer, an error, the log, the metrics, or in clear text in the database's files."""
     fields, secrets = PROVIDERS[name]
     hidden = f"{HIDDEN}-{name}-{tenant.org}"
     fields = {key: hidden if key in secrets else value for key, value in fields.items()}
@@ -221,14 +221,13 @@ def test_secrets_are_nowhere(world: World, tenant: Tenant, name: str) -> None:
 
 
 def last(tenant: Tenant) -> tuple[str, str, str]:
-    """Applied decision, reason and factor of the last login."""
+    """Return applied decision, reason and factor of the last login."""
     event = tenant.ask(LOG, domainId=tenant.domain)["events"][0]
     return event["appliedDecision"], event["reason"], event["factor"]
 
 
 def test_a_change_holds_for_the_next_request(tenant: Tenant) -> None:
-    """Set, replaced, removed, and set again: each next login is decided by it, with the fallback where none is
-    there to ask."""
+    """Each change of the provider holds for the next login. Without a provider the fallback decides."""
     tenant.ask(MODE, domainId=tenant.domain, enforcementMode="enforce")
     with tenant.nas() as client:
         for _ in range(2):
@@ -250,7 +249,7 @@ def test_a_change_holds_for_the_next_request(tenant: Tenant) -> None:
 
 
 def test_a_code_of_an_app(tenant: Tenant) -> None:
-    """The built-in provider from enrolment to a login: the code behind the password, once."""
+    """With the built-in provider a code behind the password logs in once."""
     who: dict[str, Any] = {"domainId": tenant.domain, "userName": "ann"}
     seed = tenant.ask("/api/v1/endpointUsers/enrolTotp", **who)["seed"]
     app = pyotp.TOTP(seed)
@@ -258,15 +257,16 @@ def test_a_code_of_an_app(tenant: Tenant) -> None:
     put(tenant)
     tenant.ask(MODE, domainId=tenant.domain, enforcementMode="enforce")
     with tenant.nas() as client:
-        code = app.at(time.time() + 30)  # the present one is spent
+        code = app.at(time.time() + 30)  # the present code is used up
         assert client.login("ann", PASSWORD + code) == 2
         assert client.login("ann", PASSWORD + code) == 3
         assert last(tenant) == ("reject", "wrong code", "local+totp")
 
 
-def test_one_that_cannot_be_read(tmp_path: Path) -> None:
-    """Is an outage that the fallback decides, never another provider; nothing else of the service is touched by it,
-    and setting it anew repairs it."""
+def test_an_unreadable_provider(tmp_path: Path) -> None:
+    """A provider whose secret cannot be read is an outage: the fallback decides, and no other provider is asked. The
+    rest of the service works, and setting the provider again repairs it.
+    """
     with running_service(tmp_path, {"SALLYPORT_REJECT_DELAY_S": "0"}) as service:
         scope = {"orgId": 1, "tenantId": 1, "domainId": 1}
         service.ok("client", "add", "nas", "--address", "127.0.0.1", "--secret", "s3", "--org", "1", "--tenant", "1")
@@ -291,7 +291,7 @@ def test_one_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_a_check_asks_the_provider(tenant: Tenant) -> None:
-    """What is wrong is in `problem`, without secrets; five a minute may be made."""
+    """A check reports the fault in `problem`, without secrets, at most five times a minute."""
     check = "/ad/CheckMFAProvider"
     assert tenant.refused(check, domainId=tenant.domain) == NONE
     put(tenant, "totp")

@@ -1,7 +1,7 @@
-"""Every field of every operation with values that it does not take: no error of the service, and errors that name the
-field and never repeat the value.
+"""Each field of each operation with values of wrong types.
 
-The fuzz test draws its bodies; here no field is left out, and each body is right but for one value.
+No answer is a 5xx; errors name the field and never repeat the value. The fuzz test generates its bodies; here no
+field is left out, and each body has one wrong value.
 """
 
 from collections.abc import Iterator
@@ -18,13 +18,13 @@ ODD: tuple[Any, ...] = ([[MARK]], {MARK: MARK}, None, MARK, NUMBER)
 
 @pytest.fixture(scope="module")
 def described(world: World) -> dict[str, Any]:
-    """What the service tells of its operations."""
+    """Return the API description of the service."""
     description: dict[str, Any] = world.http.get("/openapi.json").json()
     return description
 
 
 def bodies(described: dict[str, Any], operation: Operation, right: Any) -> Iterator[Any]:
-    """The right body, with each of the described fields odd in turn; entries of arrays too."""
+    """Yield the valid body with each described field replaced by an odd value, also in entries of arrays."""
     kind = described["paths"][operation.path][operation.method.lower()]["requestBody"]["content"]
     for field, inner in _fields(described, kind["application/json"]["schema"]):
         for odd in ODD:
@@ -33,7 +33,7 @@ def bodies(described: dict[str, Any], operation: Operation, right: Any) -> Itera
 
 
 def _fields(described: dict[str, Any], schema: dict[str, Any], depth: int = 1) -> list[tuple[str, list[Any]]]:
-    """The names of an object's members, each with those of the objects in it."""
+    """Return the names of an object's members, each with the names of its inner members."""
     if name := schema.get("$ref", "").rpartition("/")[2]:
         schema = described["components"]["schemas"][name]
     for each in (schema.get("items"), *schema.get("anyOf", ())):
@@ -45,7 +45,7 @@ def _fields(described: dict[str, Any], schema: dict[str, Any], depth: int = 1) -
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=str)
 def test_no_type_is_unexpected(world: World, tenant: Tenant, described: dict[str, Any], operation: Operation) -> None:
-    """No answer is a 5xx, no error repeats a submitted value, and each 400 names the wrong fields."""
+    """No answer is a 5xx, no error repeats a submitted value, and each 400 names the wrong field."""
     asked = 0
     for body in bodies(described, operation, tenant.scoped(**operation.fields(tenant.domain))):
         answer = world.send(operation.method, operation.path, tenant.token, json=body)

@@ -1,5 +1,4 @@
-"""/api/v1/instances/addPasswordPolicy, listAllPasswordPolicy, updatePasswordPolicy, deletePasswordPolicy,
-assignPolicyToMachine and validatePolicy."""
+"""Password policies: add, list, update, delete, assign to machines, and validate."""
 
 from typing import Any
 
@@ -32,20 +31,20 @@ UNMET = (400, "the password does not meet the policy")
 
 
 def send(tenant: Tenant, path: str, body: Any, method: str = "POST", token: str | None = None) -> httpx.Response:
-    """An operation with any body: an array, or one object without orgId and tenantId."""
+    """Send any body: an array, or one object without orgId and tenantId."""
     return tenant.world.send(method, path, token or tenant.token, json=body)
 
 
-def done(answer: httpx.Response) -> Any:
-    """The answer of what must succeed."""
+def succeeded(answer: httpx.Response) -> Any:
+    """Return the answer of a request that must succeed."""
     assert answer.status_code == 200, answer.text
     assert answer.headers["cache-control"] == "no-store"
     return answer.json()
 
 
 def listed(tenant: Tenant, path: str = LIST, **fields: Any) -> list[dict[str, Any]]:
-    """The policies of a tenant on one page."""
-    answer = done(send(tenant, path, {"pageSize": 100, **fields}))
+    """Return the policies of a tenant on one page."""
+    answer = succeeded(send(tenant, path, {"pageSize": 100, **fields}))
     assert answer.keys() == {"totalPolicies", "totalPages", "passwordPolicies"}
     policies: list[dict[str, Any]] = answer["passwordPolicies"]
     assert (answer["totalPolicies"], answer["totalPages"]) == (len(policies), int(bool(policies)))
@@ -53,8 +52,8 @@ def listed(tenant: Tenant, path: str = LIST, **fields: Any) -> list[dict[str, An
 
 
 def add(tenant: Tenant, name: str = "p", **fields: Any) -> int:
-    """A policy; its id."""
-    answer = done(send(tenant, ADD, {"policyName": name, **fields}))
+    """Add a policy and return its id."""
+    answer = succeeded(send(tenant, ADD, {"policyName": name, **fields}))
     policy = next(each for each in listed(tenant) if each["policyName"] == name)
     added = {"policyId": policy["policyId"], "message": f"password policy {policy['policyId']} is added"}
     assert answer == {"code": 200, **added}
@@ -63,19 +62,19 @@ def add(tenant: Tenant, name: str = "p", **fields: Any) -> int:
 
 
 def machine(tenant: Tenant, name: str = "web") -> int:
-    """An endpoint machine of the tenant's domain; its id."""
+    """Add an endpoint machine to the tenant's domain and return its id."""
     body = {"domainId": tenant.domain, "instanceName": name, "osId": 1, "publicIp": "", "privateIp": ""}
-    return int(done(send(tenant, "/api/v1/instances/addInstance", body))["instanceId"])
+    return int(succeeded(send(tenant, "/api/v1/instances/addInstance", body))["instanceId"])
 
 
 def assign(tenant: Tenant, policy: int, *machines: int) -> None:
     """Assign a policy to machines."""
-    answer = done(send(tenant, ASSIGN, [{"policyId": policy, "instanceId": each} for each in machines]))
+    answer = succeeded(send(tenant, ASSIGN, [{"policyId": policy, "instanceId": each} for each in machines]))
     assert answer == {"code": 200, "message": "policy assignments updated"}
 
 
 def refused_rules(answer: httpx.Response) -> list[str]:
-    """The rules that a password does not meet, as the errors of the answer name them."""
+    """Return the unmet rules that the errors of the answer name."""
     assert problem(answer) == UNMET
     errors = answer.json()["errors"]
     assert all(each.keys() == {"field", "message"} for each in errors)
@@ -83,7 +82,7 @@ def refused_rules(answer: httpx.Response) -> list[str]:
 
 
 def test_the_fields_of_a_policy(tenant: Tenant) -> None:
-    """As strings, as they were given; libpwquality's beside them; empty where nothing was."""
+    """Values are strings as they were given, with libpwquality's names beside them. Other fields are empty."""
     first = add(tenant, "Strong", **{key: value for key, value in INTERFACE.items() if key != "policyName"})
     library = {
         "minlen": "12", "dcredit": "-1", "ucredit": "1", "lcredit": "0", "ocredit": "-2", "minclass": "3",
@@ -101,26 +100,26 @@ def test_the_fields_of_a_policy(tenant: Tenant) -> None:
 
 
 def test_policies_are_paged(world: World, tenant: Tenant) -> None:
-    """Ordered by id, 10 unless asked otherwise, with both totals; other tenants' never."""
+    """Policies are ordered by id, 10 on a page by default, with both totals, and never another tenant's."""
     ids = [add(tenant, f"p{number}") for number in range(12)]
     add(world.tenant(), "theirs")
-    pages = [done(send(tenant, LIST, {"pageId": page, "pageSize": "5"})) for page in (1, "2", 3, 4)]
+    pages = [succeeded(send(tenant, LIST, {"pageId": page, "pageSize": "5"})) for page in (1, "2", 3, 4)]
     assert [each["policyId"] for page in pages for each in page["passwordPolicies"]] == ids
     assert {(page["totalPolicies"], page["totalPages"]) for page in pages} == {(12, 3)}
-    default = done(send(tenant, LIST, {}))
+    default = succeeded(send(tenant, LIST, {}))
     assert [len(default["passwordPolicies"]), default["totalPages"]] == [10, 2]
-    assert done(send(tenant, LIST, {"pageSize": 1000, "pageId": 1, "machineIds": []}))["totalPages"] == 1
+    assert succeeded(send(tenant, LIST, {"pageSize": 1000, "pageId": 1, "machineIds": []}))["totalPages"] == 1
     for fields, text in (
         ({"pageId": 0}, "pageId"),
         ({"pageSize": 1001}, "pageSize"),
         ({"machineIds": "x"}, "machineIds"),
     ):
         assert problem(send(tenant, LIST, fields)) == (400, f"invalid {text}")
-    assert done(send(world.tenant(), LIST, {})) == {"totalPolicies": 0, "totalPages": 0, "passwordPolicies": []}
+    assert succeeded(send(world.tenant(), LIST, {})) == {"totalPolicies": 0, "totalPages": 0, "passwordPolicies": []}
 
 
 def test_the_policies_of_machines(world: World, tenant: Tenant) -> None:
-    """Those of any of the machines that are named, each once; another tenant's machine does not exist."""
+    """The list can be limited to machines, each policy once. Another tenant's machine is 404."""
     web, data = machine(tenant), machine(tenant, "data")
     one, two = add(tenant, "one"), add(tenant, "two")
     assign(tenant, one, web)
@@ -133,7 +132,7 @@ def test_the_policies_of_machines(world: World, tenant: Tenant) -> None:
 
 
 def test_a_policy_needs_a_name_of_its_own(world: World, tenant: Tenant) -> None:
-    """None or an empty one is 400, one that is taken in any case is 409; another tenant may have it too."""
+    """A missing or empty name is 400, a name taken in any case 409. Another tenant may have it."""
     add(tenant, "Strong")
     add(world.tenant(), "Strong")
     assert problem(send(tenant, ADD, {})) == (400, "missing policyName")
@@ -159,7 +158,7 @@ def test_a_policy_needs_a_name_of_its_own(world: World, tenant: Tenant) -> None:
     ],
 )
 def test_malformed_fields_are_refused(tenant: Tenant, field: str, values: tuple[Any, ...]) -> None:
-    """400 that names the field and never the value; nothing is kept, neither of a new policy nor of a changed one."""
+    """A malformed field is 400 without its value. Nothing is stored, neither a new policy nor a change."""
     policy = add(tenant)
     for value in values:
         for path, body in ((ADD, {"policyName": "n", field: value}), (UPDATE, [{"policyId": policy, field: value}])):
@@ -172,7 +171,7 @@ def test_malformed_fields_are_refused(tenant: Tenant, field: str, values: tuple[
 
 
 def test_lengths_that_exclude_each_other(tenant: Tenant) -> None:
-    """400 for a new policy and for what an update would make of one."""
+    """Contradicting lengths are 400, for a new policy and for the result of an update."""
     assert problem(send(tenant, ADD, {"policyName": "n", "minLen": "9", "maxLen": "8"})) == (400, "invalid maxLen")
     impossible = {"policyName": "n", "allowSpecial": "no", "ocredit": "-1", "minclass": "4"}
     assert problem(answer := send(tenant, ADD, impossible)) == (400, "invalid ocredit")
@@ -183,8 +182,9 @@ def test_lengths_that_exclude_each_other(tenant: Tenant) -> None:
 
 @pytest.mark.parametrize("method", ["POST", "PUT"])
 def test_an_update_keeps_and_clears(tenant: Tenant, method: str) -> None:
-    """By both methods, in an array or alone: an absent field, null and an empty policyName keep the value, any other
-    empty text clears it."""
+    """With both methods, in an array or alone: an absent field, null and an empty policyName keep the value; another
+    empty text clears it.
+    """
     fields = {**INTERFACE, "dcredit": "-1"}
     one, two = add(tenant, "one"), add(tenant, **{**fields, "name": fields.pop("policyName")})
     body = [
@@ -194,7 +194,7 @@ def test_an_update_keeps_and_clears(tenant: Tenant, method: str) -> None:
             "allowUpperLower": "no", "allowSpecial": "", "dcredit": "",
         },
     ]  # fmt: skip
-    assert done(send(tenant, UPDATE, body, method)) == ["password policy updated"]
+    assert succeeded(send(tenant, UPDATE, body, method)) == ["password policy updated"]
     first, second = listed(tenant)
     assert (first["policyName"], first["minLen"]) == ("One", "6")
     assert second == {
@@ -202,13 +202,13 @@ def test_an_update_keeps_and_clears(tenant: Tenant, method: str) -> None:
         "allowUpperLower": "no", "allowSpecial": "", "instanceIds": [],
     }  # fmt: skip
     alone = {"policyId": two, **dict.fromkeys([*INTERFACE, *LIBRARY], "")}
-    assert done(send(tenant, UPDATE, alone, method)) == ["password policy updated"]
+    assert succeeded(send(tenant, UPDATE, alone, method)) == ["password policy updated"]
     assert listed(tenant)[1] == {**alone, "policyName": "Other", "instanceIds": []}
 
 
 @pytest.mark.parametrize(("path", "method"), [(UPDATE, "POST"), (UPDATE, "PUT"), (DELETE, "DELETE")])
-def test_policies_that_are_not_there(world: World, tenant: Tenant, path: str, method: str) -> None:
-    """Another tenant's does not exist; of several nothing is done; both stay as they are."""
+def test_another_tenants_policies(world: World, tenant: Tenant, path: str, method: str) -> None:
+    """Another tenant's policy is 404, and a request with it changes no policy."""
     other = world.tenant()
     mine, theirs = add(tenant), add(other, "theirs")
     for wrong in (theirs, 10**9, 0, -1, str(theirs)):
@@ -225,14 +225,14 @@ def test_policies_that_are_not_there(world: World, tenant: Tenant, path: str, me
 
 
 def test_policies_are_deleted(tenant: Tenant) -> None:
-    """By an array or one object; the answer is what they were without their ids, each once; then they are gone."""
+    """An array or one object deletes policies. The answer has each deleted policy once, without its id."""
     one, two, three = add(tenant, "one"), add(tenant, "two", minLen="5"), add(tenant, "three", dcredit=1)
     web = machine(tenant)
     assign(tenant, two, web)
     empty = {**dict.fromkeys(INTERFACE, ""), **LIBRARY}
-    assert done(send(tenant, DELETE, {"policyId": one}, "DELETE")) == [{**empty, "policyName": "one"}]
+    assert succeeded(send(tenant, DELETE, {"policyId": one}, "DELETE")) == [{**empty, "policyName": "one"}]
     body = [{"policyId": three}, {"policyId": str(two)}, {"policyId": three}]
-    assert done(send(tenant, DELETE, body, "DELETE")) == [
+    assert succeeded(send(tenant, DELETE, body, "DELETE")) == [
         {**empty, "policyName": "three", "dcredit": "1"}, {**empty, "policyName": "two", "minLen": "5"},
     ]  # fmt: skip
     assert listed(tenant) == listed(tenant, machineIds=[web]) == []
@@ -240,17 +240,20 @@ def test_policies_are_deleted(tenant: Tenant) -> None:
 
 
 def test_policies_are_assigned(world: World, tenant: Tenant) -> None:
-    """By an array or one object, all or none, again too; taken off with `remove`."""
+    """An array or one object assigns policies, all or none.
+
+    A repeated request succeeds, and `remove` ends the assignment.
+    """
     web, data = machine(tenant), machine(tenant, "data")
     policy = add(tenant)
     other = world.tenant()
-    assert done(send(tenant, ASSIGN, {"policyId": policy, "instanceId": str(web)})) == {
+    assert succeeded(send(tenant, ASSIGN, {"policyId": policy, "instanceId": str(web)})) == {
         "code": 200, "message": "policy assignments updated",
     }  # fmt: skip
     assign(tenant, policy, web, data, web)
     assert listed(tenant)[0]["instanceIds"] == [web, data]
     remove = [{"policyId": policy, "instanceId": each, "action": "Remove"} for each in (web, web)]
-    done(send(tenant, ASSIGN, remove))
+    succeeded(send(tenant, ASSIGN, remove))
     assert (listed(tenant, machineIds=[web]), len(listed(tenant, machineIds=[data]))) == ([], 1)
     for wrong in (machine(other), 10**9, 0, -1):
         body = [{"policyId": policy, "instanceId": web}, {"policyId": policy, "instanceId": wrong}]
@@ -262,7 +265,7 @@ def test_policies_are_assigned(world: World, tenant: Tenant) -> None:
 
 
 def test_malformed_assignments(tenant: Tenant) -> None:
-    """What is missing or of another type is named."""
+    """A missing field or one of another type is named."""
     for body, text in (
         ({"policyId": 1}, "missing instanceId"),
         ({"instanceId": 1}, "missing policyId"),
@@ -276,15 +279,18 @@ def test_malformed_assignments(tenant: Tenant) -> None:
 
 @pytest.mark.parametrize("path", [VALIDATE, VALIDATE_TOO])
 def test_a_password_is_validated(tenant: Tenant, path: str) -> None:
-    """A success text in an array, or 400 with every rule that it fails; the guidance holds where no policy does."""
+    """A valid password gives a success text in an array, an invalid one 400 with each unmet rule.
+
+    Without a policy the default guidance holds.
+    """
     web = machine(tenant)
-    assert done(send(tenant, path, {"machineId": str(web), "password": "Abcdef1x"})) == MET
+    assert succeeded(send(tenant, path, {"machineId": str(web), "password": "Abcdef1x"})) == MET
     assert refused_rules(send(tenant, path, {"machineId": web, "password": "hunter"})) == ["minlen", "minclass"]
     strict = add(tenant, "strict", minLen="10", firstChar="uppercase", allowSpecial="no", dcredit="-2")
     other = add(tenant, "other", usercheck="yes", minLen="10")
     assign(tenant, strict, web)
     assign(tenant, other, web)
-    assert done(send(tenant, path, {"machineId": str(web), "password": "Xabcdefg12"})) == MET
+    assert succeeded(send(tenant, path, {"machineId": str(web), "password": "Xabcdefg12"})) == MET
     body = {"machineId": str(web), "password": "hunter-2", "userName": "HUNTER"}
     answer = send(tenant, path, body)
     assert refused_rules(answer) == ["minLen", "firstChar", "allowSpecial", "dcredit", "usercheck"]
@@ -293,8 +299,8 @@ def test_a_password_is_validated(tenant: Tenant, path: str) -> None:
     assert refused_rules(send(tenant, path, {"machineId": web, "password": 1234567890})) == ["firstChar"]
 
 
-def test_what_cannot_be_validated(world: World, tenant: Tenant) -> None:
-    """Another tenant's machine is 404; no password or machine, or what is none, is 400; no value is repeated."""
+def test_malformed_validations(world: World, tenant: Tenant) -> None:
+    """Another tenant's machine is 404; a missing or malformed password or machine is 400. No value is repeated."""
     web = machine(tenant)
     for wrong in (machine(world.tenant()), "1000000000", 0, -1):
         assert problem(send(tenant, VALIDATE, {"machineId": wrong, "password": "Abcdef1x"})) == NO_MACHINE
@@ -310,30 +316,33 @@ def test_what_cannot_be_validated(world: World, tenant: Tenant) -> None:
 
 
 def test_policies_reach_the_users_of_machines(tenant: Tenant) -> None:
-    """A password of a user who is assigned to a machine meets its policies; nobody else's is looked at."""
+    """A password must meet the policies of the machines that its user is assigned to.
+
+    Other users' passwords are not checked.
+    """
     web = machine(tenant)
     assign(tenant, add(tenant, minLen="12"), web)
     body = {"domainId": tenant.domain, "userName": "bob", "userType": "Local", "credType": "Password"}
     users = "/api/v1/endpointUsers"
-    user = int(done(send(tenant, f"{users}/addEpmUserInfo", {**body, "password": "short"}))["userId"])
-    done(send(tenant, "/api/v1/instances/assignUsersToMachines", {
+    user = int(succeeded(send(tenant, f"{users}/addEpmUserInfo", {**body, "password": "short"}))["userId"])
+    succeeded(send(tenant, "/api/v1/instances/assignUsersToMachines", {
         "instanceIds": [web], "domainId": tenant.domain, "userIds": [user], "action": "add",
     }))  # fmt: skip
     change = {"domainId": tenant.domain, "userId": user}
     assert refused_rules(send(tenant, f"{users}/updateEpmUserInfo", {**change, "password": "hunter2"}, "PUT")) == [
         "minLen"
     ]
-    done(send(tenant, f"{users}/updateEpmUserInfo", {**change, "password": "long enough now"}, "PUT"))
+    succeeded(send(tenant, f"{users}/updateEpmUserInfo", {**change, "password": "long enough now"}, "PUT"))
 
 
 def test_every_change_is_in_the_trail(tenant: Tenant) -> None:
-    """Who made it with which token is there for each, and no password that was validated."""
+    """Each change has an audit entry with the token's name. No entry has a validated password."""
     web, policy = machine(tenant), add(tenant, minLen="4")
     assign(tenant, policy, web)
-    done(send(tenant, UPDATE, {"policyId": policy, "minLen": "5"}))
+    succeeded(send(tenant, UPDATE, {"policyId": policy, "minLen": "5"}))
     send(tenant, VALIDATE, {"machineId": web, "password": "hunter2"})
-    done(send(tenant, DELETE, {"policyId": policy}, "DELETE"))
-    trail = done(send(tenant, "/api/v1/audit/list", {"pageSize": 100}))
+    succeeded(send(tenant, DELETE, {"policyId": policy}, "DELETE"))
+    trail = succeeded(send(tenant, "/api/v1/audit/list", {"pageSize": 100}))
     actions = [each["action"] for each in trail["entries"] if each["action"].startswith("policy.")]
     assert sorted(actions) == ["policy.add", "policy.assign", "policy.delete", "policy.update"]
     assert "hunter2" not in str(trail)

@@ -1,5 +1,6 @@
-"""/api/v1/verifierService/issuePR, what wallets answer, and a login by wallet from end to end: issue, poll, accept, log
-in, revoke, be refused."""
+"""Requests for presentations, answers of wallets, and logins by wallet from the credential's
+issue to its revocation.
+"""
 
 import time
 from collections.abc import Callable, Iterator
@@ -21,21 +22,23 @@ from tests.api.holders import (
     STATUS,
     SUBMIT,
     Holder,
-    made,
+    new_did,
 )
 from tests.api.world import PASSWORD, SECRET, World, problem
 
 
 @pytest.fixture
 def server(holder: Holder) -> str:
-    """An instance."""
+    """Add an instance and return its name."""
     tenant = holder.tenant
     tenant.ask("/api/v1/instances/addInstance", domainId=tenant.domain, instanceName="server")
     return "server"
 
 
 def test_a_presentation_from_end_to_end(holder: Holder, server: str) -> None:
-    """Issued, polled, submitted once: exactly the fields of the interface, and what binds the presentation."""
+    """A request is issued, polled and submitted once, with exactly the interface's fields and the binding of the
+    presentation.
+    """
     tenant, jwt = holder.tenant, holder.give(holder.issue())["jwt"]
     wanted = {
         "username": "ann",
@@ -84,7 +87,7 @@ def test_a_document_whose_proof_has_the_interfaces_keys(holder: Holder, server: 
 
 @pytest.mark.parametrize("state", ["Pending", "Accepted", "Declined", "Withdrawn"])
 def test_the_status_of_a_request(holder: Holder, server: str, state: str) -> None:
-    """presentationStatus tells the state of a request, since when, and its holder."""
+    """presentationStatus has the state of a request, the time of its last change, and its holder."""
     tenant, credential = holder.tenant, holder.issue()
     jwt = holder.give(credential)["jwt"]
     (pr,) = tenant.ask(ISSUE_PR, issuerDid=holder.issuer, holderDid=holder.did, endpoint=server)["prs"]
@@ -108,15 +111,17 @@ def test_the_status_of_a_request(holder: Holder, server: str, state: str) -> Non
 
 
 def test_the_status_of_another_tenants_request(world: World, holder: Holder, server: str) -> None:
-    """A request of another tenant does not exist."""
+    """A request of another tenant is 404."""
     (pr,) = holder.tenant.ask(ISSUE_PR, issuerDid=holder.issuer, holderDid=holder.did, endpoint=server)["prs"]
     told = world.tenant().refused(STATUS, presentationRequestId=pr["prId"])
     assert told == (404, "presentation request not found")
 
 
 def test_a_credential_document_with_proof(holder: Holder, server: str) -> None:
-    """The document of GetCredential, with its issuer's proof and beside it the holder's; the issuer's alone, which
-    everybody has who has seen it, opens nothing."""
+    """The document of GetCredential is accepted with its issuer's proof and the holder's.
+
+    The issuer's proof alone, which others may have seen, is refused.
+    """
     tenant, credential = holder.tenant, holder.issue()
     holder.give(credential)
     document = tenant.ask("/api/v1/credential/GetCredential", token=holder.token, credentialId=str(credential))[
@@ -143,9 +148,11 @@ def test_a_credential_document_with_proof(holder: Holder, server: str) -> None:
     assert tenant.ask(SUBMIT, token=holder.token, **body, presentation=both)["message"] == "presentation accepted"
 
 
-def test_what_updateuserwallet_does(holder: Holder) -> None:
-    """The credential goes into the wallet and is the user's, whose list entry names it; what another wallet has is
-    refused, and then nothing is changed."""
+def test_updateuserwallet_assigns_a_credential(holder: Holder) -> None:
+    """updateUserWallet assigns the credential to the wallet and the user, whose list entry names it.
+
+    A credential of another wallet is refused, and nothing is changed.
+    """
     tenant, credential = holder.tenant, holder.issue()
     bob = tenant.ask(REGISTER, domainId=tenant.domain, username="bob", emailAddress="bob@corp.example")["walletId"]
     entries = tenant.ask("/api/v1/endpointUsers/listAllEpmUsers", domainId=tenant.domain)["epmUsers"]
@@ -169,7 +176,9 @@ def test_what_updateuserwallet_does(holder: Holder) -> None:
 
 @pytest.mark.parametrize("spelling", ["groupop", "grouop"])
 def test_the_holders_of_a_group_are_asked(holder: Holder, spelling: str) -> None:
-    """In either spelling; the group is named by `endpoint`, and no holder."""
+    """`endpoint` without a holder names a group, and each holder of the group gets a request, in either spelling of
+    the field.
+    """
     tenant = holder.tenant
     holder.give(holder.issue())
     group = tenant.ask("/api/v1/instanceGroup/addInstanceGroup", domainId=tenant.domain, groupName="admins")
@@ -188,8 +197,11 @@ def test_the_holders_of_a_group_are_asked(holder: Holder, spelling: str) -> None
     assert tenant.refused(ISSUE_PR, **{**wanted, spelling: "no"})[0] == 400
 
 
-def test_what_is_no_presentation(holder: Holder, server: str) -> None:
-    """Refused by a text that names what is wrong; nothing at all, and a decline without the key, are told apart."""
+def test_malformed_presentations(holder: Holder, server: str) -> None:
+    """A malformed or missing presentation is 400, a decline without the walletKey 403.
+
+    After a decline the request is closed.
+    """
     tenant = holder.tenant
     tenant.ask(ISSUE_PR, issuerDid=holder.issuer, holderDid=holder.did, endpoint=server)
     number = holder.poll()["presentationRequestId"]
@@ -203,10 +215,10 @@ def test_what_is_no_presentation(holder: Holder, server: str) -> None:
     assert tenant.refused(SUBMIT, **body, presentation="x")[0] == 409
 
 
-def test_a_key_that_is_kept_here(holder: Holder, server: str) -> None:
-    """createHolderDid without a key: createPresentation signs for who brings the walletKey."""
+def test_a_key_kept_by_the_service(holder: Holder, server: str) -> None:
+    """For a holder whose key the service keeps, createPresentation signs if the caller has the walletKey."""
     tenant = holder.tenant
-    kept = made(tenant, HOLDER, walletUserId=holder.wallet, issuerId=0, name="ann")
+    kept = new_did(tenant, HOLDER, walletUserId=holder.wallet, issuerId=0, name="ann")
     issued = tenant.ask(
         "/api/v1/issueVerifiableCredential",
         domainId=tenant.domain,
@@ -229,7 +241,10 @@ def test_a_key_that_is_kept_here(holder: Holder, server: str) -> None:
 
 @pytest.fixture
 def login(holder: Holder) -> Iterator[Callable[[], int]]:
-    """Logs ann in over RADIUS at a device of the tenant, whose domain enforces with the wallet; the answer's code."""
+    """Return a function that logs ann in over RADIUS and returns the answer's code.
+
+    The device's domain enforces with the wallet.
+    """
     tenant, address = holder.tenant, holder.tenant.world.address()
     tenant.ask("/network_device/AddClient", name="nas", address=address, secret=SECRET, domainId=tenant.domain)
     body = {"domainId": tenant.domain, "provider": "wallet", "timeoutSeconds": 30}
@@ -243,7 +258,7 @@ def login(holder: Holder) -> Iterator[Callable[[], int]]:
 
 
 def waiting(holder: Holder) -> dict[str, Any]:
-    """The request of a login, once it is there."""
+    """Wait for the request of a login and return it."""
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
         answer = holder.tenant.world.post(POLL_PR, holder.token, json=holder.own())
@@ -272,8 +287,10 @@ def test_a_login_by_the_did_of_the_user(holder: Holder, login: Callable[[], int]
 
 
 def test_a_login_by_wallet(world: World, holder: Holder, login: Callable[[], int]) -> None:
-    """Not enrolled: refused. Then issued, polled and accepted: the presentation lets the login in that waits. Declined:
-    refused. Revoked: refused, at once."""
+    """Without enrolment a login is rejected.
+
+    An accepted presentation accepts the waiting login; a declined or revoked one rejects it at once.
+    """
     tenant = holder.tenant
     assert login() == ACCESS_REJECT
     credential = holder.issue()

@@ -1,4 +1,4 @@
-"""/ad/PreviewEnforcement, and what updateDomainEnforcement does with it."""
+"""/ad/PreviewEnforcement, and its use by updateDomainEnforcement."""
 
 from typing import Any
 
@@ -12,19 +12,19 @@ NO_PROVIDER = "no provider"
 
 
 def switch(tenant: Tenant, **fields: Any) -> dict[str, Any]:
-    """updateDomainEnforcement on the tenant's domain."""
+    """Call updateDomainEnforcement on the tenant's domain."""
     answer: dict[str, Any] = tenant.ask(UPDATE, domainId=tenant.domain, **fields)
     return answer
 
 
 def entry(tenant: Tenant) -> dict[str, Any]:
-    """The domain as GetAllDomains lists it."""
+    """Return the domain's entry of GetAllDomains."""
     found: dict[str, Any] = tenant.ask("/ad/GetAllDomains")["domains"][0]
     return found
 
 
 def test_a_domain_without_logins(tenant: Tenant) -> None:
-    """Nobody is named; the time looked at is 30 days unless asked otherwise."""
+    """A domain without logins has no affected users. The default range is 30 days."""
     answer = tenant.ask(PREVIEW, domainId=tenant.domain)
     assert set(answer) == {"users", "devices", "counts", "logins", "from", "to", "policyVersion"}
     assert (answer["users"], answer["devices"], answer["logins"]) == ([], [], 0)
@@ -34,7 +34,10 @@ def test_a_domain_without_logins(tenant: Tenant) -> None:
 
 
 def test_the_impact_by_name(tenant: Tenant) -> None:
-    """Whoever passed the first factor, with what becomes of them, and the device; whoever did not is not named."""
+    """The preview names each user that passed the first factor, with the outcome and the device.
+
+    It names no other user.
+    """
     tenant.ask("/ad/AddLoginRule", domainId=tenant.domain, name="a", action="allow", users=["bob"])
     tenant.user("bob")
     with tenant.nas() as nas:
@@ -57,13 +60,13 @@ def test_the_impact_by_name(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize("days", [0, 366, -1, "x", "", 1.5, True, 2**70])
-def test_days_that_are_none(tenant: Tenant, days: object) -> None:
-    """1 to 365."""
+def test_malformed_days(tenant: Tenant, days: object) -> None:
+    """The number of days is 1 to 365."""
     assert tenant.refused(PREVIEW, domainId=tenant.domain, days=days) == (400, "invalid days")
 
 
 def test_another_domain_is_not_looked_at(world: World, tenant: Tenant) -> None:
-    """Neither the tenant's other domains nor another tenant's, which may have the same names."""
+    """The preview has no login of another domain or tenant, also under the same names."""
     other = world.tenant()
     tenant.device("vpn")
     branch = tenant.ask("/ad/AddDomain", domainName="branch")["domainId"]
@@ -74,7 +77,7 @@ def test_another_domain_is_not_looked_at(world: World, tenant: Tenant) -> None:
 
 
 def test_enforcing_answers_with_its_impact(tenant: Tenant) -> None:
-    """Without names; monitoring has none."""
+    """A switch to enforce returns the impact without names; a switch to monitor returns none."""
     tenant.device("vpn")
     preview = switch(tenant, enforcementMode="enforce", fallbackAction="allow")["preview"]
     assert set(preview) == {"counts", "logins", "from", "to"}
@@ -82,9 +85,11 @@ def test_enforcing_answers_with_its_impact(tenant: Tenant) -> None:
     assert switch(tenant, enforcementMode="monitor")["preview"] is None
 
 
-def test_clean_or_not_at_all(tenant: Tenant) -> None:
-    """Where anybody would be denied it is 409 with the list, and nothing is switched; with another fallback nobody is,
-    and it is."""
+def test_a_switch_that_must_deny_no_user(tenant: Tenant) -> None:
+    """With requireClean, a switch that would deny users or devices is 409 with their list, and changes nothing.
+
+    With another fallback it succeeds.
+    """
     tenant.device("vpn")
     fields = {"domainId": tenant.domain, "enforcementMode": "enforce", "requireClean": "true"}
     answer = tenant.world.post(UPDATE, tenant.token, json=tenant.scoped(**fields))
@@ -99,8 +104,10 @@ def test_clean_or_not_at_all(tenant: Tenant) -> None:
 
 
 def test_a_mode_for_a_time(tenant: Tenant) -> None:
-    """When it ends is told, here and in the list; confirming keeps it, and so does a request without a time; a
-    repeated confirmation is no mistake."""
+    """A switch for a time returns its end, here and in the list.
+
+    A confirmation keeps the mode, and so does a switch without a time. A repeated confirmation is no error.
+    """
     for confirm in (
         {"confirm": True},
         {"enforcementMode": "enforce"},
@@ -129,15 +136,15 @@ def test_a_mode_for_a_time(tenant: Tenant) -> None:
         ({"revertAfterMinutes": 5}, "missing enforcementMode"),
     ],
 )
-def test_a_switch_that_is_none(tenant: Tenant, fields: dict[str, Any], text: str) -> None:
-    """What is not understood switches nothing."""
+def test_malformed_switches(tenant: Tenant, fields: dict[str, Any], text: str) -> None:
+    """A malformed request switches nothing."""
     answer = tenant.world.post(UPDATE, tenant.token, json=tenant.scoped(domainId=tenant.domain, **fields))
     assert problem(answer) == (400, text)
     assert (entry(tenant)["enforcementMode"], entry(tenant)["revertsAt"]) == ("monitor", "")
 
 
 def test_enrolments_are_looked_up(tenant: Tenant) -> None:
-    """The users who need a second factor are counted, and those of them that are not known yet."""
+    """The preview counts the users that need a second factor, and those without an enrolment."""
     tenant.device("vpn")
     asked = {"domainId": tenant.domain, "again": True}
     assert tenant.ask("/ad/CheckEnrolments", **asked) == {"users": 1, "left": 1}

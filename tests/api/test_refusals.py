@@ -1,6 +1,5 @@
-"""What operations refuse, in which order, and in which words.
-
-One test compares what all operations declare. The checks are shared, so one operation of each kind shows them.
+"""The refusals that all operations share: their order and their words. One test compares the declarations of all
+operations. The checks are shared, so one operation of each kind shows them.
 """
 
 from pathlib import Path
@@ -41,18 +40,20 @@ NOT_ALLOWED = (403, "role not allowed")
 
 
 def send(world: World, operation: Operation, token: str | None, **request: Any) -> httpx.Response:
-    """Ask for an operation, with a token; request: httpx's json=, content= or headers=."""
+    """Call an operation with a token; request: httpx's json=, content= or headers=."""
     return world.send(operation.method, operation.path, token, **request)
 
 
 def refused(tenant: Tenant, operation: Operation, *, token: str | None = None, **fields: Any) -> tuple[int, str]:
-    """An operation that must be refused: status and text of its error body, which holds nothing else."""
+    """Call an operation that must be refused. Return status and text of its error body, which has no other field."""
     return problem(send(tenant.world, operation, token or tenant.token, json=tenant.scoped(**fields)))
 
 
 async def test_every_operation_has_a_gate_roles_and_a_body(areas: Areas) -> None:
-    """Each declared operation is in the list of these tests, is behind the one gate, admits the roles that the list
-    names, and takes a body that hands its orgId, tenantId and domainId to the gate."""
+    """Each declared operation is in the list of these tests, is behind the one gate, and admits the listed roles.
+
+    Its body gives orgId, tenantId and domainId to the gate.
+    """
     gate = Gate(areas.authentication, areas.domains)
     listed = {(each.method, each.path): each for each in (*OPERATIONS, *FORMS)}
     declared = {
@@ -88,8 +89,10 @@ def test_every_operation_is_served_and_tested(world: World) -> None:
 
 @EVERY
 def test_no_token(world: World, tenant: Tenant, operation: Operation) -> None:
-    """An absent or empty header is 401 `missing token`, whatever the body is; no other header counts, but for Bearer
-    under /api/v1."""
+    """A missing or empty header is 401 `missing token`, whatever the body is.
+
+    Under /api/v1 Bearer is accepted too; another header is not.
+    """
     bearer = {"authorization": f"Bearer {tenant.token}"}
     for token, headers in ((None, {}), ("", {}), (None, bearer if operation.scoped else {"authorization": "Basic x"})):
         for content in (b"", b"no JSON", b"{}"):
@@ -98,8 +101,8 @@ def test_no_token(world: World, tenant: Tenant, operation: Operation) -> None:
 
 
 @EVERY
-def test_a_token_that_is_none(world: World, tenant: Tenant, operation: Operation) -> None:
-    """Unknown, altered or revoked is 401 `invalid token`, before the body is looked at."""
+def test_an_invalid_token(world: World, tenant: Tenant, operation: Operation) -> None:
+    """An unknown, altered or revoked token is 401 `invalid token`, before the body is checked."""
     made = world.service.call("token.create", org=tenant.org, tenant=tenant.number)
     assert send(world, operation, made["token"], json=[]).status_code == 400
     world.service.call("token.revoke", token=str(made["id"]))
@@ -108,8 +111,10 @@ def test_a_token_that_is_none(world: World, tenant: Tenant, operation: Operation
 
 
 @EVERY
-def test_a_body_that_is_none(world: World, tenant: Tenant, operation: Operation) -> None:
-    """No JSON, no object, a missing or malformed orgId or tenantId: 400, naming the field and never the value."""
+def test_a_malformed_body(world: World, tenant: Tenant, operation: Operation) -> None:
+    """A body that is no JSON object, or has a missing or malformed orgId or tenantId, is 400 and names the field,
+    never the value.
+    """
     token = tenant.token
     assert problem(send(world, operation, token, json=[])) == (400, "invalid body")
     for content in (b"", b"no JSON", b'{"orgId": 1', b'{"orgId": 1}\xff'):
@@ -125,8 +130,8 @@ def test_a_body_that_is_none(world: World, tenant: Tenant, operation: Operation)
 
 
 @EVERY
-def test_what_is_not_json(world: World, tenant: Tenant, operation: Operation) -> None:
-    """Another content type is 415, another method 405, over 1 MiB 413: each with such a body."""
+def test_other_content_types_methods_and_sizes(world: World, tenant: Tenant, operation: Operation) -> None:
+    """Another content type is 415, another method 405, a body over 1 MiB 413, each with an error body."""
     token = tenant.token
     answer = send(world, operation, token, content=b"{}", headers={"content-type": "text/plain"})
     assert problem(answer)[0] == 415
@@ -141,7 +146,7 @@ def test_what_is_not_json(world: World, tenant: Tenant, operation: Operation) ->
 
 @EVERY
 def test_another_scope(world: World, tenant: Tenant, operation: Operation) -> None:
-    """An orgId or tenantId that is not the token's is 403 `scope mismatch`, for a tenant that exists or not."""
+    """An orgId or tenantId that is not the token's is 403 `scope mismatch`, whether that tenant exists or not."""
     other = world.tenant()
     fields = operation.fields(tenant.domain)
     for scope in (
@@ -156,14 +161,17 @@ def test_another_scope(world: World, tenant: Tenant, operation: Operation) -> No
 
 @IN_DOMAIN
 def test_another_tenants_domain(world: World, tenant: Tenant, operation: Operation) -> None:
-    """A domainId of another tenant, of another organization or of nobody is 403 `domain not in tenant`."""
+    """A domainId of another tenant or organization, and an unknown one, are 403 `domain not in tenant`."""
     for domain in (world.tenant().domain, 1, 10**9, 0, -1, 2**70, str(world.tenant().domain)):
         assert refused(tenant, operation, **{**operation.body, "domainId": domain}) == FOREIGN
 
 
 @IN_DOMAIN
 def test_a_missing_domain(tenant: Tenant, operation: Operation) -> None:
-    """It is required, but for RADIUS clients, whose domains are a choice; a malformed one is refused everywhere."""
+    """A missing domainId is refused, except for RADIUS clients, where it is optional.
+
+    A malformed one is refused everywhere.
+    """
     if not operation.path.endswith("Client"):
         name = "domainID" if operation.path == IMPORT_USERS else "domainId"
         assert refused(tenant, operation, **operation.body) == (400, f"missing {name}")
@@ -175,7 +183,7 @@ def test_a_missing_domain(tenant: Tenant, operation: Operation) -> None:
 @EVERY
 @pytest.mark.parametrize("role", sorted(READER))
 def test_roles(tenant: Tenant, operation: Operation, role: str) -> None:
-    """Each role does what it may, and is refused with 403 `role not allowed` otherwise."""
+    """Each allowed role may call the operation; another role is 403 `role not allowed`."""
     answer = send(tenant.world, operation, tenant.role(role), json=tenant.scoped(**operation.fields(tenant.domain)))
     if role in operation.roles:
         assert answer.status_code in operation.passes
@@ -185,7 +193,7 @@ def test_roles(tenant: Tenant, operation: Operation, role: str) -> None:
 
 @EVERY
 def test_the_order_of_checks(world: World, tenant: Tenant, operation: Operation) -> None:
-    """Token, body, scope, domain, role: of several mistakes the first is told."""
+    """Token, body, scope, domain and role are checked in this order; the first error is reported."""
     fields = {**operation.fields(world.tenant().domain), "orgId": tenant.org + 1}
     auditor = tenant.role("auditor")
     assert refused(tenant, operation, token=auditor, **{**fields, "tenantId": "x"}) == (400, "invalid tenantId")
@@ -199,7 +207,7 @@ def test_the_order_of_checks(world: World, tenant: Tenant, operation: Operation)
 
 @EVERY
 def test_numbers_may_be_strings(world: World, tenant: Tenant, operation: Operation) -> None:
-    """And unknown fields are ignored."""
+    """Numbers may be strings, and unknown fields are ignored."""
     fields = tenant.scoped(**operation.fields(tenant.domain))
     numbers = {name: str(value) for name, value in fields.items() if isinstance(value, int) and not operation.strict}
     body = {**fields, **numbers, "unknown": {"a": [1]}}
@@ -211,7 +219,7 @@ def test_numbers_may_be_strings(world: World, tenant: Tenant, operation: Operati
 
 
 def test_unknown_paths(world: World, tenant: Tenant) -> None:
-    """Another case, a slash more, a neighbour that is not there: 404 in the manner of its prefix."""
+    """A path in another case, with one more slash, or that does not exist is 404 in the form of its prefix."""
     for path in ("/network_device/listdevices", "/network_device/ListDevices/", "/ad/", "/ad/GetAllDomains/x"):
         assert problem(world.post(path, tenant.token, json={})) == (404, "no such path")
     other = world.post("/api/v1/none", tenant.token, json={})

@@ -1,4 +1,4 @@
-"""totalIsMinimum: a search that has more matches than are counted."""
+"""totalIsMinimum: a search with more matches than are counted."""
 
 from collections.abc import Mapping
 from contextlib import closing
@@ -34,7 +34,7 @@ SECOND = {"pageNumber": 2}
     ids=["devices", "groups", "people", "endpoint-users", "instances", "endpoint-groups", "wallets", "dids"],
 )
 def test_a_total_that_is_not_counted_further(tenant: Tenant, path: str, body: Mapping[str, object], index: str) -> None:
-    """The total is exact and alone up to its maximum; with one match more, `totalIsMinimum` is beside it."""
+    """A total up to its maximum is exact and without `totalIsMinimum`. With one match more the field is beside it."""
     store, search = tenant.world.service.data_dir / "sallyport.db", SearchIndex(f"{index}_search")
     with closing(open_connection(store)) as connection:
         (of_tenant,) = connection.execute("select tenant_id from domains where id = ?", [tenant.domain]).fetchone()

@@ -1,4 +1,4 @@
-"""What the service answers beside its operations, and over TLS."""
+"""The service's answers beside its operations, and over TLS."""
 
 import re
 import ssl
@@ -14,20 +14,20 @@ from tests.web.serving import make_certificate
 
 
 def test_health(world: World) -> None:
-    """Alive and ready, without a token."""
+    """/healthz and /readyz answer without a token."""
     for path, status in (("/healthz", "alive"), ("/readyz", "ready")):
         answer = world.http.get(path)
         assert (answer.status_code, answer.json()) == (200, {"status": status})
 
 
 def test_metrics_tell_what_happened(world: World, tenant: Tenant) -> None:
-    """Prometheus' text format without a token; what a device did is in it, by ids and closed sets."""
+    """/metrics has Prometheus' text format, without a token. A login is in it by ids and closed sets."""
     with tenant.nas(name=f"client of {tenant.org}") as nas:
         nas.login("ann", "wrong")
     answer = world.http.get("/metrics")
     assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
     text = answer.text
-    # Of a thousand domains the rest is 'other', as this one is after most of the other tests.
+    # The metrics show a thousand domains by id and the others as 'other', as this one after most of the tests.
     domain = tenant.domain if f'{{domain="{tenant.domain}"}}' in text else "other"
     for line in (
         f'sallyport_devices_registered_total{{domain="{domain}"}}',
@@ -40,7 +40,7 @@ def test_metrics_tell_what_happened(world: World, tenant: Tenant) -> None:
 
 
 def test_the_description_names_every_operation(world: World) -> None:
-    """/openapi.json has each with its models and errors; /docs shows each, and needs no other host."""
+    """/openapi.json has each operation with its models and errors. /docs shows each, and needs no other host."""
     document = world.http.get("/openapi.json").json()
     page = world.http.get("/docs")
     assert page.headers["content-type"].startswith("text/html")
@@ -56,15 +56,17 @@ def test_the_description_names_every_operation(world: World) -> None:
 
 
 def test_the_description_shows_messages_of_agents_as_they_are_sent(world: World) -> None:
-    """The fields of a message stand beside orgId and tenantId, in camelCase, also in the messages inside it."""
+    """The fields of an agent's message are described beside orgId and tenantId, in camel case, also in inner
+    messages.
+    """
     schemas = world.http.get("/openapi.json").json()["components"]["schemas"]
     assert list(schemas["PollBody"]["properties"]) == ["orgId", "tenantId", "version", "waitS", "key"]
     assert schemas["ReportBody"]["required"] == ["id", "at", "version"]
     assert {"fullName", "lastLogin"} <= schemas["FoundAccount"]["properties"].keys()
 
 
-def test_the_description_tells_what_each_field_is(world: World) -> None:
-    """Every field of every body and answer has a description."""
+def test_each_field_has_a_description(world: World) -> None:
+    """Each field of each body and answer has a description."""
     schemas = world.http.get("/openapi.json").json()["components"]["schemas"]
     lacking = [
         f"{model}.{name}"
@@ -76,7 +78,7 @@ def test_the_description_tells_what_each_field_is(world: World) -> None:
 
 
 async def test_a_backup_under_another_master_key(world: World, tenant: Tenant, tmp_path: Path) -> None:
-    """It is refused before anything is changed, and the service goes on."""
+    """A backup under another master key is refused before a change, and the service continues."""
     async with running_store(tmp_path / "other.db") as store:
         other = Areas(store, SetClock(), key=b"1" * 32)
         await other.prepare()
@@ -90,7 +92,7 @@ async def test_a_backup_under_another_master_key(world: World, tenant: Tenant, t
 
 
 def test_tls_by_two_settings(tmp_path: Path) -> None:
-    """With a certificate and its key the same port speaks TLS, and nothing else."""
+    """With a certificate and its key the HTTP port accepts TLS alone."""
     (tmp_path / "keys").mkdir()
     (tmp_path / "service").mkdir()
     tls = make_certificate(tmp_path / "keys")

@@ -1,4 +1,4 @@
-"""/network_device/ListSessions: who is connected, by the accounting of real devices."""
+"""/network_device/ListSessions: connected users, by the accounting of real devices."""
 
 import re
 from ipaddress import ip_address
@@ -17,7 +17,7 @@ START, STOP, INTERIM = 1, 2, 3
 
 
 class Nas:
-    """A device that accounts for its sessions."""
+    """A device that sends accounting records of its sessions."""
 
     def __init__(self, world: World, tenant: Tenant) -> None:
         self._port = world.service.ports.acct
@@ -32,7 +32,7 @@ class Nas:
         self._sent = 0
 
     def account(self, status: int, session: str = "s1", **values: bytes | int | str) -> None:
-        """One record, which must be answered."""
+        """Send one record, which must be answered."""
         with RadiusClient(self._port, SECRET, source=self.address) as client:
             body = octets(status, session.encode(), NAS_IDENTIFIER="wlc-1", **values)
             self._sent += 1
@@ -42,12 +42,12 @@ class Nas:
 
 @pytest.fixture
 def nas(world: World, tenant: Tenant) -> Nas:
-    """A device of the tenant's domain."""
+    """Return a device of the tenant's domain."""
     return Nas(world, tenant)
 
 
 def sessions(tenant: Tenant, **fields: Any) -> list[dict[str, Any]]:
-    """The domain's sessions that match, whose number is the total."""
+    """Return the domain's matching sessions; their number must be the total."""
     answer = tenant.ask(SESSIONS, domainId=tenant.domain, **{"pageSize": 100, **fields})
     assert answer["totalCount"] == len(answer["sessions"])
     found: list[dict[str, Any]] = answer["sessions"]
@@ -55,7 +55,7 @@ def sessions(tenant: Tenant, **fields: Any) -> list[dict[str, Any]]:
 
 
 def test_the_fields_of_a_session(tenant: Tenant, nas: Nas) -> None:
-    """Exactly those that are listed, with names for the numbers that have some."""
+    """A session has exactly the documented fields, with names for known numbers."""
     facts = {
         "USER_NAME": "ann@corp", "CALLING_STATION_ID": "02-01", "CALLED_STATION_ID": "AA:corp", "NAS_PORT": 7,
         "NAS_PORT_ID": "ge-1", "NAS_PORT_TYPE": 19, "FRAMED_IP_ADDRESS": bytes((10, 0, 0, 9)),
@@ -83,8 +83,8 @@ def test_the_fields_of_a_session(tenant: Tenant, nas: Nas) -> None:
     }  # fmt: skip
 
 
-def test_what_nobody_told_is_empty(tenant: Tenant, nas: Nas) -> None:
-    """No address, no port, no cause, no end; a number without a name is shown as it is."""
+def test_missing_values_of_a_session(tenant: Tenant, nas: Nas) -> None:
+    """A value that no record had is empty. A number without a name is shown as a number."""
     nas.account(START, NAS_PORT_TYPE=4_000_000_000)
     (session,) = sessions(tenant, live=True)
     empty = ("userName", "station", "framedIp", "framedIpv6", "framedIpv6Prefix", "stoppedAt", "terminateCause")
@@ -93,7 +93,10 @@ def test_what_nobody_told_is_empty(tenant: Tenant, nas: Nas) -> None:
 
 
 def test_live_and_past_sessions(tenant: Tenant, nas: Nas) -> None:
-    """Newest first; a flag in any spelling chooses; user, device, search and time narrow it down."""
+    """Sessions are listed newest first.
+
+    A flag in any spelling selects live or past ones; user, device, search and time narrow the list.
+    """
     nas.account(START, "a", USER_NAME="ann")
     nas.account(START, "b", USER_NAME="bob")
     nas.account(STOP, "a", ACCT_SESSION_TIME=0)
@@ -120,7 +123,7 @@ def test_any_form_of_an_ipv6_address_finds_a_session(tenant: Tenant, nas: Nas, f
 
 
 def test_pages(tenant: Tenant, nas: Nas) -> None:
-    """Each session once, with the whole number on every page."""
+    """Each session is on one page, with the total on every page."""
     for number in range(5):
         nas.account(START, f"s{number}")
     pages = [tenant.ask(SESSIONS, domainId=tenant.domain, pageId=page, pageSize=2) for page in (1, 2, 3, 4)]
@@ -129,7 +132,7 @@ def test_pages(tenant: Tenant, nas: Nas) -> None:
 
 
 def test_a_repeated_record_counts_once(tenant: Tenant, nas: Nas, world: World) -> None:
-    """Sent again with a delay under another identifier, it is answered, and neither counted nor kept twice."""
+    """A record sent again with a delay and another identifier is answered, and neither counted nor stored twice."""
     name = f"repeat-{nas.address}"
     nas.account(START, name)
     for delay in (0, 5, 10):
@@ -139,8 +142,8 @@ def test_a_repeated_record_counts_once(tenant: Tenant, nas: Nas, world: World) -
     assert [each["sessionTime"] for each in sessions(tenant)] == [60]
 
 
-def test_sessions_of_others(world: World, tenant: Tenant, nas: Nas) -> None:
-    """Another tenant sees none of them, whatever device it names."""
+def test_another_tenants_sessions(world: World, tenant: Tenant, nas: Nas) -> None:
+    """A tenant sees no session of another tenant, also by device."""
     nas.account(START)
     other = world.tenant()
     device = tenant.devices()[0]["device_id"]
@@ -159,6 +162,6 @@ def test_sessions_of_others(world: World, tenant: Tenant, nas: Nas) -> None:
         ({"pageSize": 1001}, "invalid pageSize"),
     ],
 )
-def test_what_is_refused(tenant: Tenant, fields: dict[str, Any], text: str) -> None:
-    """The field that is wrong is named."""
+def test_malformed_fields(tenant: Tenant, fields: dict[str, Any], text: str) -> None:
+    """A malformed field is named."""
     assert tenant.refused(SESSIONS, domainId=tenant.domain, **fields) == (400, text)

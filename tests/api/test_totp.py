@@ -1,4 +1,4 @@
-"""/api/v1/endpointUsers/enrolTotp and /api/v1/endpointUsers/confirmTotp, and the page of the link."""
+"""enrolTotp, confirmTotp, and the web page of an enrolment's link."""
 
 import html
 import re
@@ -28,42 +28,45 @@ MARKUP = "<script>alert(1)</script>&amp;\"'"
 
 
 def enrol(tenant: Tenant, **fields: Any) -> dict[str, Any]:
-    """What enrolTotp answers for ann."""
+    """Return the answer of enrolTotp for ann."""
     made: dict[str, Any] = tenant.ask(ENROL, **{"domainId": tenant.domain, "userName": "ann", **fields})
     return made
 
 
 def code(seed: str) -> str:
-    """What an app shows now."""
+    """Return the code that an app shows now."""
     return pyotp.TOTP(seed).now()
 
 
 def wrong(seed: str) -> str:
-    """Six digits that are no code now or soon."""
+    """Return six digits that are no valid code now or soon."""
     near = {pyotp.TOTP(seed).at(int(time.time()) + 30 * steps) for steps in range(-3, 6)}
     return next(f"{number:06}" for number in range(20) if f"{number:06}" not in near)
 
 
 def path_of(link: str) -> str:
-    """A link's path."""
+    """Return a link's path."""
     return str(httpx.URL(link).path)
 
 
 def page(world: World, link: str, digits: str | None = None) -> httpx.Response:
-    """The link opened without a token, or its form sent."""
+    """Open the link without a token, or send its form."""
     if digits is None:
         return world.http.get(path_of(link))
     return world.http.post(path_of(link), data={"code": digits})
 
 
 def confirmed(tenant: Tenant, name: str = "ann") -> bool:
-    """What the list of users says."""
+    """Return whether the list of users shows a seed."""
     rows = tenant.world.service.users(str(tenant.domain))
     return bool(next(row["hasTotp"] for row in rows if row["userName"] == name))
 
 
 def test_the_answer_of_an_enrolment(world: World, tenant: Tenant) -> None:
-    """Exactly these fields; the seed has 160 bits; the image is an SVG of its own; the link leads here, for an hour."""
+    """The answer has exactly the documented fields.
+
+    The seed has 160 bits, the image is an SVG, and the link leads to the service for an hour.
+    """
     answer = enrol(tenant)
     user_id, seed = answer.pop("userId"), answer.pop("seed")
     assert isinstance(user_id, int) and len(pyotp.TOTP(seed).byte_secret()) == 20
@@ -80,7 +83,10 @@ def test_the_answer_of_an_enrolment(world: World, tenant: Tenant) -> None:
 
 
 def test_a_seed_is_confirmed_once(tenant: Tenant) -> None:
-    """By id or by name, in two groups too; a wrong code is 400 and does not end it; again there is nothing to do."""
+    """A seed is confirmed by id or by name, also in two groups of digits.
+
+    A wrong code is 400 and keeps the enrolment. A second confirmation is 404.
+    """
     made = enrol(tenant, userName="ANN")
     who = {"domainId": tenant.domain, "userId": made["userId"]}
     assert tenant.refused(CONFIRM, **who, code=wrong(made["seed"])) == (400, "wrong code; 4 more can be tried")
@@ -95,7 +101,7 @@ def test_a_seed_is_confirmed_once(tenant: Tenant) -> None:
 
 
 def test_five_wrong_codes(world: World, tenant: Tenant) -> None:
-    """They end the enrolment and its link, whichever way they came; the right code comes too late."""
+    """Five wrong codes, by operation or by page, end the enrolment and its link. The right code is refused then."""
     made = enrol(tenant)
     no = wrong(made["seed"])
     who = {"domainId": tenant.domain, "userName": "ann"}
@@ -106,8 +112,11 @@ def test_five_wrong_codes(world: World, tenant: Tenant) -> None:
     assert page(world, made["link"], code(made["seed"])).status_code == 404
 
 
-def test_who_is_meant(world: World, tenant: Tenant) -> None:
-    """A user of another tenant or domain, or nobody, is 404; nobody named is 400; a scope that is given must agree."""
+def test_the_user_of_an_enrolment(world: World, tenant: Tenant) -> None:
+    """A user of another tenant or domain, and an unknown one, are 404.
+
+    A request without a user is 400. A given scope must match.
+    """
     other = world.tenant()
     theirs = enrol(other)
     branch = tenant.ask("/ad/AddDomain", domainName="branch")["domainId"]
@@ -128,15 +137,17 @@ def test_who_is_meant(world: World, tenant: Tenant) -> None:
 
 
 def test_a_bearer_and_no_scope(world: World, tenant: Tenant) -> None:
-    """As all operations under /api/v1: the token as Bearer, the domain alone."""
+    """The token may come as Bearer, and the domain alone is enough, as in all operations under /api/v1."""
     headers = {"authorization": f"Bearer {tenant.token}"}
     answer = world.http.post(ENROL, headers=headers, json={"domainId": tenant.domain, "userName": "ann"})
     assert answer.status_code == 200
 
 
 def test_the_page_of_a_link(world: World, tenant: Tenant) -> None:
-    """Without a token it shows the user, the domain and the QR code, as often as it is opened; a wrong code is told
-    and shows it again; the right one ends it, and the seed counts."""
+    """The page shows the user, the domain and the QR code without a token, any number of times.
+
+    A wrong code shows it again with an error. The right code ends it and confirms the seed.
+    """
     made = enrol(tenant)
     for _ in range(3):
         opened = page(world, made["link"])
@@ -155,8 +166,10 @@ def test_the_page_of_a_link(world: World, tenant: Tenant) -> None:
     assert tenant.refused(CONFIRM, domainId=tenant.domain, userName="ann", code=code(made["seed"])) == NOTHING_WAITS
 
 
-def test_the_page_is_shut_in(world: World, tenant: Tenant) -> None:
-    """Its policy allows its own style and its own image alone; nothing of it comes from elsewhere."""
+def test_the_content_security_policy_of_the_page(world: World, tenant: Tenant) -> None:
+    """The page's content security policy allows its own style and image alone, and nothing is loaded
+    from elsewhere.
+    """
     answer = page(world, enrol(tenant)["link"])
     (style,) = re.findall(r"<style>(.*?)</style>", answer.text, re.DOTALL)
     allowed = b64encode(sha256(style.encode()).digest()).decode()
@@ -171,7 +184,7 @@ def test_the_page_is_shut_in(world: World, tenant: Tenant) -> None:
 
 
 def test_links_that_open_nothing_look_the_same(world: World, tenant: Tenant) -> None:
-    """Unknown, malformed, used, replaced: one page, to GET and POST."""
+    """An unknown, malformed, used or replaced link gives the same page, to GET and POST."""
     used, replaced = enrol(tenant), enrol(tenant)
     last = enrol(tenant)
     assert page(world, last["link"], code(last["seed"])).status_code == 200
@@ -186,7 +199,7 @@ def test_links_that_open_nothing_look_the_same(world: World, tenant: Tenant) -> 
 
 
 def test_names_with_markup(world: World, tenant: Tenant) -> None:
-    """They are text on the page and text in the app, and the page has no element that they brought."""
+    """Names with markup are plain text on the page and in the app."""
     domain = tenant.ask("/ad/AddDomain", domainName=MARKUP)["domainId"]
     tenant.user(MARKUP, domain=domain)
     made = enrol(tenant, domainId=domain, userName=MARKUP)
@@ -198,7 +211,7 @@ def test_names_with_markup(world: World, tenant: Tenant) -> None:
 
 
 def test_long_names_fit(world: World, tenant: Tenant) -> None:
-    """The longest user in the longest domain still gets a QR code and a page."""
+    """The longest user in the longest domain gets a QR code and a page."""
     domain = tenant.ask("/ad/AddDomain", domainName="上" * 255)["domainId"]
     tenant.user("海" * 84, domain=domain)
     made = enrol(tenant, domainId=domain, userName="海" * 84)
@@ -206,8 +219,8 @@ def test_long_names_fit(world: World, tenant: Tenant) -> None:
     assert page(world, made["link"], code(made["seed"])).status_code == 200
 
 
-def test_many_at_once(world: World, tenant: Tenant) -> None:
-    """Of twenty right confirmations, by operation and by page, one holds."""
+def test_concurrent_confirmations(world: World, tenant: Tenant) -> None:
+    """Of twenty concurrent right confirmations, by operation and by page, one succeeds."""
     made = enrol(tenant)
     body = {"domainId": tenant.domain, "userName": "ann", "code": code(made["seed"])}
 
@@ -231,16 +244,16 @@ def test_many_at_once(world: World, tenant: Tenant) -> None:
         (b"", "application/x-www-form-urlencoded", 400),
     ],
 )
-def test_what_the_page_does_not_take(world: World, tenant: Tenant, content: bytes, kind: str, status: int) -> None:
-    """It is no try, whatever it is."""
+def test_malformed_forms_of_the_page(world: World, tenant: Tenant, content: bytes, kind: str, status: int) -> None:
+    """A malformed form of the page uses no try."""
     made = enrol(tenant)
     answer = world.http.post(path_of(made["link"]), content=content, headers={"content-type": kind})
     assert answer.status_code == status
     assert page(world, made["link"], wrong(made["seed"])).text.count("4 more tries") == 1
 
 
-def test_nothing_of_it_is_told_elsewhere(world: World, tenant: Tenant) -> None:
-    """Neither the log nor the metrics nor a file holds token, seed or code; the route is there as its template."""
+def test_secrets_are_nowhere(world: World, tenant: Tenant) -> None:
+    """No token, seed or code is in the log, the metrics or a file. The metrics have the route as a template."""
     made = enrol(tenant)
     page(world, made["link"])
     world.http.request("PATCH", path_of(made["link"]))
@@ -256,7 +269,7 @@ def test_nothing_of_it_is_told_elsewhere(world: World, tenant: Tenant) -> None:
 
 
 def test_a_restart_and_another_base_of_links(tmp_path: Path) -> None:
-    """A link is good after a restart, and begins as the setting says; a confirmed seed is there too."""
+    """A link and a confirmed seed are valid after a restart. A new link begins with the configured base."""
     with running_service(tmp_path, {"SALLYPORT_PUBLIC_URL": "https://door.example.org/sally/"}) as service:
         service.add_user("ann", b"hello")
         made = service.run("/api/v1/endpointUsers/enrolTotp", {"userName": "ann"}, domain="default")
@@ -272,8 +285,8 @@ def test_a_restart_and_another_base_of_links(tmp_path: Path) -> None:
         assert service.users()[0]["hasTotp"] is True
 
 
-def test_a_restore_brings_back_what_was(world: World, tenant: Tenant, tmp_path: Path) -> None:
-    """With the store of before, the seed of before; a user who has none there has none at once."""
+def test_a_restore_brings_back_the_seeds_of_the_backup(world: World, tenant: Tenant, tmp_path: Path) -> None:
+    """A restore brings back the seeds of the backup at once, and removes later ones."""
     copy = str(tmp_path / "copy.db")
     assert world.service.cli("db", "backup", copy).returncode == 0
     made = enrol(tenant)

@@ -4,16 +4,16 @@ import pytest
 
 from tests.api.test_endpoint_groups import ASSIGN as ASSIGN_MEMBERS
 from tests.api.test_endpoint_groups import STATUS as GROUP_STATUS
-from tests.api.test_endpoint_users import LIST, listed, new
+from tests.api.test_endpoint_users import LIST, add_epm_user, listed
 from tests.api.test_instances import ASSIGN_GROUPS, ASSIGN_USERS, add, add_group
 from tests.api.world import Tenant
 
 
 @pytest.fixture
 def staff(tenant: Tenant) -> dict[str, int]:
-    """Assign bob directly, carl by a group, dora in both ways; emma's group is disabled, fred's has no instance."""
+    """Assign bob directly, carl by a group, dora by both. Emma's group is disabled, and fred has no instance."""
     web, mail = add(tenant, "web"), add(tenant, "mail")
-    users = {name: new(tenant, userName=name) for name in ("bob", "carl", "dora", "emma", "fred")}
+    users = {name: add_epm_user(tenant, userName=name) for name in ("bob", "carl", "dora", "emma", "fred")}
     groups = {name: add_group(tenant, name) for name in ("staff", "former", "club")}
     tenant.ask(
         ASSIGN_USERS,

@@ -1,4 +1,4 @@
-"""/api/v1/walletService/* and /api/v1/wallet/users: wallets, who they are of, and their credentials."""
+"""Wallets, their owners and their credentials."""
 
 import sqlite3
 from contextlib import closing
@@ -10,7 +10,10 @@ from tests.api.world import Tenant
 
 
 def test_the_answer_of_a_registration(tenant: Tenant) -> None:
-    """Exactly these fields; the key and the token differ each time, and the token is of the role wallet."""
+    """The answer has exactly the documented fields.
+
+    Key and token differ each time, and the token has the role wallet.
+    """
     body = {"domainId": tenant.domain, "username": "ann", "emailAddress": "ann@corp.example"}
     first = tenant.ask(REGISTER, **body, walletUrl="https://wallet.example/ann")
     second = tenant.ask(REGISTER, **{**body, "emailAddress": "bob@corp.example"})
@@ -30,15 +33,14 @@ def test_the_answer_of_a_registration(tenant: Tenant) -> None:
     ("field", "value"),
     [("emailAddress", "no address"), ("emailAddress", "a@b c"), ("username", ""), ("walletUrl", "x:y")],
 )
-def test_what_is_malformed_is_named(tenant: Tenant, field: str, value: str) -> None:
-    """And not repeated."""
+def test_malformed_fields(tenant: Tenant, field: str, value: str) -> None:
+    """A malformed field is named and its value not repeated."""
     body = {"domainId": tenant.domain, "username": "ann", "emailAddress": "ann@corp.example", field: value}
     assert tenant.refused(REGISTER, **body) == (400, f"invalid {field}")
 
 
-def test_a_wallet_that_was_lost(holder: Holder) -> None:
-    """Its key and its token are worth nothing any more; the new ones open the same wallet. Another domain's is not
-    there."""
+def test_a_reset_wallet(holder: Holder) -> None:
+    """A reset invalidates the key and token; the new ones open the same wallet. Another domain's wallet is 404."""
     tenant = holder.tenant
     credential = holder.issue()
     holder.give(credential)
@@ -54,7 +56,7 @@ def test_a_wallet_that_was_lost(holder: Holder) -> None:
 
 @pytest.mark.parametrize("path", [LIST, USERS])
 def test_the_list_of_wallet_users(holder: Holder, path: str) -> None:
-    """On both paths, exactly these fields; a filter finds parts of names and addresses."""
+    """The list has exactly the documented fields, on both paths. A filter matches parts of names and addresses."""
     tenant = holder.tenant
     tenant.ask(REGISTER, domainId=tenant.domain, username="bob", emailAddress="b@elsewhere.example")
     holder.give(holder.issue())
@@ -81,7 +83,7 @@ def test_the_list_of_wallet_users(holder: Holder, path: str) -> None:
 
 
 def test_arrays_of_assignments(holder: Holder) -> None:
-    """Integers or arrays; all or none; the credential's status is told by the lists."""
+    """An assignment takes integers or arrays, all or none. The lists show the credential's status."""
     tenant = holder.tenant
     credentials = [holder.issue(), holder.issue()]
     body = {"walletId": [holder.wallet], "userId": [holder.wallet], "credentialId": [*credentials, 10**9]}
@@ -110,7 +112,10 @@ def test_an_expired_credential_keeps_its_status(holder: Holder) -> None:
 
 
 def test_the_credentials_of_a_wallet(holder: Holder) -> None:
-    """The interface's fields and the total; the password is beside the token and not in it; the walletKey is echoed."""
+    """The answer has the interface's fields, the total and the walletKey.
+
+    The password is beside the token and not in it.
+    """
     tenant = holder.tenant
     credential = holder.issue(epmPassword="a password of ann's")
     tenant.ask(ASSIGN, walletId=holder.wallet, userId=holder.wallet, credentialId=credential)
@@ -140,7 +145,7 @@ def test_the_credentials_of_a_wallet(holder: Holder) -> None:
 
 
 def test_acknowledging(holder: Holder) -> None:
-    """Accepted or ignored, by the wallet's token or an operator's; another wallet's token is refused."""
+    """The wallet's token or an operator's accepts or ignores a credential. Another wallet's token is refused."""
     tenant, credential = holder.tenant, holder.issue()
     other = tenant.ask(REGISTER, domainId=tenant.domain, username="bob", emailAddress="bob@corp.example")
     body = {"walletId": holder.wallet, "userId": holder.wallet, "credentialId": credential}
@@ -158,7 +163,7 @@ def test_acknowledging(holder: Holder) -> None:
 
 
 def test_another_tenant(holder: Holder) -> None:
-    """Wallets, credentials, requests and issuers of another tenant do not exist."""
+    """Wallets, credentials, requests and issuers of another tenant are 404."""
     other, credential = holder.tenant.world.tenant(), holder.issue()
     body = {"walletId": holder.wallet, "userId": holder.wallet, "credentialId": credential}
     assert other.refused(ASSIGN, **body) == (404, "wallet not found")

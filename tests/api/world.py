@@ -1,5 +1,6 @@
-"""The running service as the tests of its HTTP operations see it: a tenant of its own for each test, and real devices
-that send real packets."""
+"""The running service for tests of its HTTP operations: a new tenant for each test, and real devices that send real
+packets.
+"""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -28,12 +29,12 @@ class World:
     _addresses: Iterator[int] = field(default_factory=lambda: count(1))
 
     def address(self) -> str:
-        """An address of this machine that no other test sends from."""
+        """Return an address of this machine that no other test sends from."""
         number = next(self._addresses)
         return f"127.9.{number // 250}.{number % 250 + 1}"
 
     def tenant(self, domain: str = "corp") -> "Tenant":
-        """A tenant with an admin token, and one domain with the user ann."""
+        """Create a tenant with an admin token and one domain with the user ann."""
         organization = next(self._organizations)
         made = self.service.call("token.create", org=organization, tenant=7, role="admin")
         tenant = Tenant(self, organization, 7, made["token"])
@@ -44,20 +45,20 @@ class World:
     def post(
         self, path: str, token: str | None, *, headers: Mapping[str, str] | None = None, **body: Any
     ) -> httpx.Response:
-        """POST with a token; None: without the header. body: httpx's json= or content=."""
+        """Send a POST with a token; None: without the header. body: httpx's json= or content=."""
         return self.send("POST", path, token, headers=headers, **body)
 
     def send(
         self, method: str, path: str, token: str | None, *, headers: Mapping[str, str] | None = None, **body: Any
     ) -> httpx.Response:
-        """`post` by another method."""
+        """Send a request like `post`, by another method."""
         sent = {} if token is None else {"x-authorization": token}
         return self.http.request(method, path, headers={**sent, **(headers or {})}, **body)
 
 
 @dataclass
 class Tenant:
-    """An organization and tenant, called 7 in it."""
+    """An organization and its tenant number 7."""
 
     world: World
     org: int
@@ -67,18 +68,18 @@ class Tenant:
     _roles: dict[str, str] = field(default_factory=dict)
 
     def scoped(self, **fields: Any) -> dict[str, Any]:
-        """A body with orgId and tenantId."""
+        """Return a body with orgId and tenantId."""
         return {"orgId": self.org, "tenantId": self.number, **fields}
 
     def role(self, role: str) -> str:
-        """A token of that role."""
+        """Return a token of a role."""
         if role not in self._roles:
             made = self.world.service.call("token.create", org=self.org, tenant=self.number, role=role)
             self._roles[role] = made["token"]
         return self._roles[role]
 
     def ask(self, path: str, *, token: str | None = None, method: str = "POST", **fields: Any) -> Any:
-        """An operation that must succeed: its answer."""
+        """Call an operation that must succeed and return its answer."""
         answer = self.world.send(method, path, token or self.token, json=self.scoped(**fields))
         assert answer.status_code == 200, f"{path}: {answer.status_code} {answer.text}"
         assert answer.headers["content-type"] == "application/json"
@@ -86,27 +87,30 @@ class Tenant:
         return answer.json()
 
     def refused(self, path: str, *, token: str | None = None, method: str = "POST", **fields: Any) -> tuple[int, str]:
-        """An operation that must be refused: status and text of its error body, which holds nothing else."""
+        """Call an operation that must be refused.
+
+        Return status and text of its error body, which has no other field.
+        """
         return problem(self.world.send(method, path, token or self.token, json=self.scoped(**fields)))
 
     def user(self, name: str, password: str = PASSWORD, domain: int = 0) -> None:
-        """A user of the domain."""
+        """Add a user to the domain."""
         self.world.service.add_user(name, password, str(domain or self.domain))
 
     def devices(self, *, domain: int = 0, **fields: Any) -> list[dict[str, Any]]:
-        """The devices of the domain that match, at most 100, whose number is the total."""
+        """Return the matching devices of the domain, at most 100; their number must be the total."""
         answer = self.ask(LIST_DEVICES, domainId=domain or self.domain, pageSize=100, **fields)
         assert answer["totalCount"] == len(answer["network_devices"])
         found: list[dict[str, Any]] = answer["network_devices"]
         return found
 
     def names(self, **fields: Any) -> list[str]:
-        """Their names."""
+        """Return the names of the devices."""
         return [device["device_name"] for device in self.devices(**fields)]
 
     @contextmanager
     def nas(self, **fields: Any) -> Iterator[RadiusClient]:
-        """A RADIUS client of the domain, registered and ready to send from an address of its own."""
+        """Register a RADIUS client of the domain and return it, ready to send from an address of its own."""
         address = fields.pop("address", None) or self.world.address()
         fields = {"name": address, "address": address, "secret": SECRET, "domainId": self.domain, **fields}
         self.ask("/network_device/AddClient", **fields)
@@ -114,7 +118,7 @@ class Tenant:
             yield client
 
     def device(self, name: str, **attributes: bytes) -> str:
-        """A device that has logged ann in once; its address."""
+        """Log ann in once from a new device and return its address."""
         with self.nas() as client:
             assert client.login("ann", PASSWORD, NAS_IDENTIFIER=name.encode(), **attributes) == 2
             return str(client.sock.getsockname()[0])
