@@ -1,4 +1,4 @@
-"""A server that sends what a test has written down, octet by octet, whatever it is asked."""
+"""A server that sends prepared answers, octet by octet, whatever the request is."""
 
 import json
 import socket
@@ -15,7 +15,7 @@ HANG = b"(hang)"
 
 @dataclass
 class Scripted:
-    """Where it listens, and what it was sent: (head, body) of each request."""
+    """The port of the server, and the (head, body) of each request."""
 
     port: int
     requests: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
@@ -23,26 +23,26 @@ class Scripted:
     _open: list[socket.socket] = field(default_factory=list)
 
     def hang_up(self) -> None:
-        """End the connection that is open."""
+        """End the open connections."""
         for sock in self._open:
             with suppress(OSError):
                 sock.shutdown(socket.SHUT_RDWR)
 
     def opened(self, sock: socket.socket) -> None:
-        """There is a new one."""
+        """Count a new connection."""
         self.connections += 1
         self._open.append(sock)
 
     @property
     def url(self) -> str:
-        """Its address without TLS."""
+        """Return the server's address without TLS."""
         return f"http://127.0.0.1:{self.port}"
 
 
 def answer(
     status: int, body: object, *, headers: Mapping[str, str] | None = None, kind: str = "application/json"
 ) -> bytes:
-    """A whole answer. body: JSON, or octets as they are."""
+    """Return a whole answer. body: JSON, or octets as they are."""
     octets = body if isinstance(body, bytes) else json.dumps(body).encode()
     head = {"Content-Type": kind, "Content-Length": str(len(octets)), **(headers or {})}
     lines = "".join(f"{name}: {value}\r\n" for name, value in head.items())
@@ -51,7 +51,10 @@ def answer(
 
 @contextmanager
 def scripted(*answers: bytes, tls: ssl.SSLContext | None = None) -> Iterator[Scripted]:
-    """A server that gives these answers, one for each request; an empty one, or none left, ends the connection."""
+    """Run a server that gives these answers, one for each request.
+
+    An empty answer, or none left, ends the connection.
+    """
     with socket.create_server(("127.0.0.1", 0)) as listener:
         server = Scripted(listener.getsockname()[1])
         left = list(answers)

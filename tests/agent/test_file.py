@@ -23,7 +23,7 @@ pages = 3
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A file that is right."""
+    """Return the path of a valid file."""
     path = tmp_path / "agent.toml"
     put(path, TEXT)
     return path
@@ -35,8 +35,8 @@ def put(path: Path, text: str | bytes, mode: int = 0o600) -> None:
     path.chmod(mode)
 
 
-def test_what_is_in_it(path: Path) -> None:
-    """The common part, the keys as secrets, and the agent's own table."""
+def test_a_valid_file(path: Path) -> None:
+    """The file has the common part, the keys as secrets, and the agent's own table."""
     read = file.read(path, "directory")
     assert (read.service, read.ca_certificate, read.state_dir) == (
         "https://sallyport.example", None, Path("/var/lib/sallyport-agent"),
@@ -54,7 +54,7 @@ def test_what_is_in_it(path: Path) -> None:
 
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o660, 0o606, 0o601])
 def test_others_may_not_read_it(path: Path, mode: int) -> None:
-    """Group and others have no right to it at all."""
+    """A file that group or others may access is refused."""
     path.chmod(mode)
     with pytest.raises(ConfigError, match="chmod 600"):
         file.read(path, "directory")
@@ -62,7 +62,7 @@ def test_others_may_not_read_it(path: Path, mode: int) -> None:
 
 @pytest.mark.parametrize("name", ["link", "pipe", "directory", "nothing"])
 def test_no_regular_file(path: Path, tmp_path: Path, name: str) -> None:
-    """A path that is no regular file is refused by its name, without waiting for a writer."""
+    """A path that is no regular file is refused by its name, without a wait for a writer."""
     (tmp_path / "link").symlink_to(path)
     os.mkfifo(tmp_path / "pipe", 0o600)
     (tmp_path / "directory").mkdir(0o700)
@@ -86,8 +86,8 @@ def test_no_regular_file(path: Path, tmp_path: Path, name: str) -> None:
         ("# " + "x" * 70_000, "over 65536 octets"),
     ],
 )
-def test_what_is_wrong(path: Path, text: str | bytes, told: str) -> None:
-    """Told by the file and the key, never by the value."""
+def test_invalid_files(path: Path, text: str | bytes, told: str) -> None:
+    """An error names the file and the key, never the value."""
     put(path, text)
     with pytest.raises(ConfigError, match=told) as error:
         file.read(path, "directory")
@@ -125,7 +125,10 @@ def test_a_value_of_another_type(path: Path, value: str, take: Callable[[file.Ta
 
 
 def test_lines_are_changed_and_the_rest_stays(path: Path) -> None:
-    """Comments, other keys and tables are the same to the octet; a key of a table is another one."""
+    """A changed key leaves comments, other keys and tables as they are, to the octet.
+
+    A key of a table is another key.
+    """
     file.rewrite(path, {"key": "spk_own", "enrolment_key": None})
     assert path.read_text() == TEXT.replace('enrolment_key = "spk_first"\n', 'key = "spk_own"\n')
     file.rewrite(path, {"key": "spk_next", "renew_at": "2026-01-01T00:00:00Z"})
@@ -138,7 +141,7 @@ def test_lines_are_changed_and_the_rest_stays(path: Path) -> None:
 
 @pytest.mark.parametrize("text", ['service = "a"', 'service = "a"\n', '\n\nservice = "a"\n\n\n[directory]\n'])
 def test_a_line_is_added(path: Path, text: str) -> None:
-    """Above the tables, whether there are any, and however the file ends; taken away again, nothing is lost."""
+    """A new key is added above the tables, however the file ends. Its removal restores the file."""
     put(path, text)
     file.rewrite(path, {"next_key": "spk_x"})
     assert file.read(path, "directory").credentials.next_key is not None
@@ -148,8 +151,8 @@ def test_a_line_is_added(path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ['key = """\nspk_a"""\n', '"key" = "spk_a"\n', "key = '''a\n[x]'''\n"])
-def test_a_line_that_is_none(path: Path, text: str) -> None:
-    """A file whose new text would have another meaning is left as it is, with an error."""
+def test_a_change_of_other_lines_is_refused(path: Path, text: str) -> None:
+    """A change that would alter the meaning of other lines raises an error and leaves the file."""
     put(path, f'service = "a"\n{text}')
     with pytest.raises(ConfigError, match="line of their own"):
         file.rewrite(path, {"key": "spk_b"})
@@ -157,14 +160,14 @@ def test_a_line_that_is_none(path: Path, text: str) -> None:
 
 
 def test_a_directory_that_takes_no_file(path: Path) -> None:
-    """The file is as it was."""
+    """In a directory that cannot be written the file stays unchanged."""
     with pytest.raises(ConfigError):
         file.rewrite(path.with_name("none") / "agent.toml", {"key": "x"})
     assert path.read_text() == TEXT
 
 
 def test_one_agent_alone(tmp_path: Path) -> None:
-    """A second one is refused for as long as the first is there."""
+    """A second agent is refused while the first one runs."""
     directory = tmp_path / "state"
     with file.alone(directory), pytest.raises(Locked, match="another agent"), file.alone(directory):
         pass

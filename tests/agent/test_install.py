@@ -1,4 +1,4 @@
-"""`sallyport agent install` and `uninstall`: files and units beneath a prefix; how fast and small the agent starts."""
+"""`sallyport agent install` and `uninstall`: files and units below a prefix, and the agent's start."""
 
 import os
 import shutil
@@ -37,8 +37,8 @@ def test_install_and_uninstall(tmp_path: Path, agent: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "no = toml = file", DIRECTORY, 'service = "x"\nspoon = 1\n'])
-def test_a_file_that_is_none(tmp_path: Path, text: str) -> None:
-    """Nothing is installed that the agent would not take."""
+def test_an_invalid_file_is_not_installed(tmp_path: Path, text: str) -> None:
+    """A file that the agent would refuse is not installed."""
     done = run("install", "endpoint", "--prefix", str(tmp_path), stdin=text)
     assert done.returncode == 1
     assert "spk_x" not in done.stderr
@@ -48,8 +48,8 @@ def test_a_file_that_is_none(tmp_path: Path, text: str) -> None:
 @pytest.mark.peer
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
 @pytest.mark.parametrize("agent", ["endpoint", "directory"])
-def test_systemd_takes_the_units(tmp_path: Path, agent: str) -> None:
-    """systemd knows every line, and finds nothing wrong."""
+def test_systemd_accepts_the_units(tmp_path: Path, agent: str) -> None:
+    """systemd-analyze accepts each line of the units."""
     path = tmp_path / AGENTS[agent].unit
     path.write_text(AGENTS[agent].text(PROGRAM))
     done = subprocess.run(["systemd-analyze", "verify", str(path)], capture_output=True, text=True, check=False)
@@ -57,9 +57,10 @@ def test_systemd_takes_the_units(tmp_path: Path, agent: str) -> None:
     assert own == []
 
 
-def test_the_agent_needs_little() -> None:
-    """It starts without pydantic, httpx and trio, which would take most of its 300 ms and 40 MB, and without what only
-    a rotation needs."""
+def test_the_agent_imports_little() -> None:
+    """The agent starts without pydantic, httpx and trio, which would take most of its 300 ms and 40 MB, and without
+    the modules of a rotation.
+    """
     script = (
         "import sys, sallyport.cli.main, sallyport.agent.endpoint.cli, sallyport.agent.endpoint.daemon,"
         " sallyport.agent.endpoint.identity, sallyport.agent.endpoint.wiring, sallyport.agent.service;"

@@ -1,4 +1,4 @@
-"""The agent's own key: at every instant, and after a crash at any, the file holds one that is good."""
+"""The agent's own key: at each instant, and after a crash at any, the file holds a valid key."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -17,12 +17,12 @@ NOW = 1_767_225_600 * SECOND
 
 
 class Crash(BaseException):
-    """The process ends here."""
+    """The end of the process."""
 
 
 @dataclass
-class Keeper:
-    """The service's part: which hashes are good, and what crashes. before, after: of the registration."""
+class KeyService:
+    """The service's part: the valid hashes, and the crashes before and after the registration."""
 
     good: set[str] = field(default_factory=lambda: {token_hash("spk_enrolment")})
     asked: list[tuple[str, dict[str, object]]] = field(default_factory=list)
@@ -52,13 +52,13 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-def ring(path: Path, keeper: Keeper, now: int = NOW) -> KeyRing:
-    """The key ring of a process that has just begun."""
+def ring(path: Path, keeper: KeyService, now: int = NOW) -> KeyRing:
+    """Return the key ring of a process after its start."""
     return KeyRing(path, "directory", keeper, clock=lambda: now)
 
 
 def raising(error: BaseException) -> Callable[[], None]:
-    """A step that ends so."""
+    """Return a step that raises an error."""
 
     def step() -> None:
         raise error
@@ -66,14 +66,14 @@ def raising(error: BaseException) -> Callable[[], None]:
     return step
 
 
-def kept(path: Path) -> file.Credentials:
-    """What the file holds."""
+def stored(path: Path) -> file.Credentials:
+    """Return the keys in the file."""
     return file.read(path, "directory").credentials
 
 
 def test_an_enrolment(path: Path) -> None:
-    """The agent makes a key, tells its hash alone, and has it in the file in the enrolment key's place."""
-    keeper = Keeper()
+    """The agent makes a key, sends its hash alone, and replaces the enrolment key in the file by it."""
+    keeper = KeyService()
     keys = ring(path, keeper)
     with pytest.raises(ConfigError, match="no key"):
         keys.key  # noqa: B018  asked for too early
@@ -81,7 +81,7 @@ def test_an_enrolment(path: Path) -> None:
     key = keys.key.reveal().decode()
     assert keeper.asked == [(EXCHANGE, {"instanceId": 7, "keyHash": token_hash(key)})]
     assert key.startswith("spk_")
-    assert kept(path) == file.Credentials(None, keys.key, None, iso(NOW + 30 * DAY))
+    assert stored(path) == file.Credentials(None, keys.key, None, iso(NOW + 30 * DAY))
     assert keys.enrol() is None
     assert not keys.renew_when_due()
     assert len(keeper.asked) == 1
@@ -89,14 +89,14 @@ def test_an_enrolment(path: Path) -> None:
 
 @pytest.mark.parametrize("where", ["before", "after"])
 @pytest.mark.parametrize("error", [ServiceAway("away"), Crash()], ids=["lost", "crash"])
-def test_an_enrolment_that_is_cut_off(path: Path, where: str, error: BaseException) -> None:
-    """Done again with the same key, by the same process or the next."""
-    keeper = Keeper()
+def test_an_interrupted_enrolment(path: Path, where: str, error: BaseException) -> None:
+    """An interrupted enrolment is repeated with the same key, by the same process or the next."""
+    keeper = KeyService()
     setattr(keeper, where, raising(error))
     keys = ring(path, keeper)
     with pytest.raises(type(error)):
         keys.enrol()
-    pending = kept(path).next_key
+    pending = stored(path).next_key
     setattr(keeper, where, lambda: None)
     again = keys if isinstance(error, ServiceAway) else ring(path, keeper)
     again.enrol()
@@ -105,16 +105,16 @@ def test_an_enrolment_that_is_cut_off(path: Path, where: str, error: BaseExcepti
 
 
 @pytest.mark.parametrize("where", ["before", "after"])
-def test_a_renewal_that_is_cut_off(path: Path, where: str) -> None:
-    """The former key is in the file until its successor is known to the service; then the successor."""
-    keeper = Keeper()
+def test_an_interrupted_renewal(path: Path, where: str) -> None:
+    """The former key stays in the file until the service knows its successor; then the successor replaces it."""
+    keeper = KeyService()
     ring(path, keeper).enrol()
     keys = ring(path, keeper, NOW + 30 * DAY)
     former = keys.key
     setattr(keeper, where, raising(Crash()))
     with pytest.raises(Crash):
         keys.renew_when_due()
-    assert kept(path).key == former
+    assert stored(path).key == former
     setattr(keeper, where, lambda: None)
     keeper.answer = {"renewAt": iso(NOW + 60 * DAY)}
     keys = ring(path, keeper, NOW + 30 * DAY)
@@ -126,31 +126,31 @@ def test_a_renewal_that_is_cut_off(path: Path, where: str) -> None:
     assert not keys.renew_when_due()
 
 
-def test_a_key_whose_time_nobody_knows_is_renewed(path: Path) -> None:
-    """An admin may have put the key into the file."""
+def test_a_key_of_unknown_age_is_renewed(path: Path) -> None:
+    """A key without a known time is renewed: an admin may have put it into the file."""
     path.write_text('service = "https://s.example"\nkey = "spk_enrolment"\nrenew_at = "soon"\n')
-    assert ring(path, Keeper()).renew_when_due()
-    assert kept(path).renew_at == iso(NOW + 30 * DAY)
+    assert ring(path, KeyService()).renew_when_due()
+    assert stored(path).renew_at == iso(NOW + 30 * DAY)
 
 
-def test_a_key_that_is_anothers_is_not_tried_again(path: Path) -> None:
-    """After a conflict the next try is with another key."""
-    keeper = Keeper(before=raising(ServiceRefused("known already", 409)))
+def test_a_conflicting_key_is_replaced(path: Path) -> None:
+    """After a conflict the next attempt uses another key."""
+    keeper = KeyService(before=raising(ServiceRefused("known already", 409)))
     keys = ring(path, keeper)
     for _ in range(2):
         with pytest.raises(ServiceRefused):
             keys.enrol()
-    assert kept(path).next_key is None
+    assert stored(path).next_key is None
     assert len({str(body["keyHash"]) for _, body in keeper.asked}) == 2
 
 
 def test_a_refusal_keeps_everything(path: Path) -> None:
-    """A revoked key leaves the file as it is; a new enrolment key in it is seen without a restart."""
-    keeper = Keeper(good=set())
+    """A revoked key leaves the file unchanged. A new enrolment key in the file is read without a restart."""
+    keeper = KeyService(good=set())
     keys = ring(path, keeper)
     with pytest.raises(ServiceRefused):
         keys.enrol()
-    assert kept(path).enrolment_key == Secret(b"spk_enrolment")
+    assert stored(path).enrolment_key == Secret(b"spk_enrolment")
     file.rewrite(path, {"enrolment_key": "spk_another"})
     keeper.good.add(token_hash("spk_another"))
     keys.reload()
@@ -159,17 +159,17 @@ def test_a_refusal_keeps_everything(path: Path) -> None:
 
 
 @pytest.mark.parametrize("answer", [{}, {"renewAt": None}, {"renewAt": "hello"}, {"renewAt": "9" * 50}], ids=str)
-def test_an_answer_of_something_else(path: Path, answer: dict[str, object]) -> None:
-    """An answer without a valid renewAt is not from the service: the enrolment key stays."""
+def test_an_answer_of_another_server(path: Path, answer: dict[str, object]) -> None:
+    """An answer without a valid renewAt is not the service's: the enrolment key stays."""
     with pytest.raises(ServiceAway, match="not from the service"):
-        ring(path, Keeper(answer=answer)).enrol()
-    assert kept(path).enrolment_key == Secret(b"spk_enrolment")
-    assert kept(path).key is None
+        ring(path, KeyService(answer=answer)).enrol()
+    assert stored(path).enrolment_key == Secret(b"spk_enrolment")
+    assert stored(path).key is None
 
 
 def test_a_full_disk_costs_no_key(path: Path) -> None:
-    """A key that cannot be written is not told to the service."""
-    keeper = Keeper()
+    """A key that cannot be written is not sent to the service."""
+    keeper = KeyService()
     keys = ring(path, keeper)
     path.unlink()
     with pytest.raises(ConfigError):
@@ -177,8 +177,8 @@ def test_a_full_disk_costs_no_key(path: Path) -> None:
     assert keeper.asked == []
 
 
-def renewed(path: Path, keeper: Keeper) -> KeyRing:
-    """An agent that has renewed its key."""
+def renewed(path: Path, keeper: KeyService) -> KeyRing:
+    """Return the key ring of an agent that has renewed its key."""
     ring(path, keeper).enrol()
     keys = ring(path, keeper, NOW + 30 * DAY)
     assert keys.renew_when_due()
@@ -186,21 +186,21 @@ def renewed(path: Path, keeper: Keeper) -> KeyRing:
 
 
 def test_a_service_that_was_restored(path: Path) -> None:
-    """A service that knows only the former key learns the present one from the agent, which continues with it."""
-    keeper = Keeper()
+    """A restored service that knows only the former key gets the present one from the agent."""
+    keeper = KeyService()
     keys = renewed(path, keeper)
-    former, present = kept(path).former_key, keys.key
+    former, present = stored(path).former_key, keys.key
     assert former is not None and former != present
     keeper.good = {token_hash(former.reveal().decode())}
     keys.refused(ServiceRefused("invalid token", 401))
     assert keys.key == present
     assert keeper.good == {token_hash(each.reveal().decode()) for each in (former, present)}
-    assert kept(path).former_key == former
+    assert stored(path).former_key == former
 
 
 def test_a_key_that_was_revoked(path: Path) -> None:
-    """Where the former key does not help either, or the refusal is another, nothing changes."""
-    keeper = Keeper()
+    """If the former key is refused too, or the refusal has another reason, nothing changes."""
+    keeper = KeyService()
     keys = renewed(path, keeper)
     before = path.read_text()
     keeper.good = set()
@@ -212,9 +212,9 @@ def test_a_key_that_was_revoked(path: Path) -> None:
 
 
 def test_an_enrolment_forgets_the_former_key(path: Path) -> None:
-    """It belongs to another identity."""
-    keeper = Keeper()
+    """An enrolment removes the former key, which belongs to another identity."""
+    keeper = KeyService()
     renewed(path, keeper)
     file.rewrite(path, {"enrolment_key": "spk_enrolment"})
     ring(path, keeper).enrol()
-    assert kept(path).former_key is None
+    assert stored(path).former_key is None

@@ -1,4 +1,4 @@
-"""The agents' client of the service: an answer is the service's, its refusal, or of another server."""
+"""The agents' client of the service: an answer is the service's, its refusal, or another server's."""
 
 import re
 import ssl
@@ -18,7 +18,7 @@ from tests.radius.eap.certificates import Authority
 
 @pytest.fixture
 def reach() -> Iterator[Callable[..., ServiceClient]]:
-    """Services that are closed after the test."""
+    """Return a function that makes services. They are closed after the test."""
     made: list[ServiceClient] = []
 
     def make(url: str, **options: Any) -> ServiceClient:
@@ -35,7 +35,7 @@ KEY = Secret(b"spk_the-key")
 
 
 def test_an_operation(reach: Callable[..., ServiceClient]) -> None:
-    """The body is JSON, the key a Bearer token, and the connection stays open for the next."""
+    """The body is JSON, the key a Bearer token, and the connection stays open for the next request."""
     with scripted(OK, OK) as server:
         service = reach(server.url + "/base/")
         for _ in range(2):
@@ -48,7 +48,10 @@ def test_an_operation(reach: Callable[..., ServiceClient]) -> None:
 
 
 def test_a_connection_that_was_closed_meanwhile(reach: Callable[..., ServiceClient]) -> None:
-    """The request is sent again on a new one, once; a service that never answers is away."""
+    """A request on a closed connection is sent again on a new one, once.
+
+    A service that never answers is unreachable.
+    """
     with scripted(OK, b"", OK, b"", b"") as server:
         service = reach(server.url)
         for _ in range(2):
@@ -60,7 +63,7 @@ def test_a_connection_that_was_closed_meanwhile(reach: Callable[..., ServiceClie
 
 
 def test_an_old_connection_is_not_used_again(reach: Callable[..., ServiceClient]) -> None:
-    """A connection that was idle for long is opened again."""
+    """A connection that was idle for long is replaced."""
     now = [0.0]
     with scripted(OK, OK) as server:
         service = reach(server.url, clock=lambda: now[0])
@@ -72,14 +75,14 @@ def test_an_old_connection_is_not_used_again(reach: Callable[..., ServiceClient]
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 413])
 def test_a_refusal(reach: Callable[..., ServiceClient], status: int) -> None:
-    """The service's own error body: its words, without what a terminal would obey."""
+    """A refusal has the message of the service's error body, without control characters."""
     body = {"code": status, "status": "Failure", "message": "no \x1b[31m such"}
     with scripted(answer(status, body)) as server, pytest.raises(ServiceRefused, match=r"^no \?\[31m such$") as told:
         reach(server.url).post("/x", {})
     assert told.value.status == status
 
 
-NOBODY = {
+OTHER_SERVERS = {
     "a portal's page": answer(200, b"<html>log in</html>", kind="text/html"),
     "a redirect": answer(302, b"", headers={"Location": "https://elsewhere.example/"}),
     "a proxy's refusal": answer(401, b"denied", kind="text/plain"),
@@ -100,30 +103,30 @@ NOBODY = {
 }
 
 
-@pytest.mark.parametrize("name", NOBODY)
-def test_what_is_not_the_service(reach: Callable[..., ServiceClient], name: str) -> None:
-    """It is away, whatever it says; nothing follows from it."""
-    with scripted(NOBODY[name]) as server, pytest.raises(ServiceAway) as told:
+@pytest.mark.parametrize("name", OTHER_SERVERS)
+def test_an_answer_of_another_server(reach: Callable[..., ServiceClient], name: str) -> None:
+    """An answer of another server counts as an unreachable service."""
+    with scripted(OTHER_SERVERS[name]) as server, pytest.raises(ServiceAway) as told:
         reach(server.url).post("/x", {})
     assert told.value.after_s == (7.0 if name == "too often" else 0.0)
     assert str(told.value).isprintable()
 
 
 def test_an_answer_without_end(reach: Callable[..., ServiceClient]) -> None:
-    """It is read to a limit, and the connection is dropped."""
+    """An endless answer is read to a limit, and the connection is closed."""
     head = b"HTTP/1.1 200 x\r\nContent-Type: application/json\r\nContent-Length: 99999999\r\n\r\n"
     with scripted(head + b" " * (17 << 20)) as server, pytest.raises(ServiceAway, match="does not end"):
         reach(server.url).post("/x", {})
 
 
 def test_a_service_that_does_not_answer(reach: Callable[..., ServiceClient]) -> None:
-    """The time is for the whole request."""
+    """The timeout covers the whole request."""
     with scripted(HANG) as server, pytest.raises(ServiceAway, match="no answer in time"):
         reach(server.url).post("/x", {}, timeout_s=0.2)
 
 
-def test_nobody_listens(reach: Callable[..., ServiceClient]) -> None:
-    """The reason is the system's."""
+def test_a_refused_connection(reach: Callable[..., ServiceClient]) -> None:
+    """Without a listener the error has the system's reason."""
     with scripted() as server:
         pass
     with pytest.raises(ServiceAway, match="refused"):
@@ -139,15 +142,17 @@ def test_nobody_listens(reach: Callable[..., ServiceClient]) -> None:
         "https://a\nb", "https://[::1", "http://127.0.0.1.example",
     ],
 )  # fmt: skip
-def test_a_url_that_is_none(url: str) -> None:
-    """The error has no value that may be a password; plain HTTP is for this machine only."""
+def test_malformed_urls(url: str) -> None:
+    """A malformed URL is refused without a value that may be a password. Plain HTTP is for this machine only."""
     with pytest.raises(ConfigError, match=r"^service: ") as told:
         ServiceClient(url)
     assert "hunter2" not in str(told.value)
 
 
 def test_tls(reach: Callable[..., ServiceClient], tmp_path: Path) -> None:
-    """A certificate of the file's authority for the very name is taken; another authority's or name's is not."""
+    """A certificate of the file's authority for the host's name is accepted; another authority's or another name's is
+    not.
+    """
     authority = Authority(tmp_path)
     other = tmp_path / "other"
     other.mkdir()
@@ -163,8 +168,8 @@ def test_tls(reach: Callable[..., ServiceClient], tmp_path: Path) -> None:
     assert len(server.requests) == 1
 
 
-def test_a_certificate_file_that_is_none(tmp_path: Path) -> None:
-    """Told by its name."""
+def test_a_malformed_certificate_file(tmp_path: Path) -> None:
+    """A malformed certificate file is refused by its name."""
     path = tmp_path / "ca.pem"
     for content in (None, b"no certificate"):
         if content is not None:
@@ -182,13 +187,13 @@ def test_waits_double_up_to_a_limit() -> None:
 
 
 def test_no_two_agents_wait_alike() -> None:
-    """Chance takes up to half of a wait, so that a service that comes back is not asked by all at once."""
+    """A random part of up to half shortens each wait, so that agents do not all reconnect at once."""
     assert BackOff(first_s=8, chance=lambda: 1.0).failed() == 4
     assert len({BackOff(first_s=8).failed() for _ in range(20)}) > 1
 
 
 def test_the_service_may_ask_for_time() -> None:
-    """Its Retry-After is kept, within the limit."""
+    """Retry-After sets the wait, within the limit."""
     waits = BackOff(first_s=1, most_s=10, chance=lambda: 0.0)
     assert waits.failed(5) == 5
     assert waits.failed(10**9) == 10

@@ -1,4 +1,4 @@
-"""Small real things: a directory that is a list, and a service that keeps runs as the real one does."""
+"""Small fakes: a directory that is a list, and the service's part of a run."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -14,13 +14,13 @@ PREFIX = "/api/v1/agent/directory/"
 
 
 def person(number: int) -> Person:
-    """One of many."""
+    """Return one of many people."""
     return Person(f"id{number}", f"uid=u{number},dc=x", f"u{number}", (), Status.ACTIVE, (), {})
 
 
 @dataclass
 class ListReader:
-    """A directory that holds a list. asked: (cursor, full) of each reading. breaks: what it ends with."""
+    """A directory that holds a list. asked: (cursor, full) of each read. breaks: the error at the end of a read."""
 
     entries: Sequence[Entry]
     asked: list[tuple[str, bool]] = field(default_factory=list)
@@ -28,7 +28,7 @@ class ListReader:
 
     @asynccontextmanager
     async def read(self, source: LdapSource, cursor: str = "", *, full: bool = True) -> AsyncIterator[Batches]:
-        """In parts of 20, as the real one has them."""
+        """Yield batches of 20, as the real reader does."""
         self.asked.append((cursor, full))
 
         async def batches() -> Batches:
@@ -42,9 +42,12 @@ class ListReader:
 
 
 @dataclass
-class Keeper:
-    """The service's part of a run. takes: whether an entry is taken; before: called before each answer, and may raise.
-    applied: what was finished: entries, and whether that is all. applies: False: the imports never end."""
+class RunService:
+    """The service's part of a run.
+
+    takes: whether an entry is accepted. before, after: called around each answer; they may raise. applied: the
+    entries of each finished run, and whether it is complete. applies: if False, imports never end.
+    """
 
     takes: Callable[[dict[str, Any]], bool] = lambda entry: True
     before: Callable[[str, Mapping[str, Any]], None] = lambda operation, body: None

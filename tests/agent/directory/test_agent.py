@@ -1,4 +1,4 @@
-"""One reading from end to end, and the loop around it."""
+"""One run of the directory agent from end to end, and the loop around it."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ from sallyport.base.errors import ServiceAway, ServiceRefused
 from sallyport.base.notify import Notifier
 from sallyport.directory.entry import Group
 from sallyport.directory.reading import ReadError
-from tests.agent.directory.fakes import Keeper, ListReader, person
+from tests.agent.directory.fakes import ListReader, RunService, person
 
 START = 1_767_225_600 * SECOND
 TEXT = f"""\
@@ -35,12 +35,12 @@ base_dn = "dc=x"
 
 
 @dataclass
-class Desk:
+class Setup:
     """An agent with its directory, its service and its state."""
 
     tmp_path: Path
     reader: ListReader
-    service: Keeper
+    service: RunService
     now: int = START
     agent: DirectoryAgent = field(init=False)
 
@@ -51,7 +51,7 @@ class Desk:
         self.begin()
 
     def begin(self) -> None:
-        """A process that has just begun."""
+        """Start a new process of the agent."""
         path = self.tmp_path / "agent.toml"
         self.agent = DirectoryAgent(
             settings_of(file.read(path, "directory")),
@@ -64,17 +64,17 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    """An agent of a directory of 1,203 people."""
-    return Desk(tmp_path, ListReader([person(number) for number in range(1203)]), Keeper())
+def setup(tmp_path: Path) -> Setup:
+    """Return an agent of a directory of 1,203 people."""
+    return Setup(tmp_path, ListReader([person(number) for number in range(1203)]), RunService())
 
 
 class Enough(Exception):
-    """The loop is to end."""
+    """The signal of a test to end the loop."""
 
 
 def once(raised: Exception, operation: str, sequence: int | None = None) -> Callable[[str, Mapping[str, Any]], None]:
-    """A step of the service that fails one time."""
+    """Return a step of the service that fails one time."""
     left = [raised]
 
     def step(name: str, body: Mapping[str, Any]) -> None:
@@ -84,109 +84,117 @@ def once(raised: Exception, operation: str, sequence: int | None = None) -> Call
     return step
 
 
-async def test_a_run(desk: Desk) -> None:
+async def test_a_run(setup: Setup) -> None:
     """Every entry is sent once, in full batches; a complete run is marked as such, and the next run has changes."""
-    told = await desk.agent.once()
+    told = await setup.agent.once()
     assert (told.full, told.counts, told.job) == (True, {"person": 1203}, 1)
-    ((entries, complete),) = desk.service.applied
+    ((entries, complete),) = setup.service.applied
     assert [entry["externalId"] for entry in entries] == [f"id{number}" for number in range(1203)]
     assert complete
-    assert desk.service.sizes == [500, 500, 203]
-    assert not (await desk.agent.once()).full
-    assert desk.reader.asked == [("", True), ("place 1", False)]
+    assert setup.service.sizes == [500, 500, 203]
+    assert not (await setup.agent.once()).full
+    assert setup.reader.asked == [("", True), ("place 1", False)]
 
 
-async def test_everything_is_told_now_and_then(desk: Desk) -> None:
-    """After a day; at once where the service has nothing, the state is lost, or the clock was set back."""
+async def test_full_runs(setup: Setup) -> None:
+    """A run is full after a day, and at once if the service has no cursor, the state is lost, or the clock was set
+    back.
+    """
 
     async def is_full() -> bool:
-        desk.begin()
-        return (await desk.agent.once()).full
+        setup.begin()
+        return (await setup.agent.once()).full
 
     assert [await is_full(), await is_full()] == [True, False]
-    desk.now += 25 * 3600 * SECOND
+    setup.now += 25 * 3600 * SECOND
     assert [await is_full(), await is_full()] == [True, False]
-    desk.service.cursor = ""
+    setup.service.cursor = ""
     assert [await is_full(), await is_full()] == [True, False]
-    (desk.tmp_path / "state.json").write_text("{")
+    (setup.tmp_path / "state.json").write_text("{")
     assert [await is_full(), await is_full()] == [True, False]
-    desk.now -= 3600 * SECOND
+    setup.now -= 3600 * SECOND
     assert [await is_full(), await is_full()] == [True, False]
-    assert (await desk.agent.once(full=True)).full
+    assert (await setup.agent.once(full=True)).full
 
 
-async def test_the_service_may_take_its_time(desk: Desk) -> None:
-    """While it may still apply a run, no other is sent; after half an hour one is, since it may have failed."""
-    desk.service.applies = False
-    await desk.agent.once(patient=True)
+async def test_a_slow_service(setup: Setup) -> None:
+    """While the service may still apply a run, no other is sent.
+
+    After half an hour the run counts as failed, and the next one is sent.
+    """
+    setup.service.applies = False
+    await setup.agent.once(patient=True)
     for _ in range(2):
-        desk.begin()
+        setup.begin()
         with pytest.raises(ServiceAway, match="not applied"):
-            await desk.agent.once(patient=True)
-    assert len(desk.service.applied) == 1
-    await desk.agent.once()
-    desk.now += 1801 * SECOND
-    await desk.agent.once(patient=True)
-    desk.service.cursor = "place 3"
-    await desk.agent.once(patient=True)
-    assert len(desk.service.applied) == 4
+            await setup.agent.once(patient=True)
+    assert len(setup.service.applied) == 1
+    await setup.agent.once()
+    setup.now += 1801 * SECOND
+    await setup.agent.once(patient=True)
+    setup.service.cursor = "place 3"
+    await setup.agent.once(patient=True)
+    assert len(setup.service.applied) == 4
 
 
 @pytest.mark.parametrize("where", ["before", "after"])
 @pytest.mark.parametrize(("operation", "sequence"), [("begin", None), ("batch", 1), ("batch", 2), ("finish", None)])
-async def test_an_answer_that_is_lost(
-    desk: Desk, autojump_clock: trio.testing.MockClock, where: str, operation: str, sequence: int | None
+async def test_a_lost_answer(
+    setup: Setup, autojump_clock: trio.testing.MockClock, where: str, operation: str, sequence: int | None
 ) -> None:
-    """Asked again after a while, and no entry is there twice."""
-    setattr(desk.service, where, once(ServiceAway("away"), operation, sequence))
-    await desk.agent.once()
-    entries, complete = desk.service.applied[-1]
+    """A request whose answer is lost is sent again, and no entry arrives twice."""
+    setattr(setup.service, where, once(ServiceAway("away"), operation, sequence))
+    await setup.agent.once()
+    entries, complete = setup.service.applied[-1]
     assert [entry["externalId"] for entry in entries] == [f"id{number}" for number in range(1203)]
     assert complete
 
 
-async def test_a_service_that_stays_away(desk: Desk, autojump_clock: trio.testing.MockClock) -> None:
-    """A run is abandoned after some minutes; nothing of it is applied, and the next one starts again."""
+async def test_an_unreachable_service(setup: Setup, autojump_clock: trio.testing.MockClock) -> None:
+    """If the service stays unreachable, the run is abandoned after some minutes and not applied.
 
-    def away(operation: str, body: Mapping[str, Any]) -> None:
+    The next run starts again.
+    """
+
+    def unreachable(operation: str, body: Mapping[str, Any]) -> None:
         if operation == "batch" and body["sequence"] > 2:
             raise ServiceAway("away")
 
-    desk.service.before = away
+    setup.service.before = unreachable
     began = trio.current_time()
     with pytest.raises(ServiceAway):
-        await desk.agent.once()
+        await setup.agent.once()
     assert 100 < trio.current_time() - began < 600
-    assert desk.service.applied == []
-    desk.service.before = lambda operation, body: None
-    assert (await desk.agent.once()).full
-    assert len(desk.service.applied) == 1
+    assert setup.service.applied == []
+    setup.service.before = lambda operation, body: None
+    assert (await setup.agent.once()).full
+    assert len(setup.service.applied) == 1
 
 
-async def test_a_service_that_is_busy_with_the_same_batch(desk: Desk, autojump_clock: trio.testing.MockClock) -> None:
-    """A conflict is asked again; any other refusal ends the run."""
-    desk.service.before = once(ServiceRefused("another request of this run is not answered yet", 409), "batch", 2)
-    await desk.agent.once()
-    desk.service.before = once(ServiceRefused("invalid token", 401), "batch", 2)
+async def test_a_service_that_is_busy_with_the_same_batch(setup: Setup, autojump_clock: trio.testing.MockClock) -> None:
+    """A conflict is retried; another refusal ends the run."""
+    setup.service.before = once(ServiceRefused("another request of this run is not answered yet", 409), "batch", 2)
+    await setup.agent.once()
+    setup.service.before = once(ServiceRefused("invalid token", 401), "batch", 2)
     with pytest.raises(ServiceRefused, match="invalid token"):
-        await desk.agent.once()
-    assert len(desk.service.applied) == 1
+        await setup.agent.once()
+    assert len(setup.service.applied) == 1
 
 
-async def test_a_directory_that_breaks_off(desk: Desk) -> None:
-    """Nothing of the run counts."""
-    desk.reader.breaks = ReadError("it closed the connection")
+async def test_a_directory_that_breaks_off(setup: Setup) -> None:
+    """If the directory fails during a read, nothing of the run is applied."""
+    setup.reader.breaks = ReadError("it closed the connection")
     with pytest.raises(ReadError, match="closed"):
-        await desk.agent.once()
-    assert desk.service.applied == []
+        await setup.agent.once()
+    assert setup.service.applied == []
 
 
-async def test_an_entry_that_is_not_taken(desk: Desk) -> None:
-    """An entry that the service refuses is sent as one that cannot be used; all others are accepted."""
-    desk.service.takes = lambda entry: entry["externalId"] != "id777" or entry["kind"] == "problem"
-    told = await desk.agent.once()
+async def test_a_refused_entry(setup: Setup) -> None:
+    """An entry that the service refuses is sent as one that cannot be used. All others are accepted."""
+    setup.service.takes = lambda entry: entry["externalId"] != "id777" or entry["kind"] == "problem"
+    told = await setup.agent.once()
     assert told.counts["refused"] == 1
-    ((entries, complete),) = desk.service.applied
+    ((entries, complete),) = setup.service.applied
     assert [entry["externalId"] for entry in entries] == [f"id{number}" for number in range(1203)]
     assert entries[777] == {
         "kind": "problem", "message": "invalid dn", "externalId": "id777", "dn": "uid=u777,dc=x",
@@ -194,56 +202,58 @@ async def test_an_entry_that_is_not_taken(desk: Desk) -> None:
     assert complete
 
 
-async def test_an_entry_of_which_nobody_can_be_told(desk: Desk) -> None:
+async def test_a_refused_entry_that_cannot_be_reported(setup: Setup) -> None:
     """A run with an entry that could not be reported is not complete, so that no entry is removed."""
-    desk.service.takes = lambda entry: entry["externalId"] != "id777"
-    await desk.agent.once()
-    ((entries, complete),) = desk.service.applied
+    setup.service.takes = lambda entry: entry["externalId"] != "id777"
+    await setup.agent.once()
+    ((entries, complete),) = setup.service.applied
     assert len(entries) == 1202
     assert not complete
 
 
-async def test_a_large_group_that_is_not_taken(desk: Desk) -> None:
-    """Its other members do not go to the group before it."""
+async def test_a_large_refused_group(setup: Setup) -> None:
+    """The remaining members of a refused group are not added to the group before it."""
     members = tuple(f"uid=u{number},dc=x" for number in range(1200))
     good, bad = Group("g1", "cn=good,dc=x", "good", members), Group("g2", "cn=bad,dc=x", "bad", members)
-    desk.reader.entries = [good, bad, person(1)]
-    desk.service.takes = lambda entry: entry["externalId"] != "g2" or entry["kind"] == "problem" or entry["continued"]
-    await desk.agent.once()
-    ((entries, _),) = desk.service.applied
+    setup.reader.entries = [good, bad, person(1)]
+    setup.service.takes = lambda entry: entry["externalId"] != "g2" or entry["kind"] == "problem" or entry["continued"]
+    await setup.agent.once()
+    ((entries, _),) = setup.service.applied
     assert [(entry["kind"], entry["externalId"]) for entry in entries] == [
         ("group", "g1"), ("group", "g1"), ("group", "g1"), ("problem", "g2"), ("person", "id1"),
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize("answer", [{}, {"runId": "1", "sequence": 1}, {"runId": True, "sequence": 1, "cursor": ""}])
-async def test_rubbish(desk: Desk, autojump_clock: trio.testing.MockClock, answer: dict[str, object]) -> None:
-    """What answers and is not the service is as good as away."""
+async def test_an_answer_of_another_server(
+    setup: Setup, autojump_clock: trio.testing.MockClock, answer: dict[str, object]
+) -> None:
+    """An answer of another server counts as an unreachable service."""
 
-    class Rubbish(Keeper):
+    class Rubbish(RunService):
         def post(self, *args: object, **options: object) -> dict[str, object]:
             return answer
 
-    desk.service = Rubbish()
-    desk.begin()
+    setup.service = Rubbish()
+    setup.begin()
     with pytest.raises(ServiceAway, match="not from the service"):
-        await desk.agent.once()
+        await setup.agent.once()
 
 
-async def test_a_dry_run_tells_what_would_be_sent(desk: Desk) -> None:
-    """Every entry in a line; the service is not asked."""
+async def test_a_dry_run(setup: Setup) -> None:
+    """A dry run prints each entry on a line and sends no request."""
     lines: list[str] = []
-    await desk.agent.dry_run(lines.append)
+    await setup.agent.dry_run(lines.append)
     assert [json.loads(line)["externalId"] for line in lines] == [f"id{number}" for number in range(1203)]
-    assert desk.service.run == 0
-    await desk.agent.once()
-    await desk.agent.dry_run(lines.append)
-    await desk.agent.dry_run(lines.append, full=True)
-    assert desk.reader.asked[-2:] == [("place 2", False), ("place 2", True)]
+    assert setup.service.run == 0
+    await setup.agent.once()
+    await setup.agent.dry_run(lines.append)
+    await setup.agent.dry_run(lines.append, full=True)
+    assert setup.reader.asked[-2:] == [("place 2", False), ("place 2", True)]
 
 
-async def test_the_loop(desk: Desk, autojump_clock: trio.testing.MockClock) -> None:
-    """Run after run; after a failure sooner than else, and an admin's new key is seen."""
+async def test_the_loop(setup: Setup, autojump_clock: trio.testing.MockClock) -> None:
+    """The loop runs again and again, sooner after a failure, and reads an admin's new key."""
     times: list[float] = []
     failures: list[Exception] = [ServiceRefused("invalid token", 401), ServiceRefused("no", 403)]
 
@@ -255,17 +265,17 @@ async def test_the_loop(desk: Desk, autojump_clock: trio.testing.MockClock) -> N
             if len(times) == 6:
                 raise Enough
 
-    desk.service.before = step
+    setup.service.before = step
     with pytest.raises(Enough):
-        await desk.agent.run(Notifier({}))
+        await setup.agent.run(Notifier({}))
     waits = [later - earlier for earlier, later in pairwise(times)]
     assert [260 < wait < 340 for wait in waits] == [True, False, False, True, True]
     assert waits[1] < waits[2] < 20
-    assert len(desk.service.applied) == 3
+    assert len(setup.service.applied) == 3
 
 
 def test_a_state_is_found_again(tmp_path: Path) -> None:
-    """A saved state is loaded again; its directory is created with mode 0700."""
+    """A saved state is loaded again. Its directory is created with mode 0700."""
     state = StateFile(tmp_path / "made" / "state.json")
     assert state.load() == {}
     for value in ({"cursor": "ä"}, {"cursor": None}):
@@ -275,8 +285,8 @@ def test_a_state_is_found_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[1]", b"\xff", b"[" * 100_000])
-def test_a_state_that_is_none(tmp_path: Path, content: bytes) -> None:
-    """It is as if nothing had been saved, and can be saved again."""
+def test_a_malformed_state(tmp_path: Path, content: bytes) -> None:
+    """A malformed state counts as missing and can be saved again."""
     path = tmp_path / "state.json"
     path.write_bytes(content)
     assert StateFile(path).load() == {}

@@ -22,7 +22,7 @@ GOOD = {
 
 
 def read(tmp_path: Path, **changes: str | None) -> DirectorySettings:
-    """A table that is right but for some keys; None takes one away."""
+    """Read a valid table with some keys replaced; None removes one."""
     fields = {name: value for name, value in {**GOOD, **changes}.items() if value is not None}
     lines = "".join(f"{name} = {value}\n" for name, value in fields.items())
     path = tmp_path / "agent.toml"
@@ -31,8 +31,8 @@ def read(tmp_path: Path, **changes: str | None) -> DirectorySettings:
     return settings_of(file.read(path, "directory"))
 
 
-def test_what_it_says(tmp_path: Path) -> None:
-    """Servers in their order, the account, and how often."""
+def test_valid_settings(tmp_path: Path) -> None:
+    """The settings have the servers in order, the account and the interval."""
     found = read(tmp_path, interval_minutes="10", filter='"department=sales"', attributes='["telephoneNumber"]')
     assert (found.domain_id, found.name, found.interval_s, found.full_every_s) == (7, "hq", 600, 86_400)
     assert [str(server) for server in found.source.servers] == ["ldaps://dc1.example", "ldaps://dc2.example:3269"]
@@ -42,7 +42,7 @@ def test_what_it_says(tmp_path: Path) -> None:
 
 
 def test_certificates(tmp_path: Path) -> None:
-    """In the file itself, or in one that it names."""
+    """Certificates are in the file itself or in a file that it names."""
     pem = Authority("The directory's CA").pem
     (tmp_path / "ca.pem").write_text(pem)
     for value in (f"'''{pem}'''", f'"{tmp_path}/ca.pem"'):
@@ -72,22 +72,22 @@ def test_no_certificates(tmp_path: Path, value: str) -> None:
         ("start_tls", '"yes"'), ("hunter", '"hunter2"'),
     ],
 )  # fmt: skip
-def test_what_is_wrong(tmp_path: Path, name: str, value: str | None) -> None:
-    """Told by the key, without the value."""
+def test_invalid_settings(tmp_path: Path, name: str, value: str | None) -> None:
+    """An error names the key, without its value."""
     with pytest.raises(ConfigError, match=rf"\[directory\]: .*{re.escape(name)}") as told:
         read(tmp_path, **{name: value})
     assert "hunter2" not in str(told.value)
 
 
 def test_start_tls_makes_an_ldap_url_good(tmp_path: Path) -> None:
-    """And so does a loopback address."""
+    """An ldap:// URL is valid with StartTLS or with a loopback address."""
     assert read(tmp_path, servers='["ldap://dc1.example"]', start_tls="true").source.servers[0].start_tls
     assert read(tmp_path, servers='["ldap://127.0.0.1:389"]').source.servers
 
 
 @pytest.mark.parametrize("text", ['a"b', "a\\b", "ü", "a\x7fb", "#", "'''"])
 def test_the_template_holds_any_name(tmp_path: Path, text: str) -> None:
-    """What an admin has called a thing comes back as it was."""
+    """Any name that an admin chose is read back unchanged from the template."""
     pem = Authority("The directory's CA").pem
     known = {"servers": ["ldaps://dc1.example"], "baseDN": "dc=x", "bindDN": f"cn={text}", "caCertificate": pem}
     place = DirectoryPlace.of(known, {"directoryName": text}, "corp")
@@ -100,10 +100,10 @@ def test_the_template_holds_any_name(tmp_path: Path, text: str) -> None:
     assert table.long_text("ca_certificate") == pem
 
 
-def test_wishes_come_before_what_is_known() -> None:
-    """Another server has another authority."""
+def test_values_of_the_request_override_the_domains() -> None:
+    """A value of the request overrides the domain's. With other servers the domain's authority is dropped."""
     known = {"servers": ["ldaps://a"], "baseDN": "dc=a", "bindDN": "cn=a", "startTls": True, "caCertificate": "pem"}
     assert DirectoryPlace.of(known, {}, "corp") == DirectoryPlace("corp", ("ldaps://a",), "dc=a", "cn=a", True, "pem")
-    wished = DirectoryPlace.of(known, {"servers": ["ldaps://b"], "baseDN": "dc=b", "directoryName": "hq"}, "corp")
-    assert wished == DirectoryPlace("hq", ("ldaps://b",), "dc=b", "cn=a", True, "")
+    requested = DirectoryPlace.of(known, {"servers": ["ldaps://b"], "baseDN": "dc=b", "directoryName": "hq"}, "corp")
+    assert requested == DirectoryPlace("hq", ("ldaps://b",), "dc=b", "cn=a", True, "")
     assert DirectoryPlace.of({}, {}, "corp") == DirectoryPlace("corp")

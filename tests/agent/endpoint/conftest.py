@@ -1,4 +1,4 @@
-"""A machine beneath a prefix, and the service that its agent talks to."""
+"""Fixtures: a machine below a prefix, and its agent's service."""
 
 from pathlib import Path
 
@@ -9,11 +9,11 @@ from tests.agent.endpoint.host import Host, Service, bare_host
 
 @pytest.fixture
 def host(tmp_path: Path) -> Host:
-    """A machine with nothing but what the system brings."""
+    """Return a machine with the accounts of a new system alone."""
     return bare_host(tmp_path)
 
 
 @pytest.fixture
 def service() -> Service:
-    """A service that wants nothing yet."""
+    """Return a service whose state has no users."""
     return Service()

@@ -1,11 +1,7 @@
-"""A host made small for the endpoint agent: a bare directory with etc/{passwd,shadow,group,gshadow}, on which shadow's
-real programs work by `--prefix`; and a service that signs states and keeps candidates of rotations, in this process.
-
-    host = bare_host(tmp_path)
-    service = Service()
-    service.want(DesiredUser("ann"))
-    agent(host, service).pass_()
-    assert "ann" in host.users()
+"""A small host for the endpoint agent: a directory with etc/{passwd,shadow,group,gshadow}, on which the real programs
+of shadow work by `--prefix`. The service of this process signs states and stores the candidates of rotations.
+Example: `host = bare_host(tmp_path); service = Service(); service.want(DesiredUser("ann")); agent(host,
+service).pass_(); assert "ann" in host.users()`.
 """
 
 import os
@@ -48,12 +44,12 @@ needs_shadow = pytest.mark.skipif(
 
 
 class Crash(BaseException):
-    """The process ends here."""
+    """The end of the process."""
 
 
 @dataclass
 class Fault:
-    """Ends the process at one of the places where something is changed. at: how many are left before; None never."""
+    """A counter of the places where something is changed. It ends the process after `at` of them; None: never."""
 
     at: int | None = None
     passed: int = 0
@@ -65,7 +61,7 @@ class Fault:
 
 
 class FaultyFiles(Files):
-    """Files whose changes may be the last thing that the process does; the crash is before or after the change."""
+    """Files whose changes may crash the process, before or after the change."""
 
     fault: Fault = Fault()
 
@@ -85,7 +81,7 @@ class FaultyFiles(Files):
 
 
 class FaultyTools(Tools):
-    """Programs that may be the last thing that the process runs."""
+    """Programs whose runs may crash the process."""
 
     fault: Fault = Fault()
 
@@ -100,13 +96,14 @@ class FaultyTools(Tools):
         self.fault()
 
     def check_sudoers(self, content: bytes) -> None:
-        assert content.endswith(b"\n")  # the host of the tests may have no visudo; test_isolated has
+        assert content.endswith(b"\n")  # the test host may have no visudo; test_isolated has it
 
 
 class Service:
-    """What the agent asks: one state, signed; candidates of rotations and the password in force, as the service keeps
-    them. away: it is not reached; loses_of: of whom it refuses to
-    confirm what it has acknowledged; garbled: what it answers in place of states."""
+    """A fake of the service: it signs one state, and stores the candidates of rotations and the password in force.
+    away: it is unreachable. loses_of: users whose acknowledged candidates it refuses to confirm. garbled: an
+    answer in place of states.
+    """
 
     def __init__(self) -> None:
         self.key = self.former = Ed25519PrivateKey.generate()
@@ -123,23 +120,23 @@ class Service:
         self.fault = Fault()
 
     def want(self, *users: DesiredUser, **changes: object) -> None:
-        """Another state. changes: of its other fields."""
+        """Set the users of the next state. changes: its other fields."""
         version = self.state_now.version + 1
         self.state_now = replace(self.state_now, version=version, users=users, **changes)  # type: ignore[arg-type]
 
     def order(self, kind: TriggerKind, *users: str) -> None:
-        """A trigger, beside those that wait."""
+        """Add a trigger to the state."""
         number = max((each.id for each in self.state_now.triggers), default=0) + 1
         triggers = (*self.state_now.triggers, Trigger(number, kind, users))
         self.state_now = replace(self.state_now, version=self.state_now.version + 1, triggers=triggers)
 
     @property
     def public(self) -> str:
-        """By which states are signed, in base64."""
+        """Return the public key of the states, in base64."""
         return b64encode(self.key.public_key().public_bytes_raw()).decode()
 
     def rotate_key(self) -> None:
-        """Sign by another key, which a state names that the one before has signed."""
+        """Sign by another key, which a state signed by the old key announces."""
         self.former, self.key = self.key, Ed25519PrivateKey.generate()
         self.want(*self.state_now.users, key=self.public)
 
@@ -216,14 +213,14 @@ class Host:
         return self.prefix / path.lstrip("/")
 
     def write(self, path: Path, octets: bytes) -> None:
-        """How the agent's own files are written."""
+        """Write a file of the agent's own."""
         self.fault()
         disk.write(path, octets)
         self.fault()
 
 
 class Agent:
-    """The agent of a host as it comes up: everything is read from disk."""
+    """An agent right after its start: it reads everything from disk."""
 
     def __init__(
         self,
@@ -256,7 +253,7 @@ class Agent:
         self.signs_of_life += 1
 
     def pass_(self, *, look: bool = False) -> Report:
-        """Poll if the service is there, make the host so, and report."""
+        """Poll if the service is reachable, apply the state and report."""
         if not self.service.away:
             self.endpoint.poll(0)
         told = self.endpoint.run(look=look)
@@ -267,19 +264,19 @@ class Agent:
         return told[0]
 
     def left(self) -> list[str]:
-        """What is still to be done, a line for each step."""
+        """Return the steps that are still needed, one line each."""
         assert self.endpoint.state is not None
         steps = plan(self.endpoint.state, read(self.executor.files), self.executor, self.endpoint.now()).steps
         return [f"{step.sign} {step.kind} {step.name} {step.detail}" for step in steps]
 
 
 def errors(actions: Iterable[Action]) -> list[str]:
-    """What was not done."""
+    """Return the failed actions."""
     return [f"{action.kind} {action.name}: {action.error}" for action in actions if action.error]
 
 
 def bare_host(directory: Path, **options: object) -> Host:
-    """A host with the accounts root, daemon, bob (1500) and eve (1501), and the group sudo."""
+    """Return a host with the accounts root, daemon, bob (1500) and eve (1501), and the group sudo."""
     prefix = directory / "root"
     etc = prefix / "etc"
     for each in ("etc/sudoers.d", "etc/skel", "home", "srv", "var/log", "var/lib"):

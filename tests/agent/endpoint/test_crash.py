@@ -1,4 +1,4 @@
-"""A crash at every step of a sync, full disks, and what others left behind."""
+"""A crash at each step of a sync, full disks, and leftovers of others."""
 
 import errno
 from collections.abc import Callable
@@ -28,26 +28,28 @@ pytestmark = [needs_shadow, pytest.mark.torture]
 ANN = DesiredUser("ann", groups=("dev",), privileged=True, ssh_keys=(KEY,), password_hash=HASH)
 
 
-def comes(service: Service) -> None:
+def add_ann(service: Service) -> None:
     service.want(ANN, DesiredUser("bob", ssh_keys=(KEY,), groups=("dev",)), takeover=("bob",))
 
 
-def changes(service: Service) -> None:
+def change_ann(service: Service) -> None:
     ann = DesiredUser("ann", groups=("ops",), shell="/bin/sh", ssh_keys=(OTHER_KEY,), expires=NOW + 10**12)  # noqa: S604
     service.want(ann, DesiredUser("bob", privileged=True), takeover=("bob",))
 
 
-def expires(service: Service) -> None:
+def expire_ann(service: Service) -> None:
     service.want(DesiredUser("ann", privileged=True, ssh_keys=(KEY,), expires=NOW - 1))
 
 
-def goes(service: Service) -> None:
+def remove_ann(service: Service) -> None:
     service.want()
 
 
-@pytest.mark.parametrize("change", [comes, changes, expires, goes])
+@pytest.mark.parametrize("change", [add_ann, change_ann, expire_ann, remove_ann])
 def test_a_crash_at_every_step_of_a_sync(tmp_path: Path, change: Callable[[Service], None]) -> None:
-    """The process ends before or after each write and program: the next run ends where an unhurt one ends."""
+    """After a crash before or after each write and program, the next run reaches the state of an
+    uninterrupted run.
+    """
     unhurt = _run(tmp_path / "unhurt", change, None)
     at = 0
     while True:
@@ -55,15 +57,16 @@ def test_a_crash_at_every_step_of_a_sync(tmp_path: Path, change: Callable[[Servi
         assert result[0] == unhurt[0], f"after {at} steps"
         if not result[1]:
             break
-        at += 3  # each change has a place before and one after; three lets all kinds come up, in a third of the time
+        # each change has a place before and one after it; steps of three reach all kinds in a third of the time
+        at += 3
     assert at > 3
 
 
 def _run(directory: Path, change: Callable[[Service], None], at: int | None) -> tuple[object, bool]:
-    """What is on the host after a crash at that step and one more run, and whether there was a crash."""
+    """Return the host's state after a crash at that step and one more run, and whether there was a crash."""
     host, service = bare_host(directory), Service()
-    if change is not comes:
-        comes(service)
+    if change is not add_ann:
+        add_ann(service)
         Agent(host, service).pass_()
     change(service)
     agent = Agent(host, service)
@@ -79,11 +82,11 @@ def _run(directory: Path, change: Callable[[Service], None], at: int | None) -> 
     report = agent.pass_()
     assert errors(report.actions) == [], f"after {at} steps"
     assert agent.left() == [], f"after {at} steps"
-    return _picture(host), crashed
+    return _access(host), crashed
 
 
-def _picture(host: Host) -> object:
-    """What matters of a host: the accounts, the groups, the files that let somebody in."""
+def _access(host: Host) -> object:
+    """Return the accounts, the groups and the files that decide about access."""
     accounts = {
         name: (account.uid, account.shell, account.locked, account.password, account.expires, account.groups)
         for name, account in host.users().items()
@@ -98,21 +101,21 @@ def _picture(host: Host) -> object:
 
 
 class FullDisk(FaultyFiles):
-    """No space is left for what the agent writes on the host."""
+    """Files of a host without free space."""
 
     def put(self, directory: int, name: str, octets: bytes, mode: Mode) -> None:
         raise HostError(f"{name}: {OSError(errno.ENOSPC, 'No space left on device').strerror}")
 
 
 def test_a_full_disk(tmp_path: Path) -> None:
-    """What cannot be written is reported, nothing is half there, and with space again the next pass does it."""
+    """A failed write is reported and leaves no partial file. With space again the next pass completes it."""
     host, service = bare_host(tmp_path), Service()
     host.files_type = FullDisk
-    comes(service)
+    add_ann(service)
     report = Agent(host, service).pass_()
     assert {error.partition(":")[0] for error in errors(report.actions)} >= {"keys ann", "keys bob", "sudoers "}
     assert list(host.path("/etc/sudoers.d").iterdir()) == []
-    assert host.users()["ann"].password == HASH  # a failed step does not keep the next from being done
+    assert host.users()["ann"].password == HASH  # a failed step does not stop the next one
     host.files_type = FaultyFiles
     agent = Agent(host, service)
     assert errors(agent.pass_().actions) == []
@@ -120,9 +123,9 @@ def test_a_full_disk(tmp_path: Path) -> None:
 
 
 def test_a_disk_that_is_full_for_the_memory(tmp_path: Path) -> None:
-    """What cannot be remembered is not done: an account that the agent would not know again is not made."""
+    """An account is not made if the agent's memory cannot be written: the agent would not recognize it later."""
     host, service = bare_host(tmp_path), Service()
-    comes(service)
+    add_ann(service)
     agent = Agent(host, service)
     agent.endpoint.poll(0)
     agent.endpoint.state = State(7, 5, NOW, users=(ANN,))

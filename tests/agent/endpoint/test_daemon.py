@@ -1,4 +1,6 @@
-"""The loop: when it asks, acts and tells; a service that is away, says no, or answers rubbish; told to end."""
+"""The agent's loop: polls, changes and reports; an unreachable service, refusals and malformed answers; the end by a
+signal.
+"""
 
 import itertools
 import os
@@ -26,18 +28,20 @@ pytestmark = needs_shadow
 
 @dataclass
 class World:
-    """An agent's loop with a clock that waiting moves on. waits: what it has waited between requests, in seconds;
-    polls: what it has asked."""
+    """An agent's loop with a clock that its waits advance.
+
+    waits: its waits between requests, in seconds. polls: its requests.
+    """
 
     host: Host
     service: "Recording"
-    said: list[str] = field(default_factory=list)
+    logged: list[str] = field(default_factory=list)
     waits: list[float] = field(default_factory=list)
     now_s: float = 0.0
 
     def __post_init__(self) -> None:
         self.stop = Stop()
-        environment = Environment(Notifier({}), self.stop, lambda: self.now_s, self.pause, self.said.append)
+        environment = Environment(Notifier({}), self.stop, lambda: self.now_s, self.pause, self.logged.append)
         self.agent = Agent(self.host, self.service)
         self.service.world = self
         self.daemon = Daemon(self.agent.endpoint, self.service, None, environment, BackOff(chance=lambda: 0.0))
@@ -53,7 +57,7 @@ class World:
 
 
 class Recording(Service):
-    """A service whose answers without news take as long as they may."""
+    """A service that records the polls. A poll without news lasts as long as it may."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -76,8 +80,8 @@ def world(tmp_path: Path) -> World:
     return World(bare_host(tmp_path), Recording())
 
 
-def test_asks_acts_tells(world: World) -> None:
-    """The first request does not wait; news are acted upon and told at once, and then it waits for the next."""
+def test_a_poll_a_change_and_a_report(world: World) -> None:
+    """The first poll does not wait. A new state is applied and reported at once; then the loop waits for the next."""
     world.service.want(DesiredUser("ann"))
     world.daemon.turn()
     assert "ann" in world.host.users()
@@ -92,8 +96,10 @@ def test_asks_acts_tells(world: World) -> None:
     assert world.waits == []
 
 
-def test_a_pass_from_time_to_time(world: World) -> None:
-    """Without news the host is looked at as often as the settings say, and what somebody removed is there again."""
+def test_regular_checks(world: World) -> None:
+    """Without a new state the host is checked at the configured interval, and a file removed by hand is written
+    again.
+    """
     world.service.want(DesiredUser("ann"), settings=Settings(privilege_s=60))
     world.daemon.turn()
     passwd = world.host.path("/etc/passwd")
@@ -107,8 +113,11 @@ def test_a_pass_from_time_to_time(world: World) -> None:
     assert world.service.reports[1].discovery is None
 
 
-def test_a_service_that_is_away(world: World) -> None:
-    """It is asked more and more rarely, and told once it is there; meanwhile an account expires on time."""
+def test_an_unreachable_service(world: World) -> None:
+    """An unreachable service is asked less and less often, and gets the reports once it is reachable.
+
+    Meanwhile an account expires on time.
+    """
     world.service.want(DesiredUser("ann", expires=NOW + 20 * SECOND))
     world.daemon.turn()
     world.service.away = True
@@ -116,10 +125,10 @@ def test_a_service_that_is_away(world: World) -> None:
         world.daemon.turn()
     assert world.host.users()["ann"].locked
     assert world.waits[:5] == [1, 2, 4, 8, 5]
-    assert world.said.count("no route to host") == 1
+    assert world.logged.count("no route to host") == 1
     world.service.away = False
     world.daemon.turn()
-    assert "the service answers again" in world.said
+    assert "the service answers again" in world.logged
     assert [action.kind for action in world.service.reports[-1].actions] == ["lock", "sessions", "keys"]
     world.waits.clear()
     world.service.away = True
@@ -128,8 +137,8 @@ def test_a_service_that_is_away(world: World) -> None:
 
 
 @pytest.mark.parametrize("answer", [[], "", {"payload": "x"}, {"payload": "e30=", "signature": "e30="}, None])
-def test_a_service_that_answers_rubbish(world: World, answer: object) -> None:
-    """Rubbish is like no answer: the state at hand holds, and the loop goes on."""
+def test_malformed_answers(world: World, answer: object) -> None:
+    """A malformed answer counts as none: the last state holds, and the loop continues."""
     world.service.want(DesiredUser("ann"))
     world.daemon.turn()
     shadow = world.host.path("/etc/shadow").read_bytes()
@@ -143,29 +152,29 @@ def test_a_service_that_answers_rubbish(world: World, answer: object) -> None:
     assert "ann" not in world.host.users()
 
 
-def test_a_key_that_is_refused(world: World) -> None:
-    """A revoked key is told in the log, and asked with again only after a while; the host stays as it is."""
+def test_a_refused_key(world: World) -> None:
+    """A revoked key is logged and tried again only after a while. The host stays unchanged."""
     world.service.want(DesiredUser("ann"))
     world.daemon.turn()
     world.service.refuses = True
     world.daemon.turn()
     world.daemon.turn()
     assert world.waits == [1, 2]
-    assert "the service refuses the agent: invalid token" in world.said
+    assert "the service refuses the agent: invalid token" in world.logged
     assert "ann" in world.host.users()
 
 
-def test_an_order_that_the_service_stopped(world: World) -> None:
-    """A rotation that could not be escrowed is tried again soon, without waiting for news."""
+def test_a_rotation_without_escrow_is_retried(world: World) -> None:
+    """A rotation that could not be escrowed is tried again soon, without a new state."""
     world.service.want(DesiredUser("ann"))
     world.daemon.turn()
     world.service.order(TriggerKind.ROTATE, "ann")
     rotation = world.service.rotation
 
-    def away(message: object) -> None:
+    def unreachable(message: object) -> None:
         raise ServiceAway("busy")
 
-    world.service.rotation = away  # type: ignore[method-assign, assignment]
+    world.service.rotation = unreachable  # type: ignore[method-assign, assignment]
     world.daemon.turn()
     world.service.rotation = rotation  # type: ignore[method-assign]
     world.daemon.turn()
@@ -175,7 +184,10 @@ def test_an_order_that_the_service_stopped(world: World) -> None:
 
 
 def test_once(world: World) -> None:
-    """Exit code 0 when everything was done, 1 when not; without the service the state at hand is made to hold."""
+    """The exit status of `--once` is 0 if every step succeeded, else 1.
+
+    Without the service the last state is applied.
+    """
     world.service.want(DesiredUser("ann"))
     assert world.daemon.once() == 0
     world.service.want(DesiredUser("ann"), DesiredUser("root"))
@@ -188,8 +200,8 @@ def test_once(world: World) -> None:
         world.daemon.once()
 
 
-def test_told_to_end(world: World) -> None:
-    """A signal ends the waiting at once, and what is being done to the host only when it is done."""
+def test_a_signal_ends_the_loop(world: World) -> None:
+    """A signal ends a wait at once. A change of the host is completed first."""
     world.stop.listen()
     try:
         with pytest.raises(Stopped), world.stop.waiting():
@@ -204,21 +216,21 @@ def test_told_to_end(world: World) -> None:
 
 
 def test_a_signal_between_two_waits_is_not_lost() -> None:
-    """Asked for while something is done, it ends the next waiting."""
+    """A signal during a change ends the next wait."""
     stop = Stop()
     stop.ask()
     with pytest.raises(Stopped), stop.waiting():
         raise AssertionError("it waits")
 
 
-def test_systemd_is_told(tmp_path: Path) -> None:
-    """READY at the beginning, WATCHDOG while it waits, STATUS with numbers, STOPPING at the end."""
+def test_messages_to_systemd(tmp_path: Path) -> None:
+    """systemd gets READY at the start, WATCHDOG during waits, STATUS with numbers and STOPPING at the end."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
         sock.bind(str(tmp_path / "notify"))
         sock.setblocking(False)
         world = World(bare_host(tmp_path / "host"), Recording())
         environ = {"NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "20000000"}
-        environment = Environment(Notifier(environ), world.stop, lambda: world.now_s, world.pause, world.said.append)
+        environment = Environment(Notifier(environ), world.stop, lambda: world.now_s, world.pause, world.logged.append)
         daemon = Daemon(world.agent.endpoint, world.service, None, environment)
         world.service.want(DesiredUser("ann"))
         daemon.turn()
@@ -240,7 +252,7 @@ def _received(sock: socket.socket) -> list[bytes]:
 
 
 def test_enrolment_waits_for_the_service(tmp_path: Path) -> None:
-    """The daemon waits until the service says who it is; `--once` does not; being told to end ends it."""
+    """The daemon waits until the service answers its enrolment; `--once` does not. A signal ends the wait."""
     answers: list[Identity | Exception] = [ServiceAway("away"), Identity(tmp_path, Known(7, "A" * 43 + "="))]
     waits: list[float] = []
     stop = Stop()
@@ -263,8 +275,8 @@ def test_enrolment_waits_for_the_service(tmp_path: Path) -> None:
     assert enrolled(enrol, environment, patient=True) is None
 
 
-def test_reports_fit_into_what_the_service_takes(world: World) -> None:
-    """However many users fail, and however long the reasons are."""
+def test_reports_stay_within_the_limits(world: World) -> None:
+    """A report stays within the service's limits, however many users fail with however long reasons."""
     long = tuple(f"{'g' * 28}{number:03}" for number in range(64))
     users = [DesiredUser(f"user{number}", home="/etc/x", groups=long) for number in range(1000)]
     world.service.want(*users)
@@ -281,9 +293,11 @@ def test_reports_fit_into_what_the_service_takes(world: World) -> None:
     assert world.service.statuses[-1].privileged
 
 
-def test_a_rotation_that_is_not_confirmed(world: World) -> None:
-    """A service that declines the password in force is given another one, but later each time; the reports say why, and
-    once it confirms, the order has its outcome."""
+def test_an_unconfirmed_rotation(world: World) -> None:
+    """If the service does not confirm the password in force, the agent makes another one, each time later.
+
+    Reports have the reason, and the confirmation ends the order.
+    """
     world.service.want(DesiredUser("ann", password_hash=HASH))
     world.daemon.turn()
     world.service.loses_of = {"ann"}
@@ -306,8 +320,8 @@ def test_a_rotation_that_is_not_confirmed(world: World) -> None:
     assert [each.error for each in world.service.reports[-1].outcomes] == [""]
 
 
-def test_a_rotation_that_is_not_confirmed_keeps_no_other(world: World) -> None:
-    """What was ordered for another user is done."""
+def test_an_unconfirmed_rotation_stops_no_other(world: World) -> None:
+    """An unconfirmed rotation does not stop the order for another user."""
     world.service.want(DesiredUser("ann", password_hash=HASH), DesiredUser("ben", password_hash=HASH))
     world.daemon.turn()
     world.service.loses_of = {"ann"}

@@ -1,4 +1,4 @@
-"""SSH keys: the block in authorized_keys, the command's files, and what users may have put in the way."""
+"""SSH keys: the agent's block in authorized_keys, the files of the key command, and obstacles that users make."""
 
 import os
 from collections.abc import Callable
@@ -18,9 +18,8 @@ AUTHORIZED = "/home/ann/.ssh/authorized_keys"
 
 
 @given(st.lists(st.sampled_from([KEY, OTHER_KEY, BEGIN, END, "# mine", "", "rubbish"]), max_size=8))
-def test_what_is_outside_of_the_block_stays(lines: list[str]) -> None:
-    """Whatever the file looks like: afterwards the block holds the agent's keys, and no line of others is lost or
-    becomes the agent's."""
+def test_lines_outside_the_block_stay(lines: list[str]) -> None:
+    """In any file, the block has the agent's keys afterwards. No line outside it is lost or moved into it."""
     before = parse("\n".join(lines).encode())
     after = parse(before.with_keys([KEY], alone=False))
     assert after.managed == (KEY,)
@@ -29,8 +28,8 @@ def test_what_is_outside_of_the_block_stays(lines: list[str]) -> None:
     assert set(before.others) <= set(lines)
 
 
-def test_keys_for_people() -> None:
-    """A line is shown with the fingerprint that ssh-keygen shows; rubbish has none."""
+def test_fingerprints() -> None:
+    """A key is shown with the fingerprint that ssh-keygen shows; a malformed line has none."""
     key = found('from="10.0.0.0/8",no-pty ' + KEY, managed=False)
     assert (key.type, key.comment) == ("ssh-ed25519", "ann@laptop")
     assert key.fingerprint.startswith("SHA256:")
@@ -40,15 +39,17 @@ def test_keys_for_people() -> None:
 
 
 def test_a_comment_that_an_older_service_takes() -> None:
-    """Characters that later versions of Unicode have added are replaced, or the service's Python may refuse the report;
-    others stay."""
+    """Characters newer than the service's Unicode version are replaced, so that its Python accepts the report.
+
+    Others stay.
+    """
     comment = found(f"{KEY} Ünal \u65e5\u672c \U0001f98a", managed=False).comment
     assert comment == "ann@laptop Ünal \u65e5\u672c \ufffd"
     assert printable("\x1b\udcff a\u202eb", 5) == "\ufffd\ufffd a\ufffd"
 
 
 def test_the_commands_file_ends_with_the_account() -> None:
-    """Its keys hold until the account expires, whatever became of the agent."""
+    """Keys of the command's file are valid until the account expires, also without the agent."""
     octets = for_command([KEY, OTHER_KEY], NOW)
     assert authorized(octets, NOW - 1) == (KEY, OTHER_KEY)
     assert authorized(octets, NOW) == ()
@@ -60,7 +61,7 @@ def test_the_commands_file_ends_with_the_account() -> None:
 @needs_shadow
 @pytest.mark.parametrize("remove", [False, True])
 def test_unknown_keys(tmp_path: Path, service: Service, remove: bool) -> None:
-    """Keys that the service does not know are reported; they are removed if the setting says so, and only then."""
+    """Keys that the service does not know are reported. They are removed only if the setting says this."""
     host = bare_host(tmp_path)
     service.want(DesiredUser("ann", ssh_keys=(KEY,)), settings=Settings(remove_unknown_keys=remove))
     agent = Agent(host, service)
@@ -80,8 +81,10 @@ def test_unknown_keys(tmp_path: Path, service: Service, remove: bool) -> None:
 @needs_shadow
 @pytest.mark.parametrize("remove", [False, True])
 def test_unknown_keys_in_the_second_file(tmp_path: Path, service: Service, remove: bool) -> None:
-    """Keys in authorized_keys2, which sshd reads too, are reported, also between the agent's marker lines; the file is
-    emptied if the setting says so."""
+    """Keys in authorized_keys2, which sshd reads too, are reported, also between the agent's marker lines.
+
+    The file is emptied if the setting says this.
+    """
     host = bare_host(tmp_path)
     service.want(DesiredUser("ann", ssh_keys=(KEY,)), settings=Settings(remove_unknown_keys=remove))
     agent = Agent(host, service)
@@ -98,7 +101,7 @@ def test_unknown_keys_in_the_second_file(tmp_path: Path, service: Service, remov
 
 @needs_shadow
 def test_keys_by_command(tmp_path: Path, service: Service) -> None:
-    """Keys lie in a directory of root's, and the home is not touched; they go with the account."""
+    """Keys are in a directory of root's, and the home stays unchanged. They are removed with the account."""
     host = bare_host(tmp_path, keys="command")
     service.want(DesiredUser("ann", ssh_keys=(KEY,), expires=NOW + 10**9))
     agent = Agent(host, service)
@@ -115,45 +118,45 @@ def test_keys_by_command(tmp_path: Path, service: Service) -> None:
 
 @needs_shadow
 def test_keys_that_are_not_managed(tmp_path: Path, service: Service) -> None:
-    """With keys = off no home is looked into."""
+    """With keys = off the agent reads no home."""
     host = bare_host(tmp_path, keys="off")
     service.want(DesiredUser("ann", ssh_keys=(KEY,)))
     assert errors(Agent(host, service).pass_().actions) == []
     assert not host.path("/home/ann/.ssh").exists()
 
 
-def link_file(host: Host) -> None:
+def file_is_a_link(host: Host) -> None:
     _ssh(host).joinpath("authorized_keys").symlink_to("../../../etc/shadow")
 
 
-def link_directory(host: Host) -> None:
+def directory_is_a_link(host: Host) -> None:
     host.path("/home/ann/.ssh").symlink_to("../../etc")
 
 
-def link_home(host: Host) -> None:
+def home_is_a_link(host: Host) -> None:
     host.path("/home/ann").rename(host.path("/home/real"))
     host.path("/home/ann").symlink_to("real")
 
 
-def hard_link(host: Host) -> None:
+def file_is_a_hard_link(host: Host) -> None:
     os.link(host.path("/etc/shadow"), _ssh(host) / "authorized_keys")
 
 
-def pipe(host: Host) -> None:
+def file_is_a_pipe(host: Host) -> None:
     os.mkfifo(_ssh(host) / "authorized_keys")
 
 
-def directory(host: Host) -> None:
+def file_is_a_directory(host: Host) -> None:
     (_ssh(host) / "authorized_keys").mkdir()
 
 
-def somebody_elses(host: Host) -> None:
+def file_of_another_user(host: Host) -> None:
     path = _ssh(host) / "authorized_keys"
     path.write_text(OTHER_KEY)
     os.chown(path, 1500, 1500)
 
 
-def open_to_all(host: Host) -> None:
+def directory_open_to_all(host: Host) -> None:
     _ssh(host).chmod(0o777)
 
 
@@ -167,11 +170,23 @@ def _ssh(host: Host) -> Path:
 @needs_shadow
 @pytest.mark.torture
 @pytest.mark.parametrize(
-    "trap", [link_file, link_directory, link_home, hard_link, pipe, directory, somebody_elses, open_to_all]
+    "trap",
+    [
+        file_is_a_link,
+        directory_is_a_link,
+        home_is_a_link,
+        file_is_a_hard_link,
+        file_is_a_pipe,
+        file_is_a_directory,
+        file_of_another_user,
+        directory_open_to_all,
+    ],
 )
-def test_what_a_user_puts_in_the_way(tmp_path: Path, service: Service, trap: object) -> None:
-    """Links, pipes and files of others are refused by name, nothing else of the pass is stopped, and no file outside of
-    the home is read or changed."""
+def test_obstacles_that_a_user_makes(tmp_path: Path, service: Service, trap: object) -> None:
+    """Links, pipes and files of other users are refused by name.
+
+    The rest of the pass runs, and no file outside the home is read or changed.
+    """
     assert callable(trap)
     host = bare_host(tmp_path)
     service.want(DesiredUser("ann", uid=2000))
@@ -193,32 +208,32 @@ def test_what_a_user_puts_in_the_way(tmp_path: Path, service: Service, trap: obj
     assert set(listing) <= {each.name for each in host.path("/etc").iterdir()}
 
 
-def link_to_own(host: Host) -> None:
+def file_links_into_the_home(host: Host) -> None:
     host.path("/home/ann/own").write_text(OTHER_KEY)
     _ssh(host).joinpath("authorized_keys").symlink_to("../own")
 
 
-def link_second(host: Host) -> None:
+def second_file_is_a_link(host: Host) -> None:
     host.path("/home/ann/own").write_text(OTHER_KEY)
     _ssh(host).joinpath("authorized_keys2").symlink_to("../own")
 
 
-def link_directory_to_own(host: Host) -> None:
+def directory_links_into_the_home(host: Host) -> None:
     _ssh(host).rename(host.path("/home/ann/own"))
     host.path("/home/ann/own/authorized_keys").write_text(OTHER_KEY)
     host.path("/home/ann/.ssh").symlink_to("own")
 
 
-def endless(host: Host) -> None:
+def file_of_8_gib(host: Host) -> None:
     _long(_ssh(host) / "authorized_keys", 2**33)
 
 
-def long_second(host: Host) -> None:
+def second_file_is_long(host: Host) -> None:
     _long(_ssh(host) / "authorized_keys2", LONGEST)
 
 
 def _long(path: Path, size: int) -> None:
-    """A comment, and behind so many octets a key."""
+    """Write a file with a comment of this size and a key behind it."""
     with path.open("wb") as file:
         file.write(b"# mine\n#")
         file.seek(size)
@@ -227,13 +242,25 @@ def _long(path: Path, size: int) -> None:
 
 
 @needs_shadow
-@pytest.mark.parametrize("trap", [link_to_own, link_second, link_directory_to_own, endless, long_second, hard_link])
+@pytest.mark.parametrize(
+    "trap",
+    [
+        file_links_into_the_home,
+        second_file_is_a_link,
+        directory_links_into_the_home,
+        file_of_8_gib,
+        second_file_is_long,
+        file_is_a_hard_link,
+    ],
+)
 @pytest.mark.parametrize("keys", ["file", "command"])
 def test_unknown_keys_where_the_agent_cannot_read_them(
     tmp_path: Path, service: Service, trap: Callable[[Host], None], keys: Keys
 ) -> None:
-    """sshd reads a key behind a link or a million octets. The file is replaced by one with the keys of the state, in
-    one pass, and what a link names stays as it was."""
+    """sshd reads a key behind a link or after a million octets.
+
+    One pass replaces the file by one with the keys of the state; the target of a link stays unchanged.
+    """
     host = bare_host(tmp_path, keys=keys)
     service.want(DesiredUser("ann", uid=2000), settings=Settings(remove_unknown_keys=True))
     agent = Agent(host, service)
@@ -252,8 +279,10 @@ def test_unknown_keys_where_the_agent_cannot_read_them(
 @needs_shadow
 @pytest.mark.parametrize("is_taken", [False, True])
 def test_a_long_file_of_a_user_stays(tmp_path: Path, service: Service, is_taken: bool) -> None:
-    """Where unknown keys may stay, the agent's are written into a file of any length, whose first lines stay in it; the
-    file as it was stays beside it, unless its name is taken, and the next pass has nothing to do."""
+    """If unknown keys may stay, the agent's keys are added to a file of any length, whose first lines stay.
+
+    The old file stays beside it, unless its name is taken, and the next pass has nothing to do.
+    """
     host = bare_host(tmp_path)
     service.want(DesiredUser("ann", uid=2000))
     agent = Agent(host, service)
@@ -272,8 +301,7 @@ def test_a_long_file_of_a_user_stays(tmp_path: Path, service: Service, is_taken:
 
 
 def test_thousands_of_blocks() -> None:
-    """A user who writes the markers as often as the file has room gets no more than one block of the agent's, and the
-    agent does not stumble over it."""
+    """A file full of the agent's markers gets one block, and the pass succeeds."""
     hostile = f"{BEGIN}\nmine\n{END}\n{BEGIN}\n" * 8000 + f"{KEY}\n"
     there = parse(hostile.encode())
     assert there.unknown == (KEY,)

@@ -1,4 +1,4 @@
-"""Small parts: generated passwords, rights in sudoers, discovery, the clock, files, the agent's memory."""
+"""Small parts of the agent: generated passwords, rights in sudoers, discovery, the clock, files and its memory."""
 
 import os
 import shutil
@@ -40,7 +40,7 @@ from tests.agent.endpoint.host import KEY, NOW, Agent, Service, bare_host, needs
     ],
 )
 def test_a_generated_password_meets_the_policies(policies: tuple[Rules, ...]) -> None:
-    """For every policy that can be met, and no two are alike."""
+    """A password is generated for each policy that can be met, and no two are alike."""
     made = {generate(policies, "ann") for _ in range(20)}
     assert len(made) == 20
     for password in made:
@@ -52,7 +52,7 @@ def test_a_generated_password_meets_the_policies(policies: tuple[Rules, ...]) ->
 
 
 def test_policies_that_contradict_each_other() -> None:
-    """No password is made that a policy refuses."""
+    """Policies that contradict each other get no password."""
     with pytest.raises(HostError, match="no password meets"):
         generate((Rules(digits=False), Rules(quality=Quality(credits=(-1, 0, 0, 0)))), "ann")
 
@@ -62,7 +62,10 @@ def test_policies_that_contradict_each_other() -> None:
 
 @needs_shadow
 def test_rights_in_all_forms_of_sudoers(tmp_path: Path) -> None:
-    """Users, groups, numbers, aliases, joined lines, includes; comments, Defaults and skipped files are none."""
+    """Users, groups, numbers, aliases, joined lines and includes give rights.
+
+    Comments, Defaults and skipped files do not.
+    """
     host = bare_host(tmp_path)
     host.path("/etc/sudoers").write_text(
         "Defaults:bob !requiretty, x=y\n# eve ALL=(ALL) ALL\nUser_Alias OPS = eve, %staff : X = nobody\n"
@@ -82,15 +85,15 @@ def test_rights_in_all_forms_of_sudoers(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("visudo", path="/usr/sbin") is None, reason="visudo is not installed")
-def test_visudo_takes_what_is_rendered() -> None:
-    """The agent's file is one, and what is none is refused."""
+def test_visudo_checks_the_rendered_file() -> None:
+    """visudo accepts the agent's file and refuses a malformed one."""
     Tools().check_sudoers(render(["ann", "ben-2"], without_password=True))
     with pytest.raises(HostError, match="visudo"):
         Tools().check_sudoers(b"ann ALL=\n")
 
 
 def test_a_hash_that_would_change_another_line() -> None:
-    """chpasswd is never given a line's end or a colon."""
+    """A hash with a line end or a colon is never given to chpasswd."""
     for name, hashed in (("ann\nroot", "*"), ("ann", "*\nroot:*"), ("ann:x", "*")):
         with pytest.raises(HostError, match="another line"):
             Tools().set_password(name, hashed)
@@ -101,12 +104,12 @@ def test_a_hash_that_would_change_another_line() -> None:
 
 @needs_shadow
 def test_discovery(tmp_path: Path) -> None:
-    """Accounts with rights, keys and last logins; groups with members; managed ones are marked."""
+    """Discovery finds accounts with rights, keys and last logins, and groups with members. It marks managed ones."""
     host, service = bare_host(tmp_path), Service()
     lastlog = bytearray(292 * 1502)
     struct.pack_into("<i", lastlog, 292 * 1500, NOW // SECOND)
     host.path("/var/log/lastlog").write_bytes(lastlog)
-    os.truncate(host.path("/var/log/lastlog"), 8 << 30)  # as a uid of 30 million leaves it: nearly all of it a hole
+    os.truncate(host.path("/var/log/lastlog"), 8 << 30)  # a uid of 30 million makes such a sparse file
     ssh = host.path("/home/bob/.ssh")
     ssh.mkdir()
     (ssh / "authorized_keys").write_text(KEY + "\n")
@@ -129,7 +132,7 @@ def test_discovery(tmp_path: Path) -> None:
 
 @needs_shadow
 def test_last_logins_of_wtmp(tmp_path: Path) -> None:
-    """Where there is no lastlog, wtmp tells."""
+    """Without lastlog the last logins come from wtmp."""
     host = bare_host(tmp_path)
     record = struct.pack(
         "<hh i 32s 4s 32s 256s hh i i i 16s 20s", 7, 0, 1, b"", b"", b"bob", b"", 0, 0, 1, 99, 0, b"", b""
@@ -143,8 +146,8 @@ def test_last_logins_of_wtmp(tmp_path: Path) -> None:
 
 @needs_shadow
 @pytest.mark.torture
-def test_a_host_with_everything_strange(tmp_path: Path) -> None:
-    """Thousands of accounts and lines that are none fit into a message, and the message says that it is not all."""
+def test_discovery_of_a_strange_host(tmp_path: Path) -> None:
+    """Thousands of accounts and malformed lines fit into a message, which is marked as incomplete."""
     host = bare_host(tmp_path)
     with host.path("/etc/passwd").open("ab") as file:
         file.write(
@@ -161,8 +164,8 @@ def test_a_host_with_everything_strange(tmp_path: Path) -> None:
 # --- the clock -----------------------------------------------------------------------------------------------------
 
 
-def test_the_service_tells_the_time() -> None:
-    """From a state on, the time since the host booted counts, however its wall clock is set."""
+def test_the_time_of_the_service() -> None:
+    """After a state, the agent's time is the service's plus the time since boot, whatever the wall clock shows."""
     wall, ticks = [50 * SECOND], [0]
     clock = ServiceClock(lambda: wall[0], lambda: ticks[0], "a boot")
     assert clock.now(None) == wall[0]
@@ -173,7 +176,7 @@ def test_the_service_tells_the_time() -> None:
 
 
 def test_after_another_boot() -> None:
-    """The wall clock is all there is, but time does not go back behind what the service has said."""
+    """After a reboot the wall clock counts, but not before the service's last time."""
     wall = [NOW + 5]
     anchor = ServiceClock(lambda: 0, lambda: 10**12, "a boot").anchor(NOW)
     clock = ServiceClock(lambda: wall[0], lambda: 3, "another")
@@ -183,7 +186,7 @@ def test_after_another_boot() -> None:
 
 
 def test_the_hosts_own_clocks() -> None:
-    """Without an anchor it is the wall clock; with one, time passes."""
+    """Without a time of the service the wall clock counts. With one, time passes."""
     clock = ServiceClock()
     anchor = clock.anchor(NOW)
     assert clock.now(anchor) >= NOW
@@ -193,8 +196,8 @@ def test_the_hosts_own_clocks() -> None:
 # --- files ---------------------------------------------------------------------------------------------------------
 
 
-def test_files_are_whole_or_not_there(tmp_path: Path) -> None:
-    """A file that cannot be written leaves the old one and nothing beside it."""
+def test_a_failed_write_changes_nothing(tmp_path: Path) -> None:
+    """A failed write leaves the old file and nothing beside it."""
     (tmp_path / "etc").mkdir(mode=0o755)
     files = Files(tmp_path, owner=os.geteuid())
     files.replace("/etc/file", b"old", Mode(0o640, os.geteuid(), os.getegid()))
@@ -212,8 +215,8 @@ def test_files_are_whole_or_not_there(tmp_path: Path) -> None:
     assert files.names("/etc/none") == []
 
 
-def test_no_way_leads_through_links_or_others_directories(tmp_path: Path) -> None:
-    """A directory on the way that is a link, or that others may write, ends it."""
+def test_paths_through_links_or_others_directories(tmp_path: Path) -> None:
+    """A path through a link, or through a directory that others may write, is refused."""
     (tmp_path / "real").mkdir(mode=0o755)
     (tmp_path / "link").symlink_to("real")
     (tmp_path / "open").mkdir()
@@ -228,8 +231,8 @@ def test_no_way_leads_through_links_or_others_directories(tmp_path: Path) -> Non
 # --- memory ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_memory_that_is_none_stops_the_agent(tmp_path: Path) -> None:
-    """It is not taken for an empty one: what is the agent's own would not be known."""
+def test_a_malformed_memory_stops_the_agent(tmp_path: Path) -> None:
+    """A malformed memory stops the agent. An empty one instead would make its accounts unknown."""
     path = tmp_path / "memory.json"
     memory = MemoryFile(path)
     memory.keep(Kept("ann", 2000))
@@ -247,8 +250,8 @@ def test_a_memory_that_is_none_stops_the_agent(tmp_path: Path) -> None:
         pytest.param(Memory(kept=(Kept("a", granted=tuple(f"g{n}" for n in range(2001))),)), id="groups of an account"),
     ],
 )
-def test_no_more_is_remembered_than_can_be_read(tmp_path: Path, memory: Memory) -> None:
-    """An agent that could not start again with what it remembers keeps the memory that it has."""
+def test_the_memory_is_bounded(tmp_path: Path, memory: Memory) -> None:
+    """A memory above the limit of a read is not written; the old one stays."""
     file = MemoryFile(tmp_path / "memory.json")
     file.keep(Kept("ann", 2000, granted=tuple(f"g{n}" for n in range(100))))
     before = file.now
@@ -259,13 +262,13 @@ def test_no_more_is_remembered_than_can_be_read(tmp_path: Path, memory: Memory) 
 
 @given(st.lists(st.text(max_size=60), max_size=10))
 def test_any_passwd_is_read(lines: list[str]) -> None:
-    """Whatever is in the files, reading them gives accounts or a HostError."""
+    """Any content of the files gives accounts or a HostError."""
     with_files = _Memory({"/etc/passwd": "\n".join(lines).encode("utf-8", "surrogatepass")})
     assert all(account.uid >= 0 for account in read(with_files).users.values())
 
 
 class _Memory(Files):
-    """Files that are only thought of."""
+    """Files in memory."""
 
     def __init__(self, content: dict[str, bytes]) -> None:
         super().__init__()

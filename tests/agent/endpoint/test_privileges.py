@@ -1,4 +1,4 @@
-"""Groups and rights: who may do what root may, and what is put back."""
+"""Groups and rights: root rights, their report and their reversal."""
 
 from sallyport.agent.endpoint.accounts import MANAGED_GROUP
 from sallyport.base.agentwire.report import DriftKind
@@ -17,7 +17,9 @@ PUT_BACK = Settings(put_back_privileges=True)
 
 
 def test_groups_by_hand_and_privileges(host: Host, service: Service) -> None:
-    """What another user added stays, but for rights: these are reported, and taken back where the setting says so."""
+    """A group that an admin added by hand stays, unless it gives rights: then it is reported, and removed if the
+    setting says this.
+    """
     service.want(DesiredUser("ann", groups=("dev",)))
     agent = Agent(host, service)
     agent.pass_()
@@ -36,7 +38,7 @@ def test_groups_by_hand_and_privileges(host: Host, service: Service) -> None:
 
 
 def test_privilege_status(host: Host, service: Service) -> None:
-    """Who may do what root may is told with the reason; a right that somebody got later by hand is drift."""
+    """Each account with root rights is reported with the reason. A right that was added later by hand is drift."""
     service.want(DesiredUser("ann", privileged=True))
     agent = Agent(host, service)
     agent.pass_()
@@ -52,7 +54,7 @@ def test_privilege_status(host: Host, service: Service) -> None:
 
 
 def test_the_agents_sudoers_file_is_its_own(host: Host, service: Service) -> None:
-    """A line that somebody adds to the agent's file is reported and gone."""
+    """A line that an admin adds to the agent's file is reported and removed."""
     service.want(DesiredUser("ann", privileged=True))
     agent = Agent(host, service)
     agent.pass_()
@@ -65,7 +67,7 @@ def test_the_agents_sudoers_file_is_its_own(host: Host, service: Service) -> Non
 
 
 def test_system_groups_are_for_privileged_users(host: Host, service: Service) -> None:
-    """A group of the system's is given to privileged users alone; the rest of the user is done all the same."""
+    """Only privileged users get a system group. The rest of the user is applied."""
     service.want(DesiredUser("ann", groups=("staff", "dev")), DesiredUser("ben", groups=("staff",), privileged=True))
     report = Agent(host, service).pass_()
     assert errors(report.actions) == ["refuse ann: a system group"]
@@ -75,8 +77,10 @@ def test_system_groups_are_for_privileged_users(host: Host, service: Service) ->
 
 @needs_shadow
 def test_users_named_like_groups_with_rights(host: Host, service: Service) -> None:
-    """Nobody becomes root by being called docker: neither where the group is there, whatever its number, nor before;
-    and nobody gets a group that others are in for his own."""
+    """A user named docker gets no root rights, whether the group exists, with any number, or not yet.
+
+    No user gets a group with other members as the primary group.
+    """
     group = host.path("/etc/group")
     group.write_text(group.read_text() + "docker:x:1700:\ndba:x:1701:bob\nann:x:1702:\n")
     service.want(

@@ -1,4 +1,4 @@
-"""Processes of an account, hidden and stubborn ones: real processes of users that no account has."""
+"""Processes of an account, also hidden and stubborn ones: real processes of uids without an account."""
 
 import ctypes
 import os
@@ -29,16 +29,17 @@ FORKING = [
 
 
 def as_user(code: str, uids: tuple[int, int, int] = (UID, UID, UID)) -> list[str]:
-    """Return the command line of a program that takes real, effective and saved uid, says `up`, and runs code."""
+    """Return the command line of a program that takes real, effective and saved uid, prints `up`, and runs code."""
     start = f"import ctypes, os, signal, threading, time\nlibc = ctypes.CDLL(None)\nos.setresuid{uids}\n"
     return [sys.executable, "-I", "-c", f"{start}{code}"]
 
 
 @contextmanager
 def running(command: list[str], user: int | None = None, *, uid: int = UID) -> Iterator["subprocess.Popen[bytes]"]:
-    """Run a program that has said `up`; kill it at the end, and all processes of a uid.
+    """Run a program that has printed `up`.
 
-    uid: each file of tests has its own, since another file may run at the same time.
+    At the end kill it and all processes of a uid. uid: each test file has its own, since another file may run at the
+    same time.
     """
     with subprocess.Popen(command, user=user, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         try:
@@ -122,7 +123,7 @@ def test_a_container_of_roots_lives_on() -> None:
         assert contained.is_contained
         assert processes.of(IDS) == []
         assert outside.stdout is not None
-        assert [outside.stdout.readline() for _ in range(50)]  # more than a pipe holds: it still writes
+        assert [outside.stdout.readline() for _ in range(50)]  # more than a pipe holds, so that it still writes
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The removal of a user while steps fail and sessions last."""
+"""The removal of a user while steps fail and sessions continue."""
 
 import os
 import signal
@@ -37,7 +37,7 @@ WAIT = "print('up', flush=True)\ntime.sleep(99)"
 
 
 class FailingFiles(FaultyFiles):
-    """Files of a home that root cannot change either: immutable ones, or those of a file server."""
+    """Files of a home that root cannot change: immutable ones, or those of a file server."""
 
     def put(self, directory: int, name: str, octets: bytes, mode: Mode) -> None:
         if mode.uid:
@@ -50,13 +50,13 @@ class FailingFiles(FaultyFiles):
 
 @pytest.fixture
 def session() -> Iterator["subprocess.Popen[bytes]"]:
-    """A process of ann."""
+    """Run a process of ann."""
     with running(as_user(WAIT, (UID,) * 3), uid=UID) as process:
         yield process
 
 
-def removed(host: Host, service: Service, settings: Settings = DEFAULTS) -> list[str]:
-    """Take ann away, whose home root can no longer write: the errors of the pass."""
+def remove_ann(host: Host, service: Service, settings: Settings = DEFAULTS) -> list[str]:
+    """Remove ann, whose home root cannot write, and return the errors of the pass."""
     service.want(settings=settings)
     host.files_type = FailingFiles
     return errors(Agent(host, service, processes=Processes()).pass_().actions)
@@ -68,7 +68,7 @@ def test_sessions_end_although_the_keys_cannot_be_removed(
     """A failed step does not keep a removed user logged in: sessions end, and the account is deleted."""
     service.want(ANN)
     Agent(host, service).pass_()
-    assert {each.partition(":")[0] for each in removed(host, service)} == {"keys ann", "home ann"}
+    assert {each.partition(":")[0] for each in remove_ann(host, service)} == {"keys ann", "home ann"}
     assert session.wait(10) == -signal.SIGTERM
     assert "ann" not in host.users()
 
@@ -79,7 +79,7 @@ def test_processes_of_subordinate_uids_end(host: Host, service: Service) -> None
     Agent(host, service).pass_()
     host.path("/etc/subuid").write_text("ann:2200000000:65536\n")
     with running(as_user(WAIT, (SUBORDINATE_UID,) * 3), uid=SUBORDINATE_UID) as process:
-        removed(host, service, LOCK)
+        remove_ann(host, service, LOCK)
         assert process.wait(10) == -signal.SIGTERM
     assert host.users()["ann"].locked
 
@@ -101,8 +101,7 @@ def test_every_account_is_locked_before_a_session_ends(host: Host, service: Serv
 def test_an_account_with_processes_is_not_deleted(
     host: Host, service: Service, session: "subprocess.Popen[bytes]"
 ) -> None:
-    """Without the end of sessions the account stays, locked, until its processes have ended: no later pass would look
-    for them."""
+    """An account with remaining processes stays, locked, until they have ended: no later pass would look for them."""
     service.want(ANN)
     Agent(host, service).pass_()
     service.want(settings=Settings(end_sessions=False))
@@ -118,18 +117,20 @@ def test_an_account_with_processes_is_not_deleted(
 
 
 def test_sessions_of_a_shared_uid_are_left(host: Host, service: Service, session: "subprocess.Popen[bytes]") -> None:
-    """Processes of a uid that another account has too are not ended, since they may be the other's."""
+    """Processes of a uid that another account has too are not ended: they may be the other account's."""
     service.want(ANN)
     Agent(host, service).pass_()
     with host.path("/etc/passwd").open("a") as file:
         file.write(f"twin:x:{UID}:100::/home/twin:/bin/sh\n")
-    assert f"sessions ann: uid {UID} is also the uid of twin: end the sessions by hand" in removed(host, service, LOCK)
+    assert f"sessions ann: uid {UID} is also the uid of twin: end the sessions by hand" in remove_ann(
+        host, service, LOCK
+    )
     assert session.poll() is None
     assert host.users()["ann"].locked
 
 
 def test_a_home_that_its_user_opened_to_all(host: Host, service: Service) -> None:
-    """The mode of a home does not keep it from being handed to root."""
+    """A home is handed to root whatever its mode."""
     service.want(ANN)
     agent = Agent(host, service)
     agent.pass_()
@@ -160,7 +161,7 @@ def test_the_uid_of_a_deleted_user_is_not_given_again(host: Host, service: Servi
 def test_a_user_who_is_wanted_again_before_the_deletion(
     host: Host, service: Service, session: "subprocess.Popen[bytes]"
 ) -> None:
-    """A home that was handed to root comes back although the account was never deleted."""
+    """A user that returns before the deletion gets back the home that was handed to root."""
     service.want(ANN)
     Agent(host, service).pass_()
     service.want(settings=Settings(end_sessions=False))
@@ -174,7 +175,7 @@ def test_a_user_who_is_wanted_again_before_the_deletion(
 
 
 def test_a_directory_of_roots_is_not_given_to_a_user_who_comes_back(host: Host, service: Service) -> None:
-    """Only the home that was taken from a user is given back, not another directory that the state names."""
+    """A returning user gets back only the home that was taken, not another directory that the state names."""
     agent = Agent(host, service)
     service.want(ANN)
     agent.pass_()
@@ -187,7 +188,7 @@ def test_a_directory_of_roots_is_not_given_to_a_user_who_comes_back(host: Host, 
 
 
 class BusyName(FaultyTools):
-    """useradd on a host whose directory has the name."""
+    """useradd on a host whose directory service has the name."""
 
     def account(self, program: str, *arguments: str) -> None:
         if program == "useradd":

@@ -1,4 +1,4 @@
-"""Rotations of passwords: at no instant a password is in force that the service does not know."""
+"""Password rotation: the service knows the password in force at each instant."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +27,7 @@ ANN = DesiredUser("ann", password_hash=HASH)
 
 @pytest.mark.parametrize("method", ["YESCRYPT", "SHA512", "DES"])
 def test_hashes_as_the_host_has_them(method: str) -> None:
-    """yescrypt where the host uses it, else SHA-512; both are checked, and neither twice the same."""
+    """A hash is yescrypt if the host uses it, else SHA-512. Both verify, and no two are alike."""
     hashed = hash_password("a password", method)
     assert hashed.startswith("$y$" if method == "YESCRYPT" else "$6$")
     assert matches("a password", hashed)
@@ -40,14 +40,16 @@ def in_force(host: Host) -> str:
 
 
 def known(service: Service) -> set[str]:
-    """Hashes of passwords that the service could tell an admin."""
+    """Return the hashes of passwords that the service could show an admin."""
     return {HASH, *service.known.get("ann", ()), service.current.get("ann", ("", ""))[1]}
 
 
 @needs_shadow
 def test_a_rotation(host: Host, service: Service) -> None:
-    """The new password is in force, meets the policies, and is the one that the service has; the state that says so
-    changes nothing any more, and neither does one from before."""
+    """The new password is in force, meets the policies, and is the service's.
+
+    The state with its hash changes nothing, and neither does an older state.
+    """
     service.want(ANN, policies=(Rules(min_length=30, quality=Quality(credits=(0, 0, 0, -2))),))
     agent = Agent(host, service)
     agent.pass_()
@@ -74,7 +76,7 @@ def test_a_rotation(host: Host, service: Service) -> None:
 
 @needs_shadow
 def test_a_trigger_is_done_once(host: Host, service: Service) -> None:
-    """However often the state lists it and the agent starts anew."""
+    """A trigger runs once, however often the state lists it and the agent restarts."""
     service.want(ANN)
     service.order(TriggerKind.ROTATE, "ann")
     Agent(host, service).pass_()
@@ -88,8 +90,8 @@ def test_a_trigger_is_done_once(host: Host, service: Service) -> None:
 
 
 @needs_shadow
-def test_who_cannot_be_rotated(host: Host, service: Service) -> None:
-    """Strangers, locked accounts and policies that contradict each other: an outcome with the reason, and no change."""
+def test_users_that_cannot_be_rotated(host: Host, service: Service) -> None:
+    """Unmanaged users, locked accounts and contradicting policies give an outcome with the reason, and no change."""
     service.want(ANN, policies=(Rules(min_length=10), Rules(max_length=5)))
     agent = Agent(host, service)
     agent.pass_()
@@ -103,8 +105,8 @@ def test_who_cannot_be_rotated(host: Host, service: Service) -> None:
 
 
 @needs_shadow
-def test_while_the_service_is_away(host: Host, service: Service) -> None:
-    """Without an acknowledged escrow nothing changes; once the service is there again, the order is carried out."""
+def test_an_unreachable_service(host: Host, service: Service) -> None:
+    """Without an acknowledged escrow nothing changes. Once the service is reachable, the order runs."""
     service.want(ANN)
     service.order(TriggerKind.ROTATE, "ann")
     agent = Agent(host, service)
@@ -122,7 +124,7 @@ def test_while_the_service_is_away(host: Host, service: Service) -> None:
 
 @needs_shadow
 def test_a_service_that_declines(host: Host, service: Service) -> None:
-    """A candidate that the service does not take is never in force."""
+    """A candidate that the service refuses is never in force."""
     service.want(ANN)
     service.order(TriggerKind.ROTATE, "ann")
     service.declines = True
@@ -134,8 +136,10 @@ def test_a_service_that_declines(host: Host, service: Service) -> None:
 @needs_shadow
 @pytest.mark.torture
 def test_a_crash_at_every_step_of_a_rotation(tmp_path: Path) -> None:
-    """The process ends before or after each write, program and message: what is in force then is known to the service,
-    and the next run ends the rotation or begins it anew."""
+    """After a crash before or after each write, program and message the service knows the password in force.
+
+    The next run completes the rotation or starts it again.
+    """
     at, crashed = 0, True
     while crashed:
         host, service = bare_host(tmp_path / str(at)), Service()
@@ -166,8 +170,10 @@ def test_a_crash_at_every_step_of_a_rotation(tmp_path: Path) -> None:
 
 @needs_shadow
 @pytest.mark.parametrize("phases", [1, 2, 3])
-def test_an_answer_that_is_lost(host: Host, phases: int) -> None:
-    """A message that arrives while its answer does not is repeated or taken back; nothing is unknown at any time."""
+def test_a_lost_answer(host: Host, phases: int) -> None:
+    """A message whose answer is lost is repeated or abandoned, and the service knows the password in force
+    throughout.
+    """
 
     class Lossy(Service):
         left = phases
@@ -191,7 +197,7 @@ def test_an_answer_that_is_lost(host: Host, phases: int) -> None:
 
 @needs_shadow
 def test_a_service_that_lost_the_candidate(host: Host) -> None:
-    """If the service does not know the password that is in force, another one is made."""
+    """If the service does not know the password in force, the agent makes another one."""
 
     class Restored(Service):
         restored = False
@@ -216,7 +222,7 @@ def test_a_service_that_lost_the_candidate(host: Host) -> None:
 
 @needs_shadow
 def test_a_password_that_the_user_changes_is_drift(host: Host, service: Service) -> None:
-    """It is reported until a rotation or another password from the service ends it."""
+    """A password changed by the user is reported until a rotation or a new password of the service replaces it."""
     service.want(ANN)
     agent = Agent(host, service)
     agent.pass_()
@@ -230,7 +236,10 @@ def test_a_password_that_the_user_changes_is_drift(host: Host, service: Service)
 
 @needs_shadow
 def test_a_journal_that_cannot_be_read(host: Host, service: Service) -> None:
-    """No password is touched until somebody has looked; everything else goes on, and the report says so."""
+    """With an unreadable journal no password changes until an admin repairs it.
+
+    The rest of the pass runs, and the report has the error.
+    """
     service.want(ANN)
     agent = Agent(host, service)
     agent.pass_()
@@ -245,7 +254,7 @@ def test_a_journal_that_cannot_be_read(host: Host, service: Service) -> None:
 
 
 class Slow(FaultyTools):
-    """chpasswd(8) that does its work for ann, and is taken for dead."""
+    """chpasswd(8) that changes ann's password and then times out."""
 
     def set_password(self, name: str, password_hash: str) -> None:
         super().set_password(name, password_hash)
@@ -254,8 +263,8 @@ class Slow(FaultyTools):
 
 
 @needs_shadow
-def test_a_change_that_failed_is_not_forgotten_for_the_next(host: Host, service: Service) -> None:
-    """Of an order for two, the second waits until it is clear which password of the first is in force."""
+def test_an_uncertain_change_delays_the_next(host: Host, service: Service) -> None:
+    """In an order for two users, the second waits until the first user's password in force is certain."""
     service.want(ANN, DesiredUser("cara", password_hash=HASH))
     Agent(host, service).pass_()
     service.order(TriggerKind.ROTATE, "ann", "cara")
@@ -272,8 +281,8 @@ def test_a_change_that_failed_is_not_forgotten_for_the_next(host: Host, service:
 
 
 @needs_shadow
-def test_an_order_that_names_nobody(host: Host, service: Service) -> None:
-    """Is not said to be done."""
+def test_an_order_without_users(host: Host, service: Service) -> None:
+    """An order without users is not reported as done."""
     service.want(ANN)
     service.order(TriggerKind.ROTATE)
     assert [each.error for each in Agent(host, service).pass_().outcomes] == ["it names nobody"]
@@ -281,7 +290,7 @@ def test_an_order_that_names_nobody(host: Host, service: Service) -> None:
 
 @needs_shadow
 def test_each_rotation_is_a_sign_of_life(host: Host, service: Service) -> None:
-    """systemd does not end an agent that rotates many passwords: it would begin with the first one again."""
+    """Each rotation is a sign of life for systemd, which would else restart an agent that rotates many passwords."""
     names = ("ann", "ben", "cid")
     service.want(*(DesiredUser(name, password_hash=HASH) for name in names))
     agent = Agent(host, service)

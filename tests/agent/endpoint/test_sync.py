@@ -1,4 +1,4 @@
-"""Accounts and expiry, by shadow's programs beneath a prefix."""
+"""Accounts and their expiry, by the programs of shadow below a prefix."""
 
 import os
 from contextlib import suppress
@@ -34,9 +34,11 @@ SUDOERS = "/etc/sudoers.d/sallyport"
 PUT_BACK = Settings(put_back_privileges=True)
 
 
-def test_a_user_comes_and_goes(host: Host, service: Service) -> None:
-    """Everything that the state says of a user is on the host, and nothing of it once the user is gone; the second pass
-    finds nothing to do."""
+def test_a_user_is_added_and_removed(host: Host, service: Service) -> None:
+    """A user of the state is on the host with all its values, and without a trace once it is removed.
+
+    A second pass has nothing to do.
+    """
     ann = DesiredUser(
         "ann", 2000, ("dev",), True, "/srv/ann", "/bin/sh", (KEY,), HASH, expires=NOW + 10 * DAY
     )  # every field
@@ -64,7 +66,7 @@ def test_a_user_comes_and_goes(host: Host, service: Service) -> None:
 
 
 def test_a_user_comes_back(host: Host, service: Service) -> None:
-    """Who comes back has the uid and the home of before."""
+    """A user that returns gets its former uid and home."""
     agent = Agent(host, service)
     service.want(DesiredUser("ann"), DesiredUser("ben"))
     agent.pass_()
@@ -79,9 +81,11 @@ def test_a_user_comes_back(host: Host, service: Service) -> None:
     assert host.path("/home/ben/kept").read_text() == "mine"
 
 
-def test_strangers_are_left_alone(host: Host, service: Service) -> None:
-    """Accounts that were there are not touched, whatever the state says of them, unless they may be taken over; system
-    accounts not even then."""
+def test_existing_accounts_stay(host: Host, service: Service) -> None:
+    """An existing account stays unchanged, whatever the state has for it, unless it may be taken over.
+
+    System accounts are never taken over.
+    """
     before = {each: host.path(f"/etc/{each}").read_text() for each in ("passwd", "shadow")}
     service.want(
         DesiredUser("bob", privileged=True, password_hash=OTHER_HASH),
@@ -96,8 +100,10 @@ def test_strangers_are_left_alone(host: Host, service: Service) -> None:
 
 
 def test_taking_over(host: Host, service: Service) -> None:
-    """An account that may be taken over becomes what the state says; it is locked, not deleted, when it is wanted no
-    more, and its home stays its own."""
+    """A taken-over account becomes as the state says.
+
+    Without the user in the state it is locked, not deleted, and keeps its home.
+    """
     service.want(DesiredUser("bob", groups=("dev",), ssh_keys=(KEY,), password_hash=OTHER_HASH), takeover=("bob",))
     agent = Agent(host, service)
     assert errors(agent.pass_().actions) == []
@@ -116,8 +122,8 @@ def test_taking_over(host: Host, service: Service) -> None:
     assert host.users()["bob"].password == OTHER_HASH
 
 
-def test_expiry_while_the_service_is_away(host: Host, service: Service) -> None:
-    """At the end of its time an account is locked, whether the service answers or not; with more time it is open."""
+def test_expiry_without_the_service(host: Host, service: Service) -> None:
+    """An account is locked at the end of its time, also without the service. With more time it is unlocked."""
     ann = DesiredUser("ann", privileged=True, ssh_keys=(KEY,), password_hash=HASH, expires=NOW + 3600 * SECOND)
     service.want(ann)
     agent = Agent(host, service)
@@ -128,7 +134,7 @@ def test_expiry_while_the_service_is_away(host: Host, service: Service) -> None:
     agent.pass_()
     assert not host.users()["ann"].locked
     host.since_boot = 3600 * SECOND
-    later = Agent(host, service)  # a restart does not make it forget
+    later = Agent(host, service)  # a restart keeps the lock
     later.pass_()
     assert host.users()["ann"].locked
     assert not host.path(SUDOERS).exists()
@@ -143,7 +149,7 @@ def test_expiry_while_the_service_is_away(host: Host, service: Service) -> None:
 
 @pytest.mark.parametrize("hours", [-2, 2])
 def test_a_clock_that_is_wrong(host: Host, service: Service, hours: int) -> None:
-    """On a host whose clock is two hours off accounts live as long as the service says; the clock is reported."""
+    """On a host whose clock is two hours off, accounts live as long as the service says. The clock is reported."""
     host.wall = NOW + hours * 3600 * SECOND
     service.want(DesiredUser("ann", expires=NOW + 3600 * SECOND), DesiredUser("ben", expires=NOW - SECOND))
     agent = Agent(host, service)
@@ -163,8 +169,8 @@ def test_a_clock_that_is_wrong(host: Host, service: Service, hours: int) -> None
         (DesiredUser("keep"), "protected in the agent's file"),
     ],
 )
-def test_what_would_harm_is_refused(tmp_path: Path, service: Service, user: DesiredUser, reason: str) -> None:
-    """A user that would get another's files, or is protected, is not made, and the report says why."""
+def test_harmful_users_are_refused(tmp_path: Path, service: Service, user: DesiredUser, reason: str) -> None:
+    """A user that would get another user's files, or is protected, is not made. The report has the reason."""
     host = bare_host(tmp_path, protected=frozenset({"keep"}))
     service.want(user)
     assert errors(Agent(host, service).pass_().actions) == [f"refuse {user.name}: {reason}"]
@@ -172,7 +178,7 @@ def test_what_would_harm_is_refused(tmp_path: Path, service: Service, user: Desi
 
 
 def test_a_lost_memory(host: Host, service: Service) -> None:
-    """An agent that has lost its memory finds its accounts again by their group; it locks, and deletes no more."""
+    """An agent without its memory finds its accounts by their group. It locks them and deletes none."""
     service.want(DesiredUser("ann", ssh_keys=(KEY,)))
     Agent(host, service).pass_()
     (host.state_dir / "memory.json").unlink()
@@ -183,8 +189,8 @@ def test_a_lost_memory(host: Host, service: Service) -> None:
     assert host.users()["ann"].locked
 
 
-def test_an_account_that_was_made_anew_by_hand(host: Host, service: Service) -> None:
-    """An account of a managed name and another uid is a stranger's: it is reported and left alone."""
+def test_an_account_replaced_by_hand(host: Host, service: Service) -> None:
+    """An account of a managed name with another uid is not the agent's: it is reported and stays unchanged."""
     service.want(DesiredUser("ann", uid=2000))
     agent = Agent(host, service)
     agent.pass_()
@@ -198,7 +204,7 @@ def test_an_account_that_was_made_anew_by_hand(host: Host, service: Service) -> 
 
 
 def test_locking_instead_of_deleting(host: Host, service: Service) -> None:
-    """With that setting an account that the agent made is locked, and stays."""
+    """With removal = lock an account that the agent made is locked and stays."""
     service.want(DesiredUser("ann", password_hash=HASH), settings=Settings(removal=Removal.LOCK))
     agent = Agent(host, service)
     agent.pass_()
@@ -209,7 +215,10 @@ def test_locking_instead_of_deleting(host: Host, service: Service) -> None:
 
 
 def test_passwords_are_set_once(host: Host, service: Service) -> None:
-    """A hash comes into force when the state says another one; what the user changes meanwhile is drift, not undone."""
+    """A hash is set when the state has another one.
+
+    A password that the user changed meanwhile is reported as drift and stays.
+    """
     service.want(DesiredUser("ann", password_hash=HASH))
     agent = Agent(host, service)
     agent.pass_()
@@ -224,7 +233,7 @@ def test_passwords_are_set_once(host: Host, service: Service) -> None:
 
 
 def test_a_locked_passwd_file(host: Host, service: Service) -> None:
-    """While another program holds the lock, the report says so; the next pass does it."""
+    """While another program holds the lock, the report has the error. The next pass completes the change."""
     service.want(DesiredUser("ann"))
     agent = Agent(host, service)
     agent.endpoint.poll(0)
@@ -238,8 +247,8 @@ def test_a_locked_passwd_file(host: Host, service: Service) -> None:
     assert "ann" in host.users()
 
 
-def test_answers_that_are_rubbish(host: Host, service: Service) -> None:
-    """What is no state, another's, or older is refused, and the state at hand goes on to hold."""
+def test_invalid_states(host: Host, service: Service) -> None:
+    """A malformed state, another machine's or an older one is refused, and the last state stays in force."""
     service.want(DesiredUser("ann"))
     agent = Agent(host, service)
     agent.pass_()
@@ -265,7 +274,7 @@ def test_answers_that_are_rubbish(host: Host, service: Service) -> None:
 
 
 def test_a_home_that_would_move_into_the_system(host: Host, service: Service) -> None:
-    """An account that is there does not get a system directory for its home either."""
+    """An existing account does not get a system directory as its home."""
     service.want(DesiredUser("ann"))
     agent = Agent(host, service)
     agent.pass_()
@@ -275,7 +284,7 @@ def test_a_home_that_would_move_into_the_system(host: Host, service: Service) ->
 
 
 def test_one_agent_at_a_time(host: Host) -> None:
-    """Two agents on one host would undo what the other does."""
+    """A second agent on a host is refused: it would undo the first one's changes."""
     with file.alone(host.state_dir), pytest.raises(Locked), file.alone(host.state_dir):
         raise AssertionError("two at a time")
     with file.alone(host.state_dir):
@@ -283,9 +292,11 @@ def test_one_agent_at_a_time(host: Host) -> None:
 
 
 @needs_shadow
-def test_another_key_for_states(host: Host, service: Service) -> None:
-    """Is learnt from a state that the old one has signed; then the old one is worth nothing, but for the state on disk,
-    which goes on to hold after a restart without the service."""
+def test_a_rotated_state_key(host: Host, service: Service) -> None:
+    """A state signed by the old key announces the new one, and the old key is invalid from then on.
+
+    The state on disk stays in force after a restart without the service.
+    """
     service.want(DesiredUser("ann"))
     Agent(host, service).pass_()
     service.rotate_key()
@@ -305,7 +316,7 @@ def test_another_key_for_states(host: Host, service: Service) -> None:
 
 @needs_shadow
 def test_a_crash_while_the_key_changes(host: Host, service: Service) -> None:
-    """Between any two writes: the next start believes the state that it has, and takes the next one."""
+    """After a crash between any two writes, the agent accepts its stored state and the next one."""
     service.want(DesiredUser("ann"))
     Agent(host, service).pass_()
     for at in range(8):
