@@ -28,7 +28,7 @@ from .settings import BenchmarkError, Settings
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """A line in the list: what `run` gives is Markdown below a heading."""
+    """A line in the list: `run` returns Markdown below a heading."""
 
     name: str
     summary: str
@@ -63,7 +63,7 @@ BENCHMARKS = (
 
 
 def main() -> int:
-    """Run the benchmarks that were named, or all. 0: done, 1: one could not run or is void, 2: wrong usage."""
+    """Run the named benchmarks, or all. 0: done, 1: one failed or is void, 2: wrong usage."""
     parser = _parser()
     arguments = parser.parse_args()
     if unknown := set(arguments.names) - {benchmark.name for benchmark in BENCHMARKS}:

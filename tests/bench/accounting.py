@@ -26,17 +26,17 @@ THEIRS = "freeradius-accounting"
 
 
 def count_records(database: Path) -> int:
-    """How many records are in the sessions, as the peer's are counted. BenchmarkError: other than are kept."""
+    """Return how many records the sessions contain, counted as for the peer. BenchmarkError: others are stored."""
     with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
         in_sessions, kept = connection.execute(SESSIONS).fetchone()
     if in_sessions != kept:
-        raise BenchmarkError(f"Sallyport kept {kept} records, but its sessions tell of {in_sessions}")
+        raise BenchmarkError(f"Sallyport kept {kept} records, but its sessions count {in_sessions}")
     return int(kept)
 
 
 @contextmanager
 def accounting_sallyport(directory: Path) -> Iterator[Running]:
-    """Sallyport's accounting port."""
+    """Run Sallyport's accounting port."""
     with sallyport(directory, users=1) as running:
         database = directory / "data" / "sallyport.db"
         yield Running("Sallyport", running.accounting_port, running.process_id, lambda: count_records(database))
@@ -59,7 +59,7 @@ def _introduction(settings: Settings) -> str:
 
 
 def _ratios(results: Results) -> list[str]:
-    """The question that the benchmark is for; none where a server was left out."""
+    """Return the ratios to the peer; empty if a server was left out."""
     rows = []
     for window in WINDOWS:
         ours, theirs = results.get((OURS, window)), results.get((THEIRS, window))

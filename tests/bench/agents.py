@@ -1,8 +1,7 @@
 """A thousand endpoint agents on one service: each waits for its next state and reports every thirty seconds, over a
-connection of its own, while users are assigned to machines one after the other.
-
-Measured are the processor time that the service takes, its memory, and how long a change takes from the answer to the
-admin who made it until the agent has the new state in its hands.
+connection of its own, while an admin assigns users to machines one after the other. The benchmark measures the
+service's processor time, its memory, and the delay from the answer to the admin until the agent has received the
+new state.
 """
 
 import json
@@ -40,7 +39,7 @@ LIMIT_S = 2.0
 
 @dataclass
 class Agent:
-    """One agent. changed_at: when its machine was last given another state; None: it has that state."""
+    """An agent. changed_at: the time of the last change of its machine's state; None: the agent has the state."""
 
     instance: int
     key: str
@@ -51,7 +50,7 @@ class Agent:
 
 @dataclass
 class Fleet:
-    """All agents, and what was seen of them. delays: seconds from a change to its state. lost: connections."""
+    """All agents and their measurements. delays: seconds from a change to its state. lost: connections."""
 
     port: int
     agents: list[Agent] = field(default_factory=list)
@@ -61,13 +60,13 @@ class Fleet:
 
 
 def run(settings: Settings) -> str:
-    """Enrol, measure, and tell; Markdown. BenchmarkError: the service does not start, or answers otherwise."""
+    """Enrol, measure and return Markdown. BenchmarkError: the service does not start or gives a wrong answer."""
     with TemporaryDirectory(prefix="bench-", dir=settings.directory) as name:
         return measure(Path(name), agents=AGENTS, seconds=WINDOW_S)
 
 
 def measure(directory: Path, *, agents: int, seconds: float) -> str:
-    """`run` in an empty directory, with so many agents and for so long."""
+    """Do the same as `run` in an empty directory, with this number of agents and seconds."""
     environ = dict(environ_of(directory / "data"))
     tenant = add_tenant(environ, directory, 1)
     port = int(environ["SALLYPORT_HTTP_BIND"].rpartition(":")[2])
@@ -79,7 +78,7 @@ def measure(directory: Path, *, agents: int, seconds: float) -> str:
 
 
 async def enrol(port: int, tenant: Tenant, count: int) -> Fleet:
-    """Register so many machines in a tenant's domain, each with a key of its own."""
+    """Register machines in a tenant's domain, each with a key of its own."""
     fleet = Fleet(port)
     async with _client(port, tenant.token) as http:
         made = await _post(http, "/api/v1/agent/createKey", {"domainId": tenant.domain_id})
@@ -116,11 +115,11 @@ async def _measure(fleet: Fleet, tenant: Tenant, process_id: int, seconds: float
         rate = fleet.requests / seconds
         memory = sum(_memory_mib(each) for each in process_tree(process_id))
         nursery.cancel_scope.cancel()
-    return _told(fleet, idle, busy, rate, memory)
+    return _table(fleet, idle, busy, rate, memory)
 
 
 async def _change(fleet: Fleet, tenant: Tenant, http: httpx.AsyncClient) -> None:
-    """Assign a user to a machine, or take it away, again and again."""
+    """Assign a user to a machine, or remove it, again and again."""
     made = await _post(http, "/api/v1/endpointUsers/addEpmUserInfo", {"domainId": tenant.domain_id, "userName": "ann"})
     assigned: set[int] = set()
     while True:
@@ -134,7 +133,7 @@ async def _change(fleet: Fleet, tenant: Tenant, http: httpx.AsyncClient) -> None
 
 
 async def live(fleet: Fleet, agent: Agent) -> None:
-    """Wait for states and report, until cancelled; after a lost connection on a new one, as agents do."""
+    """Poll and report until cancelled. After a lost connection open a new one, as agents do."""
     while True:
         await trio.sleep(AGAIN_S * random.random())
         with suppress(OSError, trio.BrokenResourceError):
@@ -145,7 +144,7 @@ async def live(fleet: Fleet, agent: Agent) -> None:
 
 
 async def _turn(fleet: Fleet, agent: Agent, stream: trio.SocketStream) -> bool:
-    """One poll and one report; False: the service has closed the connection."""
+    """Send one poll and one report. False: the service has closed the connection."""
     poll = {"version": agent.version, "waitS": EVERY_S}
     answer = await _ask(fleet, agent, stream, STATE, poll)
     if not answer:
@@ -164,8 +163,10 @@ async def _turn(fleet: Fleet, agent: Agent, stream: trio.SocketStream) -> bool:
 async def _ask(
     fleet: Fleet, agent: Agent, stream: trio.SocketStream, path: str, message: Mapping[str, object]
 ) -> bytes:
-    """One request on an agent's connection; the answer's body, empty where the connection was closed. BenchmarkError:
-    it is no 200."""
+    """Send one request on an agent's connection and return the answer's body, empty if the connection was closed.
+
+    BenchmarkError: the status is not 200.
+    """
     body = json.dumps(message).encode()
     head = f"POST {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {agent.key}\r\n"
     await stream.send_all(
@@ -203,7 +204,7 @@ async def _post(
 
 
 def _processor_s(process_id: int) -> float:
-    """Seconds of processor time of a process and its children."""
+    """Return the processor time of a process and its children in seconds."""
     ticks = 0
     for each in process_tree(process_id):
         with suppress(OSError):
@@ -218,7 +219,7 @@ def _memory_mib(process_id: int) -> float:
     return 0.0
 
 
-def _told(fleet: Fleet, idle: float, busy: float, rate: float, memory: float) -> str:
+def _table(fleet: Fleet, idle: float, busy: float, rate: float, memory: float) -> str:
     delays = sorted(fleet.delays)
     if not delays:
         raise BenchmarkError("no change reached an agent")

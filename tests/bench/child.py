@@ -1,4 +1,4 @@
-"""Servers as child processes: free ports, waiting until they answer, and stopping them by their process id."""
+"""Servers as child processes: free ports, waits until they answer, and their end by process id."""
 
 import socket
 import subprocess
@@ -17,8 +17,8 @@ SECRET = "testing123"
 class Running:
     """A server that answers RADIUS requests of one kind on 127.0.0.1.
 
-    count_events counts the recorded answers; None where the server records nothing. accounting_port: of a server that
-    takes logins at `port` and accounting beside; 0 without.
+    count_events counts the recorded answers; None if the server records nothing. accounting_port: of a server that
+    also takes accounting; 0 without.
     """
 
     name: str
@@ -29,7 +29,7 @@ class Running:
 
 
 def free_port(kind: socket.SocketKind = socket.SOCK_DGRAM) -> int:
-    """A loopback port that nobody has now: 1024 and above, of UDP unless said."""
+    """Return a free loopback port of 1024 or above, of UDP by default."""
     with socket.socket(socket.AF_INET, kind) as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -37,7 +37,7 @@ def free_port(kind: socket.SocketKind = socket.SOCK_DGRAM) -> int:
 
 
 def process_tree(process_id: int) -> list[int]:
-    """The process and all that descend from it, so that work given to children is counted too."""
+    """Return the process and all its descendants, so that the work of children is counted too."""
     found = [process_id]
     for task in Path(f"/proc/{process_id}/task").glob("*/children"):
         for child in task.read_text().split():

@@ -1,8 +1,7 @@
-"""Decentralized identity: issuing and verifying, as a ratio to the bare Ed25519 of `cryptography` in the same run, and
-the lists of a domain with 1,000,000 credentials, of 1,000 wallets, beside a tenth of that of another tenant's.
-
-Issuing is the token of a document that is there, verifying is everything from the text to a credential that holds. The
-aim of both is half of the bare signatures.
+"""Decentralized identity: issuing and verifying, as a ratio to the bare Ed25519 of `cryptography` in the same run,
+and the lists of a domain with 1,000,000 credentials of 1,000 wallets, beside a tenth of that of another tenant.
+Issuing makes the token of an existing document; verifying goes from the text to a valid credential. Both should
+reach half of the bare signatures.
 """
 
 import time
@@ -52,15 +51,15 @@ class ListCase:
     path: str = "/api/v1/credential/credentialList"
 
     def tenant(self, large: Tenant, small: Tenant) -> Tenant:
-        """Whose list it is."""
+        """Return the tenant of the list."""
         return small if self.small else large
 
     def body(self, tenant: Tenant) -> Mapping[str, object]:
-        """The body over HTTP."""
+        """Return the body over HTTP."""
         return {"domainId": tenant.domain_id, "pageNumber": self.page, "pageSize": self.size}
 
     def work(self, tenant: Tenant) -> Callable[[Tx], int]:
-        """The same inside the process."""
+        """Run the same query inside the process."""
         stretch = Stretch(tenant.domain_id, (self.page - 1) * self.size, self.size)
         return lambda tx: repo.entries(tx, stretch)[1]
 
@@ -75,15 +74,15 @@ class DidCase:
     path: str = "/api/v1/did/SearchDID"
 
     def tenant(self, large: Tenant, small: Tenant) -> Tenant:
-        """Whose DIDs they are."""
+        """Return the tenant of the DIDs."""
         return small if self.small else large
 
     def body(self, tenant: Tenant) -> Mapping[str, object]:
-        """The body over HTTP."""
+        """Return the body over HTTP."""
         return {"name": self.text, "didType": ""}
 
     def work(self, tenant: Tenant) -> Callable[[Tx], int]:
-        """The same inside the process."""
+        """Run the same query inside the process."""
 
         def count(tx: Tx) -> int:
             tenant_id = tx.value(int, "select tenant_id from domains where id = :id", id=tenant.domain_id) or 0
@@ -105,14 +104,16 @@ CASES: Sequence[Case] = (
 
 
 def run(settings: Settings) -> str:
-    """Both, as Markdown."""
+    """Return both tables as Markdown."""
     speed = _speed(settings.seconds)
     with TemporaryDirectory(prefix="sallyport-did-", dir=settings.directory) as directory:
         return f"{speed}\n\n{_lists(Path(directory), settings.seconds)}"
 
 
 def _speed(seconds: float) -> str:
-    """Issued and verified a second, beside the bare signatures; the best of three turns each."""
+    """Return the issued and verified credentials a second beside the bare signatures, the best of
+    three turns each.
+    """
     bare = Ed25519PrivateKey.generate()
     key = PrivateKey.new(ED25519)
     signer = Signer(resolve(key_did(key.public)).methods[0].id, key)
@@ -141,7 +142,7 @@ def _speed(seconds: float) -> str:
 
 
 def _rate(work: Callable[[], object], seconds: float) -> float:
-    """How often a second."""
+    """Return how often the work runs in a second."""
     count, started = 0, time.perf_counter()
     while time.perf_counter() - started < seconds:
         for _ in range(50):
@@ -151,7 +152,7 @@ def _rate(work: Callable[[], object], seconds: float) -> float:
 
 
 def _document(did: str) -> dict[str, JSON]:
-    """A credential as it is issued."""
+    """Return a credential before its issue."""
     url = "https://sallyport.example.org/credentials/status/8a1b0f1e-5a57-4b3c-9f0e-2f5a3c1d7e60"
     return {
         "@context": [vc.CONTEXT, "https://w3id.org/vc/status-list/2021/v1"],
@@ -182,7 +183,10 @@ def _lists(directory: Path, seconds: float) -> str:
 
 
 async def _fill(data: Path, large: Tenant, small: Tenant) -> str:
-    """Everything that there is; a line that tells how long that took. All have one token: no list reads it."""
+    """Add all rows and return a line with the time that this took.
+
+    All credentials have one token: no list reads it.
+    """
     started = time.monotonic()
     key = PrivateKey.new(ED25519)
     token = vc.sign(_document(key_did(key.public)), Signer("did:key:z#z", key))
@@ -196,7 +200,7 @@ async def _fill(data: Path, large: Tenant, small: Tenant) -> str:
 
 
 def _begin(domain_id: int, token: str, tx: Tx) -> Callable[[Tx, int], None]:
-    """An issuer, its holders and a schema; what adds the credential of a number."""
+    """Add an issuer, its holders and a schema. Return a function that adds the credential of a number."""
     tenant_id = tx.value(int, "select tenant_id from domains where id = :id", id=domain_id) or 0
 
     def did(name: str, kind: Kind) -> int:

@@ -1,5 +1,6 @@
-"""100,000 people of OpenLDAP: how fast they are read, beside `ldapsearch` that reads the same attributes of the same
-entries in the same pages; and how fast the service imports them, from the request to the last of them in its store."""
+"""100,000 people of OpenLDAP: how fast they are read, beside `ldapsearch` with the same attributes of the same
+entries in the same pages, and how fast the service imports them, from the request to the last row in its store.
+"""
 
 import json
 import resource
@@ -38,7 +39,7 @@ LIMIT_S = 3600.0
 
 
 def run(settings: Settings) -> str:
-    """The table."""
+    """Return the table."""
     if not Path(find("slapd")).is_absolute() or not Path(find("ldapsearch")).is_absolute():
         raise BenchmarkError("slapd and ldap-utils are not installed")
     with TemporaryDirectory(prefix="bench-", dir=settings.directory) as name:
@@ -46,7 +47,7 @@ def run(settings: Settings) -> str:
 
 
 def measure(directory: Path, *, entries: int, rounds: int) -> str:
-    """The table. directory: an empty one. The best round counts."""
+    """Return the table. directory: an empty one. The best round counts."""
     rows = []
     with populated(directory, entries) as server:
         searched = max(_rate(_searched, server, entries) for _ in range(rounds))
@@ -65,7 +66,7 @@ def measure(directory: Path, *, entries: int, rounds: int) -> str:
 
 @contextmanager
 def populated(directory: Path, entries: int) -> Iterator[Slapd]:
-    """A directory with so many people, and a hundred groups that each has a hundredth of them."""
+    """Run a directory with `entries` people and a hundred groups, each with a hundredth of them."""
     (directory / "slapd").mkdir()
     server = Slapd(directory / "slapd", Authority("The directory's CA"))
     try:
@@ -131,8 +132,9 @@ def _read(server: Slapd, *, full: bool) -> dict[str, float]:
 
 
 def _imported(directory: Path, server: Slapd, entries: int) -> tuple[float, float]:
-    """Entries a second of a service's first import, and the most memory that the service had, in MiB, without the child
-    process that prepares the file."""
+    """Return the entries a second of a service's first import, and its peak memory in MiB without the child process
+    that prepares the file.
+    """
     environ = environ_of(directory / "data")
     tenant = add_tenant(environ, directory, 1)
     address, output = environ["SALLYPORT_HTTP_BIND"], directory / "log"
@@ -166,9 +168,9 @@ def _post(http: httpx.Client, path: str, body: Mapping[str, object]) -> Any:
 
 
 def main() -> None:
-    """A process of its own: read the directory once, and print how it went as JSON."""
+    """Run in a process of its own: read the directory once and print the measurements as JSON."""
     _, url, how = sys.argv
-    # Far behind every change there is.
+    # older than every change
     cursor = json.dumps(["time", now_us() // 1_000_000 + 86_400])
     source = LdapSource((Server(url, start_tls=False),), BASE, Account(SERVICE, SERVICE_PASSWORD))
 

@@ -1,5 +1,6 @@
-"""100,000 people of an LDIF file, imported into a service that answers logins meanwhile: entries a second, the most
-memory that the service had, and how long the logins took, beside those before the import and after it."""
+"""100,000 people of an LDIF file, imported into a service that answers logins meanwhile: entries a second, the
+service's peak memory, and the times of the logins before, during and after the import.
+"""
 
 import time
 from collections.abc import Callable
@@ -23,13 +24,13 @@ ACCEPT = 2
 
 
 def run(settings: Settings) -> str:
-    """The table."""
+    """Return the table."""
     with TemporaryDirectory(prefix="bench-", dir=settings.directory) as name:
         return measure(Path(name), entries=ENTRIES)
 
 
 def measure(directory: Path, *, entries: int) -> str:
-    """The table. directory: an empty one."""
+    """Return the table. directory: an empty one."""
     file = directory / "people.ldif"
     write(file, entries)
     with running_service(directory, fresh=True) as service:
@@ -59,7 +60,7 @@ def measure(directory: Path, *, entries: int) -> str:
 
 
 def write(file: Path, entries: int) -> None:
-    """People, and groups that each have an equal part of them."""
+    """Write people, and groups that each have an equal part of them."""
     with file.open("w") as ldif:
         for number in range(entries):
             ldif.write(
@@ -75,7 +76,7 @@ def write(file: Path, entries: int) -> None:
 
 
 def imported(service: RunningService, client: RadiusClient, file: Path) -> tuple[float, list[float]]:
-    """How long an import takes, and the logins meanwhile, in seconds. BenchmarkError: it failed."""
+    """Return the time of an import and of the logins meanwhile, in seconds. BenchmarkError: it failed."""
     started = time.monotonic()
     job = service.call("directory.import_ldif", path=str(file), domain="bench")
     taken = logins(client, lambda: service.call("directory.job", job=job)["state"] not in OVER)
@@ -85,10 +86,10 @@ def imported(service: RunningService, client: RadiusClient, file: Path) -> tuple
     return seconds, taken
 
 
-def logins(client: RadiusClient, goes_on: Callable[[], bool]) -> list[float]:
-    """The seconds of logins, one after the other."""
+def logins(client: RadiusClient, continues: Callable[[], bool]) -> list[float]:
+    """Return the seconds of logins, one after the other."""
     taken = list[float]()
-    while goes_on():
+    while continues():
         for _ in range(20):
             started = time.perf_counter()
             if client.login("ann", "hello") != ACCEPT:
@@ -99,12 +100,12 @@ def logins(client: RadiusClient, goes_on: Callable[[], bool]) -> list[float]:
 
 
 def percentiles(seconds: list[float]) -> list[str]:
-    """p50, p99 and the longest, in milliseconds."""
+    """Return p50, p99 and the maximum in milliseconds."""
     ordered = sorted(seconds) or [0.0]
     return [f"{1000 * ordered[min(len(ordered) - 1, int(len(ordered) * part))]:.1f}" for part in (0.5, 0.99, 1)]
 
 
 def most_memory(service: RunningService) -> float:
-    """The most that the service itself has had, in MiB; the child process that reads the file through is apart."""
+    """Return the peak memory of the service itself in MiB, without the child process that reads the file."""
     status = Path(f"/proc/{service.process_id}/status").read_text()
     return int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))) / 1024

@@ -1,16 +1,13 @@
 """EAP handshakes: Sallyport, and FreeRADIUS with and without recording, each driven by the same eapol_test processes.
-
-All have the same certificate (RSA, 2048 bits) and speak TLS 1.2, which is what FreeRADIUS 3.2 offers unless told
-otherwise and eapol_test asks for. The clients work harder than the servers, so that logins a second tell little: what
-counts is the processor time that a server needs for a login. Sallyport records each login before it answers; so does
-FreeRADIUS in a variant (see `freeradius`), and nothing in the other, which the aim is about. A server has a core of its
-own, and the clients the others, as they have machines of their own elsewhere. They are so many that a server has work:
-each pauses for a tenth of a second before a login, and with few of them most of what is measured is how a server wakes
-up. All send fragments of the same size and agree to the same cipher suite and group.
-
-In turns of their own a trickle of plain logins runs beside the handshakes: their slowest hundredth tells what a
-handshake does to others, and their processor time is in nobody's figure. How many answers a login takes is told too: it
-shows whether sessions are resumed, without which a turn of resumed logins is void.
+All have the same certificate (RSA, 2048 bits) and speak TLS 1.2, the default of FreeRADIUS 3.2 and of eapol_test.
+The clients need more processor time than the servers, so logins a second say little: the server's processor time
+for a login is the result. Sallyport records each login before it answers; so does FreeRADIUS in one variant (see
+`freeradius`). The other variant records nothing, and the target refers to it. A server has a core of its own, and
+the clients have the others, as if on other machines. There are many clients because each pauses for a tenth of a
+second before a login: with few of them the wake-ups of the server would dominate. All use the same fragment size,
+cipher suite and group. In separate turns a trickle of plain logins runs beside the handshakes: its p99 shows the
+effect of a handshake on other logins, and its processor time is in no figure. The answers for each login are
+counted as well: they show whether sessions are resumed; otherwise a turn of resumed logins is void.
 """
 
 import os
@@ -156,7 +153,7 @@ def run(settings: Settings) -> str:
     results: Turns = {}
     delays: Delays = {}
     with TemporaryDirectory(prefix="bench-", dir=settings.directory) as name, ExitStack() as stack:
-        core = stack.enter_context(_a_core_apart())
+        core = stack.enter_context(_reserved_core())
         directory = Path(name)
         certificates = directory / "certificates"
         ours = directory / OURS
@@ -184,12 +181,12 @@ def run(settings: Settings) -> str:
     return "\n\n".join([_introduction(settings), _table(results, delays)])
 
 
-# --- who is measured ------------------------------------------------------------------------------------------
+# --- servers -------------------------------------------------------------------------------------------------
 
 
 @contextmanager
 def _sallyport(directory: Path, certificates: Path) -> Iterator[Running]:
-    """The service; a copy of its certificates is left for the other server."""
+    """Run the service; its certificates are copied for the other server."""
     with running_service(directory, fresh=True) as service:
         service.ok("cert", "init", "--host", "radius.example.com")
         shutil.copytree(service.data_dir / "certs", certificates)
@@ -221,8 +218,11 @@ def _freeradius(certificates: Path, directory: Path, *, resumes: bool, recording
 
 
 @contextmanager
-def _a_core_apart() -> Iterator[set[int]]:
-    """A core for the servers: this process, and what it starts meanwhile, leaves it to them where there is another."""
+def _reserved_core() -> Iterator[set[int]]:
+    """Return a core for the servers.
+
+    This process and its later children leave it to them if there is another core.
+    """
     cores = os.sched_getaffinity(0)
     core = {min(cores)}
     os.sched_setaffinity(0, cores - core or core)
@@ -233,7 +233,7 @@ def _a_core_apart() -> Iterator[set[int]]:
 
 
 def _move(process_id: int, cores: set[int]) -> None:
-    """Let a server run on these cores alone, with all threads that it has; those it begins later are there too."""
+    """Limit a server to these cores, with all its present and later threads."""
     for process in process_tree(process_id):
         for thread in Path(f"/proc/{process}/task").iterdir():
             os.sched_setaffinity(int(thread.name), cores)
@@ -244,8 +244,10 @@ def _move(process_id: int, cores: set[int]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Clients:
-    """Stations that log in at a server, each again and again, so many at a time. resumes: they go on with a session
-    from the second login on."""
+    """Stations that log in at a server again and again, `count` at a time.
+
+    resumes: they resume a session from the second login on.
+    """
 
     program: str
     directory: Path
@@ -257,7 +259,7 @@ class _Clients:
 
     @contextmanager
     def at_work(self) -> Iterator[Sequence["subprocess.Popen[bytes]"]]:
-        """All of them at a time, until they are through. BenchmarkError: a login failed."""
+        """Run all clients at the same time until they end. BenchmarkError: a login failed."""
         kind, inner = METHODS[self.method]
         file = self.directory / "eapol.conf"
         network = {"method": kind, "inner": inner, "user": USER, "password": PASSWORD}
@@ -282,7 +284,7 @@ class _Clients:
                 raise BenchmarkError(f"{self.server.name}, {self.method}: a login failed\n{text[-1500:]}")
 
     def answers(self) -> float:
-        """How many each login took."""
+        """Return the answers that each login took."""
         return self._output(0).read_text(errors="replace").count("Received RADIUS message") / LOGINS
 
     def _output(self, number: int) -> Path:
@@ -305,7 +307,7 @@ def _turn(clients: _Clients) -> Turn:
 
 
 def _beside(clients: _Clients) -> float:
-    """How long the slowest hundredth of plain logins takes beside the clients, in milliseconds."""
+    """Return the p99 of plain logins beside the clients, in milliseconds."""
     taken: list[float] = []
     with clients.at_work() as working, RadiusClient(clients.server.port, SECRET) as plain:
         while any(client.poll() is None for client in working):
@@ -317,7 +319,7 @@ def _beside(clients: _Clients) -> float:
 
 
 def _cpu_s(process_id: int) -> float:
-    """The processor time that a process and its children have used."""
+    """Return the processor time of a process and its children in seconds."""
     ticks = 0
     for each in process_tree(process_id):
         fields = Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
@@ -325,7 +327,7 @@ def _cpu_s(process_id: int) -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-# --- what is told ---------------------------------------------------------------------------------------------
+# --- output --------------------------------------------------------------------------------------------------
 
 
 def _introduction(settings: Settings) -> str:

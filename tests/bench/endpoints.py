@@ -1,8 +1,7 @@
-"""The lists of endpoints where they are large: 1,000,000 users, 100,000 instances and 2,000 groups of one domain,
-beside a tenth of that of another tenant's.
-
-Names are what people and machines are called: a mail address of a first name, a last name and a number, a role, a city
-and a number. A tenth of the users is assigned to an instance, and every group has a hundred users and ten instances.
+"""Large lists of endpoints: 1,000,000 users, 100,000 instances and 2,000 groups of one domain, beside a tenth of that
+of another tenant. Users are named by mail addresses of a first name, a last name and a number; machines by a role,
+a city and a number. A tenth of the users is assigned to an instance, and every group has a hundred users and ten
+instances.
 """
 
 import time
@@ -44,7 +43,7 @@ _VAULT = Vault(Secret(bytes(32)))
 
 @dataclass(frozen=True, slots=True)
 class UserCase:
-    """A request of listAllEpmUsers. machine: of the instance with that place in the list; 0: of any."""
+    """A request of listAllEpmUsers. machine: the position of an instance in the list; 0: any instance."""
 
     name: str
     by: str = ""
@@ -56,17 +55,17 @@ class UserCase:
     path: str = "/api/v1/endpointUsers/listAllEpmUsers"
 
     def tenant(self, large: Tenant, small: Tenant) -> Tenant:
-        """Whose list it is."""
+        """Return the tenant of the list."""
         return small if self.small else large
 
     def body(self, tenant: Tenant) -> Mapping[str, object]:
-        """The body over HTTP."""
+        """Return the body over HTTP."""
         chosen = {"filterBy": self.by, "value": self.value}
         page = {"pageId": self.page, "pageSize": self.size, "instanceIds": self._machines()}
         return {"domainId": tenant.domain_id, "filter": chosen, **page}
 
     def work(self, tenant: Tenant) -> Callable[[Tx], int]:
-        """The same inside the process, but for the instances and groups of each."""
+        """Run the same query inside the process, without the instances and groups of each user."""
         column, offset = filter_column(self.by), (self.page - 1) * self.size
         value = {"true": "1", "false": "0"}.get(self.value, self.value)
         query = UserQuery(tenant.domain_id, column, value, self._machines(), offset, self.size)
@@ -89,19 +88,19 @@ class NameCase:
 
     @property
     def path(self) -> str:
-        """Where it is asked for."""
+        """Return the path of the operation."""
         return "/api/v1/instanceGroup/listEndpointGroup" if self.of_groups else "/api/v1/instances/list"
 
     def tenant(self, large: Tenant, small: Tenant) -> Tenant:
-        """Whose list it is."""
+        """Return the tenant of the list."""
         return small if self.small else large
 
     def body(self, tenant: Tenant) -> Mapping[str, object]:
-        """The body over HTTP."""
+        """Return the body over HTTP."""
         return {"domainId": tenant.domain_id, "pageId": self.page, "pageSize": self.size, "filter": self.filter}
 
     def work(self, tenant: Tenant) -> Callable[[Tx], int]:
-        """The same inside the process."""
+        """Run the same query inside the process."""
         offset = (self.page - 1) * self.size
         if self.of_groups:
             return lambda tx: groups.page(tx, Stretch(tenant.domain_id, offset, self.size), self.filter)[1]
@@ -152,7 +151,7 @@ CASES: Sequence[Case] = (
 
 
 def run(settings: Settings) -> str:
-    """Fill, measure, and tell; Markdown. BenchmarkError: the service does not start, or answers otherwise."""
+    """Fill, measure and return Markdown. BenchmarkError: the service does not start or gives a wrong answer."""
     with TemporaryDirectory(prefix="bench-", dir=settings.directory) as name:
         return measure(Path(name), settings.seconds)
 
@@ -169,7 +168,7 @@ def measure(directory: Path, seconds: float) -> str:
 
 
 async def _fill(data: Path, large: Tenant, small: Tenant) -> str:
-    """Everything that there is; a line that tells how long that took."""
+    """Add all rows and return a line with the time that this took."""
     started = time.monotonic()
     async with open_store(data) as store:
         for tenant, part in ((large, 1), (small, SMALLER)):

@@ -1,15 +1,12 @@
-"""FreeRADIUS as the peer to compare with, configured as its documentation advises for speed.
+"""FreeRADIUS as the peer, configured as its documentation advises for speed.
 
 All variants check a password in clear text from a file with `pap`, on a thread pool of 5 to 32. The recording variant
-does Sallyport's job besides: before an answer leaves, the device is upserted and the event is inserted through
-rlm_sql_sqlite, into a database in WAL mode.
-
-Where the two differ, for whoever weighs the figures. In FreeRADIUS's favour: release 3.2.1 does not sign its replies
-and is not asked to, and its event has fewer columns. Against it: the two statements are two transactions, since
-`%{sql:}` takes any connection of the pool; a trigger on the event's table would join them and record half as much
-again, but that is schema programming which rlm_sql does not come with.
-
-The asking variant has a second factor: rlm_rest asks a provider over HTTP and waits for its answer.
+also does Sallyport's job: before an answer leaves, rlm_sql_sqlite upserts the device and inserts the event, into a
+database in WAL mode. The two differ, and a reader of the figures should know how. In FreeRADIUS's favour: release
+3.2.1 does not sign its replies, and its event has fewer columns. Against it: the two statements are two transactions,
+since `%{sql:}` takes any connection of the pool. A trigger on the event's table would join them and record half as
+much again, but that is schema programming which rlm_sql does not come with. The asking variant has a second factor:
+rlm_rest asks a provider over HTTP and waits for its answer.
 """
 
 import sqlite3
@@ -140,8 +137,9 @@ RECORD = f"""\
 
 @dataclass(frozen=True, slots=True)
 class Extras:
-    """What a variant adds to the configuration: modules, what is done before an accept and a reject leave, and further
-    sections of the server; method: the module that checks the password."""
+    """The parts that a variant adds to the configuration: modules, the steps before an accept and a reject, and
+    further sections of the server. method: the module that checks the password.
+    """
 
     modules: str = ""
     accepted: str = ""
@@ -152,7 +150,7 @@ class Extras:
 
 
 def records(database: Path) -> Extras:
-    """Each answer is recorded in a database."""
+    """Return the parts that record each answer in a database."""
     return Extras(SQL.format(database=database), RECORD, RECORD)
 
 
@@ -169,7 +167,7 @@ def create_database(path: Path) -> None:
 
 
 def count_events(path: Path) -> int:
-    """How many answers were recorded. BenchmarkError when the devices have not counted the same requests."""
+    """Return how many answers were recorded. BenchmarkError: the devices have counted other requests."""
     with closing(sqlite3.connect(path)) as database:
         events, requests = database.execute(
             "select (select count(*) from event), (select coalesce(sum(requests), 0) from device)"
@@ -200,7 +198,7 @@ def asking_freeradius(directory: Path, url: str, *, users: int, threads: int) ->
 
 @contextmanager
 def run_freeradius(directory: Path, *, users: int, extras: Extras) -> Iterator[tuple[int, int]]:
-    """Run it with all of its files in an empty directory: port, process."""
+    """Run it with all of its files in an empty directory and yield port and process."""
     port = free_port()
     write_users(directory, {f"user{number}": f"pass{number}" for number in range(users)})
     sections = SECTIONS.format(

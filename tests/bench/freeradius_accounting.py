@@ -60,7 +60,10 @@ RECORDS = (
 
 
 def package_file(name: str) -> Path:
-    """A file of the package's configuration of rlm_sql_sqlite. BenchmarkError: it is not here, or not to be read."""
+    """Return a file of the package's configuration of rlm_sql_sqlite.
+
+    BenchmarkError: it is missing or cannot be read.
+    """
     for directory in DIRECTORIES:
         path = Path(directory, MAIN, name)
         try:
@@ -72,14 +75,14 @@ def package_file(name: str) -> Path:
 
 
 def count_records(database: Path) -> int:
-    """How many records are in the sessions: their begin, what came after a minute, their end."""
+    """Return how many records the sessions contain: starts, interim updates after a minute, and stops."""
     with closing(sqlite3.connect(database)) as connection:
         return int(connection.execute(RECORDS).fetchone()[0])
 
 
 @contextmanager
 def accounting_freeradius(directory: Path) -> Iterator[Running]:
-    """FreeRADIUS, recording sessions in radacct."""
+    """Run FreeRADIUS with accounting into radacct."""
     database, port = directory / "accounting.db", free_port()
     with closing(sqlite3.connect(database)) as connection:
         connection.execute("pragma journal_mode = wal")

@@ -1,10 +1,7 @@
-"""ListDevices where the inventory is large: 1,000,000 devices of one domain beside 200,000 of another tenant's.
-
-The devices are registered as a login registers them, both domains by turns; then `sallyport serve` is started on them.
-What a login costs meanwhile is the other benchmark's matter.
-
-The names are what admins give their devices, a city, a kind and a number, so that each shares its parts with a hundred
-thousand others; a quarter of the devices sends none. Most are behind one of forty RADIUS servers.
+"""ListDevices with a large inventory: 1,000,000 devices of one domain beside 200,000 of another tenant. The devices
+are registered as by a login, both domains in turn; then `sallyport serve` is started on them. Another benchmark
+measures logins meanwhile. A device's name has a city, a kind and a number, so that a hundred thousand devices
+share each part; a quarter of the devices sends no name. Most are behind one of forty RADIUS servers.
 """
 
 import itertools
@@ -28,8 +25,8 @@ from .lists import Tenant, add_tenant, environ_of, measure_inside, measure_outsi
 from .settings import Settings
 
 LARGE, SMALL = 1_000_000, 200_000
-TURN = 5_000  # devices of the large domain in a transaction of the fill, beside a fifth of that of the small one
-LOGINS, ROUNDS = 64, 100  # how many new devices come in at once after the fill, and how often
+TURN = 5_000  # devices of the large domain in one transaction of the fill, beside a fifth of that of the small one
+LOGINS, ROUNDS = 64, 100  # number and size of the batches of new devices after the fill
 START_US = 1_767_225_600_000_000
 
 LARGE_CITIES = ("berlin",) * 4 + ("hamburg", "munich", "cologne", "frankfurt", "stuttgart", "leipzig", "dresden")
@@ -44,7 +41,7 @@ LONELY = ("192.0.2.78", "198.51.100.201", "berlin-branch-office", "Citrix NetSca
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A request of ListDevices: what it looks for, in which of the two domains, and which page of it."""
+    """A request of ListDevices: its filter, its domain and its page."""
 
     name: str
     search: str = ""
@@ -56,26 +53,26 @@ class Case:
 
     @property
     def path(self) -> str:
-        """Where it is asked for."""
+        """Return the path of the operation."""
         return "/network_device/ListDevices"
 
     def tenant(self, large: Tenant, small: Tenant) -> Tenant:
-        """Whose list it is."""
+        """Return the tenant of the list."""
         return small if self.small else large
 
     def work(self, tenant: Tenant) -> Callable[[Tx], int]:
-        """The same inside the process: how many match."""
+        """Return the number of matches inside the process."""
         query = self.query(tenant)
         return lambda tx: repo.page(tx, query)[1]
 
     def body(self, tenant: Tenant) -> dict[str, object]:
-        """The body over HTTP."""
+        """Return the body over HTTP."""
         scope = {"orgId": 1, "tenantId": tenant.number, "domainId": tenant.domain_id}
         chosen = {"filterBy": self.by, "value": self.value}
         return {**scope, "pageId": self.page, "pageSize": self.size, "search": self.search, "filter": chosen}
 
     def query(self, tenant: Tenant) -> DeviceQuery:
-        """The same inside the process."""
+        """Return the query inside the process."""
         return DeviceQuery(
             tenant.domain_id,
             search=self.search,
@@ -125,15 +122,15 @@ CASES = (
 
 
 def devices(domain_id: int, count: int, cities: tuple[str, ...], rare: tuple[str, ...]) -> Iterator[Device]:
-    """The devices of a domain, without end; the one in the middle of the first `count` has the rare values."""
+    """Yield the devices of a domain without end. The one in the middle of the first `count` has the rare values."""
     for number in itertools.count():
         kind = KINDS[number // 7 % len(KINDS)]
-        host = number * 611_953 % (1 << 20)  # addresses come in no order
+        host = number * 611_953 % (1 << 20)  # addresses are in no order
         client_ip = "10.15.0.1" if number % 20 == 7 else f"10.{16 + (host >> 16)}.{host >> 8 & 255}.{host & 255}"
         name = _name(number, kind, cities[number // 13 % len(cities)])
         server = number // 3 % 40
         source, product = f"10.0.0.{server}", SERVERS[server % len(SERVERS)]
-        if number % 5 == 0:  # asks by itself
+        if number % 5 == 0:  # a device that sends its own requests
             source, product = client_ip, PRODUCTS[kind]
         medium = MEDIA[kind]
         if number == count // 2:
@@ -153,7 +150,7 @@ def _name(number: int, kind: str, city: str) -> str:
 
 
 def run(settings: Settings) -> str:
-    """Fill, measure, and tell; Markdown. BenchmarkError: the service does not start, or answers otherwise."""
+    """Fill, measure and return Markdown. BenchmarkError: the service does not start or gives a wrong answer."""
     with TemporaryDirectory(prefix="bench-", dir=settings.directory) as name:
         return measure(Path(name), settings.seconds)
 
@@ -175,7 +172,7 @@ def _register(tx: Tx, new: list[Device]) -> None:
 
 
 async def _fill(data: Path, large: Tenant, small: Tenant) -> str:
-    """Register everything, then some more as logins do; a line that tells how long that took."""
+    """Register all devices, then some more as logins do. Return a line with the time that this took."""
     many = devices(large.domain_id, LARGE, LARGE_CITIES, RARE)
     few = devices(small.domain_id, SMALL, SMALL_CITIES, LONELY)
     part = TURN * SMALL // LARGE
@@ -197,7 +194,7 @@ async def _fill(data: Path, large: Tenant, small: Tenant) -> str:
 
 
 async def _logins(store: SqliteStore, batches: list[list[Device]]) -> float:
-    """New devices a second, where they come in as logins."""
+    """Return the new devices a second that logins register."""
     started = time.monotonic()
     for new in batches:
         await store.write(partial(_register, new=new))

@@ -1,5 +1,6 @@
-"""Lists where they are large: each request is made many times, over HTTP on one connection that stays open and inside
-a process through `Store.read`, so that the difference is what HTTP costs. Meanwhile no login comes in."""
+"""Large lists: each request is sent many times, over HTTP on one open connection, and inside a process through
+`Store.read`. The difference is the cost of HTTP. No login arrives meanwhile.
+"""
 
 import socket
 import sys
@@ -29,13 +30,13 @@ REPEATS = 200
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What was asked again and again: how many entries match, and the milliseconds of each answer."""
+    """The measurements of a repeated request: the number of matches, and the milliseconds of each answer."""
 
     hits: int
     times: list[float]
 
     def summary(self) -> list[str]:
-        """The first, then p50, p95 and the longest of the others."""
+        """Return the first answer's time, then p50, p95 and the maximum of the others."""
         first, *others = self.times
         ordered = sorted(others)
         places = (min(len(ordered) - 1, int(len(ordered) * part)) for part in (0.5, 0.95, 1))
@@ -44,7 +45,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """A tenant with one domain, as an operator adds it."""
+    """A tenant with one domain."""
 
     number: int
     domain_id: int
@@ -56,29 +57,29 @@ class Case(Protocol):
 
     @property
     def name(self) -> str:
-        """Its line in the table."""
+        """Return its line in the table."""
 
     @property
     def path(self) -> str:
-        """Where it is asked for."""
+        """Return the path of the operation."""
 
     def tenant(self, large: Tenant, small: Tenant) -> Tenant:
-        """Whose list it is."""
+        """Return the tenant of the list."""
 
     def body(self, tenant: Tenant) -> Mapping[str, object]:
-        """The body over HTTP."""
+        """Return the body over HTTP."""
 
     def work(self, tenant: Tenant) -> Callable[[Tx], int]:
-        """The same inside the process: how many match."""
+        """Return the number of matches inside the process."""
 
 
 def environ_of(data: Path) -> Mapping[str, str]:
-    """The environment of a service on ports of its own."""
+    """Return the environment of a service on ports of its own."""
     return environment(data, http=free_port(socket.SOCK_STREAM), authentication=free_port(), accounting=free_port())
 
 
 def add_tenant(environ: Mapping[str, str], directory: Path, number: int) -> Tenant:
-    """A tenant with a domain, in the store, which is made if there is none."""
+    """Add a tenant with a domain to the store, which is made if it is missing."""
     command(["db", "migrate"], environ, directory)
     where = ("--org", "1", "--tenant", str(number))
     token = command(["token", "create", *where], environ, directory)
@@ -88,7 +89,7 @@ def add_tenant(environ: Mapping[str, str], directory: Path, number: int) -> Tena
 
 @asynccontextmanager
 async def open_store(data: Path) -> AsyncIterator[SqliteStore]:
-    """The store of a service that does not run."""
+    """Open the store of a stopped service."""
     store = SqliteStore(data / "sallyport.db", StoreMetrics(CollectorRegistry()), Reserve(data / "reserve", 0))
     async with trio.open_nursery() as nursery:
         await nursery.start(store.run)
@@ -98,7 +99,7 @@ async def open_store(data: Path) -> AsyncIterator[SqliteStore]:
 
 
 def table(cases: Sequence[Case], inside: Mapping[str, Measured], outside: Mapping[str, Measured]) -> str:
-    """All cases, over HTTP and inside. BenchmarkError: the two found different things."""
+    """Return all cases, over HTTP and inside. BenchmarkError: the two found different rows."""
     rows = []
     for case in cases:
         over_http, by_sql = outside[case.name], inside[case.name]
@@ -117,7 +118,7 @@ def table(cases: Sequence[Case], inside: Mapping[str, Measured], outside: Mappin
 async def measure_inside(
     data: Path, cases: Sequence[Case], large: Tenant, small: Tenant, seconds: float
 ) -> dict[str, Measured]:
-    """Each case through `Store.read`. seconds: the longest time for one."""
+    """Measure each case through `Store.read`. seconds: the longest time for one."""
     results = {}
     async with open_store(data) as store:
         for case in cases:
@@ -134,7 +135,7 @@ async def measure_inside(
 def measure_outside(
     environ: Mapping[str, str], directory: Path, cases: Sequence[Case], large: Tenant, small: Tenant, seconds: float
 ) -> dict[str, Measured]:
-    """Each case over HTTP. seconds: the longest time for one."""
+    """Measure each case over HTTP. seconds: the longest time for one."""
     results = {}
     with _service(environ, directory) as http:
         for case in cases:
@@ -151,14 +152,14 @@ def measure_outside(
 
 
 def tell(progress: str) -> None:
-    """A line for who waits."""
+    """Print a line of progress."""
     print(progress, file=sys.stderr, flush=True)
 
 
 def _turns(seconds: float) -> Iterator[None]:
     deadline = time.monotonic() + seconds
     for number in range(REPEATS):
-        if number < 2 or time.monotonic() < deadline:  # the first, and one of the others
+        if number < 2 or time.monotonic() < deadline:  # the first turn, and one more
             yield
 
 

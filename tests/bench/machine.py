@@ -1,4 +1,4 @@
-"""What the figures were measured on: a figure without its machine says nothing."""
+"""The machine of the measurements: its processor, memory, systems and file system."""
 
 import os
 import platform
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def describe(directory: Path) -> str:
-    """Markdown lines that name the machine, and the file system on which the servers keep their databases."""
+    """Return Markdown lines that name the machine, and the file system of the servers' databases."""
     facts = {
         "processor": f"{_processor()}, {len(os.sched_getaffinity(0))} cores",
         "memory": f"{_memory_mib() / 1024:.1f} GiB",
@@ -19,7 +19,10 @@ def describe(directory: Path) -> str:
 
 
 def filesystem(directory: Path) -> str:
-    """The type of the file system that holds a directory. On tmpfs nothing is written to a disk, so syncing is free."""
+    """Return the type of the file system of a directory.
+
+    On tmpfs nothing is written to a disk, so syncing is free.
+    """
     resolved, best, kind = directory.resolve(), "", "unknown"
     for line in Path("/proc/mounts").read_text().splitlines():
         _, mounted, candidate, *_ = line.split(" ")

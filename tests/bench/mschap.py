@@ -37,7 +37,7 @@ def run(settings: Settings) -> str:
 
 
 def proof(user: str, password: str) -> bytes:
-    """The attributes of an MS-CHAPv2 login, which anybody could send once more (RFC 2548 section 2.3)."""
+    """Return the attributes of an MS-CHAPv2 login, which can be sent repeatedly (RFC 2548 section 2.3)."""
     attempt = MsChap2(1, bytes(range(16)), bytes(range(16, 32)), b"")
     response = challenge_response(attempt.nt_challenge(user.encode()), nt_hash(password.encode()))
     return push_attempt(replace(attempt, response=response))
@@ -45,7 +45,7 @@ def proof(user: str, password: str) -> bytes:
 
 @contextmanager
 def mschap_freeradius(directory: Path, *, recording: bool) -> Iterator[Running]:
-    """FreeRADIUS with rlm_mschap."""
+    """Run FreeRADIUS with rlm_mschap."""
     database = directory / "events.db"
     extras = Extras()
     if recording:

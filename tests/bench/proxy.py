@@ -1,9 +1,8 @@
-"""Logins that are passed on to another server: Sallyport with the first factor `radius`, FreeRADIUS as a proxy, and
-radsecproxy from UDP to UDP, under the same load in turn.
-
-The server behind all three is one FreeRADIUS that checks passwords from a file and signs its answers. It takes a
-core's share of each turn as the load generator does, so that requests/s tell less than the processor time of the
-proxies alone. Sallyport records an event for each login, on disk before the answer; the others record nothing.
+"""Forwarded logins: Sallyport with the first factor `radius`, FreeRADIUS as a proxy, and radsecproxy from UDP to UDP,
+under the same load in turn. The server behind all three is one FreeRADIUS that checks passwords from a file and
+signs its answers. Like the load generator it uses a part of a core in each turn, so the processor time of the
+proxies says more than requests/s. Sallyport records an event for each login, on disk before the answer; the others
+record nothing.
 """
 
 import os
@@ -27,7 +26,7 @@ from .settings import BenchmarkError, Settings
 ONE = {"orgId": 1, "tenantId": 1, "domainId": 1}
 THEIRS, OTHER, OURS = "freeradius-proxy", "radsecproxy", "sallyport-proxy"
 
-# Release 3.2.1 signs an answer where it is told to. All proxies could be told to drop unsigned ones.
+# Release 3.2.1 signs an answer only if configured. All proxies could be configured to drop unsigned ones.
 SIGNED = Extras(
     accepted="""\
         update reply {
@@ -86,8 +85,10 @@ realm * {{
 
 
 def run(settings: Settings) -> str:
-    """Measure all chosen proxies before one server; Markdown. BenchmarkError when one does not start or the comparison
-    is void."""
+    """Measure all chosen proxies before one server and return Markdown.
+
+    BenchmarkError: one does not start or the comparison is void.
+    """
     with (
         TemporaryDirectory(prefix="bench-", dir=settings.directory) as name,
         run_freeradius(Path(name), users=USERS, extras=SIGNED) as (home, _),
@@ -101,7 +102,7 @@ def run(settings: Settings) -> str:
     return "\n\n".join([_introduction(settings), figures(results, names), *_ratios(results)])
 
 
-# --- who is measured ------------------------------------------------------------------------------------------
+# --- servers -----------------------------------------------------------------------------------------------------
 
 
 @contextmanager
@@ -140,7 +141,7 @@ def _sallyport(home: int, directory: Path) -> Iterator[Running]:
         )
 
 
-# --- what is told ---------------------------------------------------------------------------------------------
+# --- output ------------------------------------------------------------------------------------------------------
 
 
 def _introduction(settings: Settings) -> str:

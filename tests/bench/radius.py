@@ -24,8 +24,8 @@ from .settings import BenchmarkError, Settings
 
 USERS = 100
 WINDOWS = (32, 256)
-RETRANSMIT_S = 5  # what many devices have; a stalled commit is then waited for, not repeated
-SETTLE_S = 0.5  # what a server still writes after its last answer must not fall into another's turn
+RETRANSMIT_S = 5  # the default of many devices; a stalled commit is then waited for, not repeated
+SETTLE_S = 0.5  # a server's writes after its last answer must not fall into another's turn
 
 Results = dict[tuple[str, int], Load]  # by key of the server and window
 
@@ -47,14 +47,19 @@ SERVERS = (
 
 
 def run(settings: Settings) -> str:
-    """Measure all chosen servers; Markdown. BenchmarkError when a server does not start or the comparison is void."""
+    """Measure all chosen servers and return Markdown.
+
+    BenchmarkError: one does not start or the comparison is void.
+    """
     results, names = measure(SERVERS, settings)
     return "\n\n".join([_introduction(settings), figures(results, names), *ratios(results)])
 
 
 def measure(servers: Sequence[Server], settings: Settings, *options: str) -> tuple[Results, Mapping[str, str]]:
-    """What the chosen ones of some servers do, and their names by their keys. options: of radload. BenchmarkError as
-    `run`."""
+    """Return the results of the chosen servers, and their names by key.
+
+    options: of radload. BenchmarkError as `run`.
+    """
     chosen = [server for server in servers if not settings.servers or server.key in settings.servers]
     if not chosen:
         raise BenchmarkError(f"no such server; there are {', '.join(server.key for server in servers)}")
@@ -95,10 +100,10 @@ def _measure(program: Path, server: Running, window: int, settings: Settings, op
 
 
 def check_fair(name: str, load: Load, recorded: int | None) -> None:
-    """Assert what the comparison rests on: authentic accepts, and each of them recorded. BenchmarkError otherwise.
+    """Check that the answers are authentic accepts and that each is recorded.
 
-    recorded: how many events the server has stored during the load; None for a server that stores none. A request
-    whose answer was lost may be among them.
+    BenchmarkError: the comparison is void. recorded: the number of events that the server stored during the load;
+    None for a server that stores none. A request whose answer was lost may be among them.
     """
     if load.answered == 0 or load.bad_replies:
         raise BenchmarkError(f"{name}: {load.answered} answers, {load.bad_replies} not authentic")
@@ -120,7 +125,7 @@ def _introduction(settings: Settings) -> str:
 
 
 def figures(results: Results, names: Mapping[str, str]) -> str:
-    """The table of what was measured."""
+    """Return the table of the measurements."""
     headers = ["window", "server", "requests/s", "p50 ms", "p99 ms", "CPU µs/request", "memory MiB", "lost"]
     rows = [
         [
@@ -139,7 +144,7 @@ def figures(results: Results, names: Mapping[str, str]) -> str:
 
 
 def ratios(results: Results) -> list[str]:
-    """The two questions that the benchmark is for; none where a server was left out."""
+    """Return the two ratios of interest; empty if a server was left out."""
     headers = ["window", "throughput / FreeRADIUS recording (aim: 10)", "requests per CPU second / FreeRADIUS (aim: 1)"]
     rows = []
     for window in WINDOWS:

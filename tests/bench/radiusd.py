@@ -1,6 +1,5 @@
-"""FreeRADIUS as a process: found, configured, run. What it is configured with beside this is each comparison's own.
-
-Nothing of /etc/freeradius is read, no log is written for a login, and only what a server needs is loaded.
+"""FreeRADIUS as a process: found, configured, run. Each comparison adds its own configuration. Nothing of
+/etc/freeradius is read, no log is written for a login, and only the modules that a server needs are loaded.
 """
 
 import os
@@ -13,7 +12,7 @@ from pathlib import Path
 from .child import SECRET, child_process, wait_until
 from .settings import BenchmarkError
 
-THREADS = 32  # as the package has it
+THREADS = 32  # as in the package
 
 RADIUSD = """\
 prefix = {directory}
@@ -61,7 +60,7 @@ LISTEN = """\
 
 
 def find_program() -> str:
-    """The daemon's path; its name differs between distributions. BenchmarkError when it is not installed."""
+    """Return the daemon's path; its name differs between distributions. BenchmarkError: it is not installed."""
     path = f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin"
     for name in ("freeradius", "radiusd"):
         if program := shutil.which(name, path=path):
@@ -70,22 +69,22 @@ def find_program() -> str:
 
 
 def version() -> str:
-    """The name and version that the daemon gives, as in `FreeRADIUS Version 3.2.1`."""
+    """Return the name and version that the daemon prints, as in `FreeRADIUS Version 3.2.1`."""
     told = subprocess.run([find_program(), "-v"], capture_output=True, text=True, timeout=10, check=False).stdout
     _, _, name = told.partition("\n")[0].partition(": ")
     return name.partition(", for host")[0] or "FreeRADIUS"
 
 
 def listen(port: int, kind: str = "auth") -> str:
-    """The section of a virtual server that takes packets at a port. kind: auth or acct."""
+    """Return the section of a virtual server that takes packets at a port. kind: auth or acct."""
     return LISTEN.format(kind=kind, port=port)
 
 
 @contextmanager
 def running_radiusd(directory: Path, sections: str, *, threads: int = THREADS, proxies: bool = False) -> Iterator[int]:
-    """Run it in the foreground, as the current user, with all of its files in a directory: the process.
+    """Run it in the foreground as the current user, with all of its files in a directory, and yield the process.
 
-    sections: modules and servers. proxies: it may pass requests on.
+    sections: modules and servers. proxies: it may forward requests.
     """
     head = RADIUSD.format(directory=directory, threads=threads, proxies="yes" if proxies else "no", secret=SECRET)
     (directory / "radiusd.conf").write_text(head + sections)

@@ -10,7 +10,8 @@ from .settings import BenchmarkError
 
 SOURCE = Path(__file__).with_name("radload.c")
 COMPILER = ("cc", "-std=c11", "-O2", "-Wall", "-Wextra")
-# Past its own time limit radload waits for what is outstanding, three tries of at most ten seconds; then it hangs.
+# After its own time limit radload waits for the outstanding requests, three tries of at most ten seconds; then it
+# hangs.
 GRACE_S = 60.0
 
 
@@ -40,12 +41,15 @@ class Load:
 
 
 def compile_radload(directory: Path) -> Path:
-    """Compile the generator into a directory; the path of the program. BenchmarkError with what the compiler said."""
+    """Compile the generator into a directory and return the program's path.
+
+    BenchmarkError with the compiler's output.
+    """
     return compile_c(SOURCE.name, directory, "-lcrypto")
 
 
 def compile_c(source: str, directory: Path, *libraries: str) -> Path:
-    """Compile a program that lies beside this file. BenchmarkError with what the compiler said."""
+    """Compile a program of this folder. BenchmarkError with the compiler's output."""
     program = directory / Path(source).stem
     command = [*COMPILER, "-o", str(program), str(SOURCE.with_name(source)), *libraries]
     try:
@@ -71,6 +75,6 @@ def run_radload(program: Path, arguments: Sequence[str], *, seconds: float) -> L
         done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + GRACE_S, check=False)
     except subprocess.TimeoutExpired as error:
         raise BenchmarkError("radload did not end") from error
-    if done.returncode not in {0, 1}:  # 1: some requests stayed without answer, which the figures tell
+    if done.returncode not in {0, 1}:  # 1: some requests stayed without an answer, which the figures show
         raise BenchmarkError(done.stderr.strip())
     return parse_load(done.stdout)

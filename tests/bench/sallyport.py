@@ -1,4 +1,6 @@
-"""Sallyport as a server under test: the installed command, a data directory of its own, set up as an operator would."""
+"""Sallyport as a server under test: the installed command with its own data directory, set up by an operator's
+commands.
+"""
 
 import os
 import socket
@@ -26,7 +28,7 @@ def environment(data: Path, *, http: int, authentication: int, accounting: int) 
     return kept | {
         "SALLYPORT_DATA_DIR": str(data),
         "SALLYPORT_EGRESS": "default, 127.0.0.1/32",
-        "SALLYPORT_LOG_LOGINS": "false",  # as FreeRADIUS has it by default
+        "SALLYPORT_LOG_LOGINS": "false",  # the default of FreeRADIUS
         "SALLYPORT_HTTP_BIND": f"127.0.0.1:{http}",
         "SALLYPORT_RADIUS_AUTH_BIND": f"127.0.0.1:{authentication}",
         "SALLYPORT_RADIUS_ACCT_BIND": f"127.0.0.1:{accounting}",
@@ -34,7 +36,7 @@ def environment(data: Path, *, http: int, authentication: int, accounting: int) 
 
 
 def is_ready(http: int) -> bool:
-    """Whether /readyz answers 200; False too while nobody listens."""
+    """Return whether /readyz answers 200."""
     try:
         return httpx.get(f"http://127.0.0.1:{http}/readyz", timeout=2, trust_env=False).status_code == 200
     except httpx.TransportError:
@@ -42,7 +44,10 @@ def is_ready(http: int) -> bool:
 
 
 def command(arguments: Sequence[str], environ: Mapping[str, str], directory: Path, *, given: str = "") -> str:
-    """Run `sallyport ARGUMENTS` beside the service; its standard output. BenchmarkError with what it said."""
+    """Run `sallyport ARGUMENTS` beside the service and return its standard output.
+
+    BenchmarkError with its standard error.
+    """
     done = subprocess.run(
         [str(PROGRAM), *arguments],
         input=given,
@@ -69,19 +74,19 @@ def set_up(environ: Mapping[str, str], directory: Path, *, users: int) -> None:
         arguments = ["user", "add", f"user{number}", "--domain", "bench", "--password", "-"]
         command(arguments, environ, directory, given=f"pass{number}")
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:  # most of a command's time is Python's start
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # most of a command's time is the start of Python
         list(pool.map(add_user, range(users)))
 
 
 def count_events(database: Path) -> int:
-    """How many answers are in the store, read as any other reader of the file would."""
+    """Return how many answers are in the store, read as by any other reader of the file."""
     with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
         return int(connection.execute(EVENTS).fetchone()[0])
 
 
 @contextmanager
 def sallyport(directory: Path, *, users: int) -> Iterator[Running]:
-    """Run `sallyport serve` with all of its files in an empty directory, which it also works in."""
+    """Run `sallyport serve` in an empty directory with all of its files."""
     http, authentication, accounting = free_port(socket.SOCK_STREAM), free_port(), free_port()
     data, output = directory / "data", directory / "output"
     environ = environment(data, http=http, authentication=authentication, accounting=accounting)

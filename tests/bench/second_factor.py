@@ -1,14 +1,12 @@
-"""Logins that wait for their users: Sallyport with the provider `webhook`, and FreeRADIUS with rlm_rest, in turn.
-
-The provider answers five seconds after it was asked. A thousand logins wait for it, each of a user and a station of its
-own, so that none joins another; a thousand waiting for five seconds are 200 answers a second, the most that there can
-be. They come spread, 200 a second, as people do; and all at once, a thousand in a millisecond and then a new one for
-each that is answered, as after a power cut. Meanwhile another process sends plain password logins at a fixed rate, of
-users whom a login rule (in FreeRADIUS a condition) lets in without a second factor, and measures how long they take. A
-login has 30 s to be answered, and is sent once: what a device does after that is its own affair.
-
-Sallyport is measured with a hook that is asked each second, as it is where it does not say when it wants to be asked
-again, and with one that answers when the user has. FreeRADIUS knows the second kind only.
+"""Logins that wait for their users: Sallyport with the provider `webhook`, and FreeRADIUS with rlm_rest, in turn. The
+provider answers five seconds after a request. A thousand logins wait for it, each of another user and station, so
+that none joins another; a thousand waiting for five seconds are at most 200 answers a second. They arrive spread,
+200 a second, as people do; and all at once, a thousand in a millisecond and then a new one for each answer, as
+after a power cut. Meanwhile another process sends plain password logins at a fixed rate and measures their
+latency. A login rule (in FreeRADIUS a condition) exempts their users from the second factor. A login must be
+answered within 30 s and is sent once: retransmissions are not measured. Sallyport is measured with a hook that is
+polled each second, the default interval, and with one that answers after the user's approval. FreeRADIUS has the
+second kind only.
 """
 
 import sys
@@ -45,7 +43,7 @@ ONE = {"orgId": 1, "tenantId": 1, "domainId": 1}
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server to measure: how it starts in an empty directory, with a provider at a URL and so many users."""
+    """A server to measure: its start in an empty directory, with a provider at a URL and a number of users."""
 
     key: str
     path: str
@@ -54,7 +52,7 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What was measured of a server: logins with a second factor, and plain ones beside them."""
+    """The measurements of a server: logins with a second factor, and plain ones beside them."""
 
     pattern: str
     asked: Load
@@ -62,13 +60,16 @@ class Turn:
 
     @property
     def rate(self) -> float:
-        """Answers a second. Where logins come spread, the last one's wait is none of the server's."""
+        """Return the answers a second. For spread logins the wait of the last one is not counted."""
         seconds = self.asked.seconds - (ANSWER_S if self.pattern == "spread" else 0.0)
         return self.asked.answered / seconds if self.asked.answered else 0.0
 
 
 def run(settings: Settings) -> str:
-    """Measure all chosen servers; Markdown. BenchmarkError when one does not start or the comparison is void."""
+    """Measure all chosen servers and return Markdown.
+
+    BenchmarkError: one does not start or the comparison is void.
+    """
     chosen = [server for server in SERVERS if not settings.servers or server.key in settings.servers]
     if not chosen:
         raise BenchmarkError(f"no such server; there are {', '.join(server.key for server in SERVERS)}")
@@ -90,7 +91,7 @@ def run(settings: Settings) -> str:
     return "\n\n".join([_introduction(), _figures(rows)])
 
 
-# --- what is measured -----------------------------------------------------------------------------------------
+# --- measurement --------------------------------------------------------------------------------------------------
 
 
 def _measure(program: Path, server: Running, logins: int, pattern: str) -> Turn:
@@ -115,9 +116,9 @@ def _measure(program: Path, server: Running, logins: int, pattern: str) -> Turn:
 
 
 def check_fair(server: Running, turn: Turn, before: int) -> None:
-    """Assert what the comparison rests on: authentic accepts, none before its user has approved. BenchmarkError.
+    """Check that the answers are authentic accepts, none before its user's approval.
 
-    before: how many events there were before the turn.
+    BenchmarkError: the turn is void. before: the number of events before the turn.
     """
     for load in (turn.asked, turn.plain):
         if load.bad_replies or load.accepts != load.answered:
@@ -129,12 +130,12 @@ def check_fair(server: Running, turn: Turn, before: int) -> None:
         raise BenchmarkError(f"{server.name}: fewer events than answers; the comparison is void")
 
 
-# --- who is measured ------------------------------------------------------------------------------------------
+# --- servers -----------------------------------------------------------------------------------------------------
 
 
 @contextmanager
 def _provider(directory: Path) -> Iterator[str]:
-    """The provider, at a URL that ends before the path."""
+    """Run the provider and yield its URL without a path."""
     program, output = compile_c("provider.c", directory), directory / "provider.output"
     with child_process([str(program), str(ANSWER_S * 1000)], directory=directory, output=output) as process:
         wait_until(lambda: output.read_text().endswith("\n"), process, output, seconds=10)
@@ -143,14 +144,14 @@ def _provider(directory: Path) -> Iterator[str]:
 
 @contextmanager
 def _sallyport(name: str, directory: Path, url: str, users: int) -> Iterator[Running]:
-    """Sallyport with a domain that enforces."""
+    """Run Sallyport with a domain that enforces."""
     with running_service(directory, fresh=True) as service:
         service.add_client("bench", "127.0.0.1", SECRET)
 
         def add(number: int) -> None:
             service.add_user(f"user{number}", f"pass{number}")
 
-        with ThreadPoolExecutor(16) as pool:  # the writes of many share a transaction
+        with ThreadPoolExecutor(16) as pool:  # many writers share a transaction
             list(pool.map(add, range(users)))
         exempt = [f"user{number}" for number in range(PLAIN_USERS)]
         service.post("/ad/AddLoginRule", {**ONE, "name": "plain", "action": "allow", "users": exempt})
@@ -176,7 +177,7 @@ SERVERS = (
 )
 
 
-# --- what is told ---------------------------------------------------------------------------------------------
+# --- output ------------------------------------------------------------------------------------------------------
 
 
 def _introduction() -> str:
@@ -211,5 +212,8 @@ def _figures(rows: list[tuple[str, Turn]]) -> str:
 
 
 def _percentile(load: Load, share: float, answered_ms: float) -> str:
-    """A latency of all that were sent: one that is never answered takes longest. radload counts the answered only."""
+    """Return a percentile of all logins sent; an unanswered one takes the longest time.
+
+    radload counts the answered only.
+    """
     return f"{answered_ms:.2f}" if load.answered >= share * load.sent else "no answer"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 class BenchmarkError(Exception):
-    """A benchmark could not run, or its comparison is void; the message says which fact was missing."""
+    """A benchmark could not run, or its comparison is void; the message names the missing fact."""
 
 
 @dataclass(frozen=True, slots=True)

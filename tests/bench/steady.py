@@ -1,8 +1,6 @@
-"""Everything at once: logins, accounting, endpoint agents, directory imports, the API and a Prometheus, for ten minutes
-on one service; and what of it grows.
-
-Each line is a tenth of the time: how long logins took, what the service has in memory and how many files it holds open.
-The first tenth fills caches; what counts is that the others are alike.
+"""A mixed load for ten minutes on one service: logins, accounting, endpoint agents, directory imports, the API and a
+Prometheus; and the service's growth meanwhile. Each line is a tenth of the time: the times of logins, the
+service's memory and its open files. The first tenth fills caches; the others should be alike.
 """
 
 import threading
@@ -57,7 +55,7 @@ LISTS = (
 
 @dataclass
 class Work:
-    """What was done so far. logins: seconds of each since the last look. error: what ended a worker."""
+    """The work done so far. logins: seconds of each since the last line. error: the error that ended a worker."""
 
     done: threading.Event = field(default_factory=threading.Event)
     logins: list[float] = field(default_factory=list)
@@ -65,25 +63,25 @@ class Work:
     error: BaseException | None = None
 
     def count(self, name: str) -> None:
-        """One more."""
+        """Count one more."""
         self.counts[name] = self.counts.get(name, 0) + 1
 
 
 def run(settings: Settings) -> str:
-    """The table."""
+    """Return the table."""
     with TemporaryDirectory(prefix="bench-", dir=settings.directory) as name:
         return measure(Path(name), seconds=SECONDS, agents=AGENTS, entries=ENTRIES)
 
 
 def measure(directory: Path, *, seconds: float, agents: int, entries: int) -> str:
-    """The table. directory: an empty one. BenchmarkError: something was not answered as it has to be."""
+    """Return the table. directory: an empty one. BenchmarkError: an answer was wrong."""
     people = directory / "people.ldif"
     write(people, entries)
     with running_service(directory, {"SALLYPORT_REJECT_DELAY_S": "0"}, fresh=True) as service:
         tenant = _set_up(service)
         fleet = trio.run(enrol, service.ports.http, tenant, agents)
         work, rows = Work(), []
-        with _going_on(work, service, tenant, fleet, people):
+        with _working(work, service, tenant, fleet, people):
             for part in range(PARTS):
                 began = time.monotonic()
                 work.done.wait(seconds / PARTS)
@@ -109,8 +107,8 @@ def _set_up(service: RunningService) -> Tenant:
 
 
 @contextmanager
-def _going_on(work: Work, service: RunningService, tenant: Tenant, fleet: Fleet, people: Path) -> Iterator[None]:
-    """All workers, each in a thread, for the time of the block."""
+def _working(work: Work, service: RunningService, tenant: Tenant, fleet: Fleet, people: Path) -> Iterator[None]:
+    """Run all workers, each in a thread, for the time of the block."""
     workers: tuple[Callable[[], None], ...] = (
         lambda: _log_in(work, service),
         lambda: _account(work, service),
@@ -139,7 +137,7 @@ def _worker(work: Work, job: Callable[[], None]) -> None:
 
 
 def _log_in(work: Work, service: RunningService) -> None:
-    """Right and wrong passwords in turn, from many stations behind many switches."""
+    """Send right and wrong passwords in turn, from many stations behind many switches."""
     number = 0
     with service.radius(SECRET) as client:
         while not work.done.wait(LOGIN_PAUSE_S):
@@ -154,7 +152,7 @@ def _log_in(work: Work, service: RunningService) -> None:
 
 
 def _account(work: Work, service: RunningService) -> None:
-    """Sessions that start, go on and stop."""
+    """Send sessions that start, continue and stop."""
     number = 0
     with RadiusClient(service.ports.acct, SECRET) as client:
         while not work.done.wait(LOGIN_PAUSE_S):
@@ -175,7 +173,7 @@ def _account(work: Work, service: RunningService) -> None:
 
 
 def _call(work: Work, service: RunningService, tenant: Tenant) -> None:
-    """Lists, and a user who comes and goes."""
+    """Request lists, and add and delete a user."""
     scope = {"orgId": 1, "tenantId": tenant.number, "domainId": tenant.domain_id}
     with _http(service, tenant) as http:
 
@@ -205,7 +203,7 @@ def _scrape(work: Work, service: RunningService) -> None:
 
 
 def _import(work: Work, service: RunningService, people: Path) -> None:
-    """The same file again and again: everything is compared, and little is written."""
+    """Import the same file again and again: all entries are compared, and few are written."""
     while not work.done.wait(1):
         job = service.call("directory.import_ldif", path=str(people), domain="bench")
         while (state := service.call("directory.job", job=job)["state"]) not in OVER:
@@ -235,7 +233,7 @@ def _station(number: int) -> bytes:
 
 
 def _memory_mib(process_id: int) -> float:
-    """What the process holds in memory of its own, without files that are mapped."""
+    """Return the private memory of the process in MiB, without mapped files."""
     status = Path(f"/proc/{process_id}/status").read_text()
     return int(next(line.split()[1] for line in status.splitlines() if line.startswith("RssAnon:"))) / 1024
 

@@ -1,4 +1,4 @@
-"""The benchmark of agents measures what it says, with a few of them."""
+"""The benchmark of agents, with a few of them."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from .agents import measure
 
 @pytest.mark.bench
 def test_a_few_agents(tmp_path: Path) -> None:
-    """They enrol, wait, report, and hear of changes."""
+    """The agents enrol, wait, report, and receive changes."""
     told = measure(tmp_path, agents=5, seconds=6)
     assert "| agents that wait, each reporting every 30 s | 5 |" in told
     assert "| connections lost | 0 |" in told

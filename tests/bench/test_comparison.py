@@ -1,4 +1,4 @@
-"""The comparison is fair: the peer does what it is said to do, and a comparison that is not fair is void."""
+"""The comparison is fair: the peer does the configured work, and an unfair comparison is void."""
 
 import shutil
 from dataclasses import replace
@@ -25,12 +25,12 @@ LINE = (
 
 
 def load(**changes: int) -> Load:
-    """Ten accepts, with changes."""
+    """Return ten accepts, with changed fields."""
     return replace(parse_load(LINE), **changes)
 
 
 def has_freeradius() -> bool:
-    """Whether the daemon and a compiler are here."""
+    """Return whether the daemon and a compiler are installed."""
     try:
         find_program()
     except BenchmarkError:
@@ -39,7 +39,7 @@ def has_freeradius() -> bool:
 
 
 def has_radacct() -> bool:
-    """Whether the package's schema is here, and may be read."""
+    """Return whether the package's schema is installed and readable."""
     try:
         package_file("schema.sql")
     except BenchmarkError:
@@ -48,7 +48,7 @@ def has_radacct() -> bool:
 
 
 def test_a_fair_load_passes() -> None:
-    """All answers accept and all are recorded, or nothing is said to be recorded."""
+    """A load is fair if all answers accept and all are recorded, or the server records none."""
     check_fair("x", load(), 10)
     check_fair("x", load(), None)
     check_fair("x", load(answered=9, accepts=9, lost=1), 10)
@@ -66,7 +66,7 @@ def test_a_fair_load_passes() -> None:
     ids=["fewer recorded", "more recorded", "a reject", "a forged reply", "no answer"],
 )
 def test_an_unfair_load_is_void(changes: dict[str, int], recorded: int) -> None:
-    """Any doubt about what was measured ends the benchmark."""
+    """Each doubt about the measurement ends the benchmark."""
     with pytest.raises(BenchmarkError):
         check_fair("x", load(**changes), recorded)
 
@@ -87,7 +87,7 @@ def test_the_machine_is_described(tmp_path: Path) -> None:
 @pytest.mark.peer
 @pytest.mark.skipif(not has_radacct(), reason="freeradius with its SQL schema, or cc, is not installed")
 def test_freeradius_records_each_session(tmp_path: Path) -> None:
-    """Begin, interim record and end of each session are in radacct: otherwise its figures would be for another job."""
+    """FreeRADIUS writes start, interim record and stop of each session to radacct: both servers do the same work."""
     program, directory = compile_radload(tmp_path), tmp_path / "peer"
     directory.mkdir()
     with accounting_freeradius(directory) as peer:
@@ -100,7 +100,7 @@ def test_freeradius_records_each_session(tmp_path: Path) -> None:
 @pytest.mark.peer
 @pytest.mark.skipif(not has_freeradius(), reason="freeradius or cc is not installed")
 def test_freeradius_checks_mschap(tmp_path: Path) -> None:
-    """It takes a user's own response and no other's, and records both: otherwise its figures would be for nothing."""
+    """FreeRADIUS accepts a user's own response and no other's, and records both: both servers do the same work."""
     program, directory, proofs = compile_radload(tmp_path), tmp_path / "peer", tmp_path / "proofs"
     directory.mkdir()
     right, wrong = (mschap.proof(f"user{number}", "pass0").hex() for number in range(2))
@@ -115,7 +115,7 @@ def test_freeradius_checks_mschap(tmp_path: Path) -> None:
 @pytest.mark.peer
 @pytest.mark.skipif(not has_freeradius(), reason="freeradius or cc is not installed")
 def test_freeradius_records_each_accept_and_reject(tmp_path: Path) -> None:
-    """As many events as answers, whatever the answer: otherwise its figures would be for another job."""
+    """FreeRADIUS records an event for each accept and each reject: both servers do the same work."""
     program, directory = compile_radload(tmp_path), tmp_path / "peer"
     directory.mkdir()
     with freeradius(directory, users=10, recording=True) as peer:

@@ -1,4 +1,4 @@
-"""The benchmark of directories measures what it says, with a few people."""
+"""The benchmark of directories, with a few people."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from .directory import measure
 @needs("slapd", "slapadd", "ldapsearch")
 @needs_bonsai
 def test_a_few_people(tmp_path: Path) -> None:
-    """They are read by all, and imported."""
+    """Each program reads all people, and the service imports them."""
     told = measure(tmp_path, entries=1000, rounds=1)
     assert [line.split("|")[1].strip() for line in told.splitlines()[2:]] == [
         "`ldapsearch`",

@@ -1,4 +1,4 @@
-"""The benchmark of imports from a file measures what it says, with a few people."""
+"""The benchmark of imports from a file, with a few people."""
 
 from pathlib import Path
 
@@ -9,6 +9,6 @@ from .directory_file import measure
 
 @pytest.mark.bench
 def test_a_few_people(tmp_path: Path) -> None:
-    """They are imported twice, and logins go on beside it."""
+    """The people are imported twice while logins are answered."""
     told = measure(tmp_path, entries=300)
     assert told.startswith("300 entries") and told.count("import") >= 2 and "the same again" in told

@@ -1,4 +1,4 @@
-"""The comparison of proxies: each of them does what it is said to do."""
+"""The comparison of proxies: each of them forwards logins."""
 
 import shutil
 from pathlib import Path
@@ -17,7 +17,10 @@ pytestmark = pytest.mark.bench
 @needs("freeradius", "radsecproxy")
 @pytest.mark.skipif(shutil.which("cc") is None, reason="cc is not installed")
 def test_each_proxy_passes_logins_on(tmp_path: Path) -> None:
-    """All answers are authentic Accepts of the server behind, and ours are recorded: otherwise the run is void."""
+    """All answers are authentic Accepts of the server behind, and Sallyport's are recorded.
+
+    Otherwise the run is void.
+    """
     told = proxy.run(Settings(directory=tmp_path, rounds=1, seconds=10, requests=300, servers=()))
     for name in ("FreeRADIUS", "radsecproxy", "Sallyport"):
         assert told.count(f" {name} ") >= 2

@@ -1,4 +1,4 @@
-"""The benchmark of a steady load does everything that it says, for a few seconds."""
+"""The benchmark of a steady load, for a few seconds."""
 
 from pathlib import Path
 
