@@ -43,7 +43,7 @@ class Model:
 def test_a_full_map_drops_the_oldest_entry_of_the_largest_owner(
     steps: list[tuple[bool, int, tuple[int, int]]], limit: int, depth: int
 ) -> None:
-    """Whatever is put and removed: the map has the model's entries in their order, and never more than its limit."""
+    """After any sequence of changes the map has the model's entries in their order, and never more than its limit."""
     bounded, model = BoundedMap[int, int](limit), Model()
     for number, (is_put, key, owners) in enumerate(steps):
         model.remove(key)

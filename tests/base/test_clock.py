@@ -10,7 +10,7 @@ from sallyport.base.clock import SECOND, from_iso, from_us, iso, iso_seconds
 
 @given(st.datetimes(min_value=datetime(1, 1, 2), max_value=datetime(9999, 12, 30), timezones=st.just(UTC)))
 def test_iso_8601_is_that_of_the_standard_library(moment: datetime) -> None:
-    """Any time is told as `datetime` tells it, with six digits of its second or none, and read again."""
+    """A time is formatted as by `datetime`, with six digits of the second or none, and read back."""
     at = from_iso(moment.isoformat())
     assert from_us(at) == moment
     assert iso(at) == moment.strftime("%Y").zfill(4) + moment.strftime("-%m-%dT%H:%M:%S.%fZ")

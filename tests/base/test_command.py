@@ -1,4 +1,4 @@
-"""Commands are found by name and get what they were promised."""
+"""Commands are found by name, and their arguments are checked."""
 
 import pytest
 from pydantic import BaseModel, ConfigDict
@@ -9,7 +9,7 @@ from sallyport.base.wire import JSON
 
 
 class Greet(BaseModel):
-    """What to say to whom."""
+    """A greeting and its recipient."""
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
     name: str
@@ -39,12 +39,12 @@ def test_wrong_arguments_are_named_without_their_values() -> None:
 
 
 def test_an_unknown_command_is_not_found() -> None:
-    """Its name is not repeated."""
+    """An unknown command is NotFound, and its name is not repeated."""
     with pytest.raises(NotFound, match="no such command"):
         Commands([]).ready("hunter2", {})
 
 
 def test_a_name_belongs_to_one_slice() -> None:
-    """Two slices with the same command are an error at the start."""
+    """A command that two slices define is an error at the start."""
     with pytest.raises(ValueError, match="greet"):
         Commands([commands(), commands()])

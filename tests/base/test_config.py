@@ -1,4 +1,4 @@
-"""Settings: from a file, then from the environment; what is wrong is told by its name, and no value is repeated."""
+"""Settings from a file, then from the environment. A wrong setting is named, and no value is repeated."""
 
 from pathlib import Path
 
@@ -10,17 +10,17 @@ from sallyport.base.limits import DEFAULTS
 from sallyport.base.setting_values import Address, parse_address
 
 
-def given(tmp_path: Path, text: str, **environ: str) -> Settings:
-    """The settings of a file, and of variables."""
+def settings_of(tmp_path: Path, text: str, **environ: str) -> Settings:
+    """Return the settings of a file and of environment variables."""
     path = tmp_path / "sallyport.toml"
     path.write_text(text)
     return load(path, environ)
 
 
 def test_the_environment_goes_before_the_file(tmp_path: Path) -> None:
-    """And the file before the defaults."""
+    """The environment overrides the file, and the file overrides the defaults."""
     text = 'http_bind = "127.0.0.1:1"\nreject_delay_s = 2'
-    found = given(tmp_path, text, SALLYPORT_HTTP_BIND="[::1]:2", SALLYPORT_EGRESS="10.0.0.0/8, 2001:db8::/32")
+    found = settings_of(tmp_path, text, SALLYPORT_HTTP_BIND="[::1]:2", SALLYPORT_EGRESS="10.0.0.0/8, 2001:db8::/32")
     assert (found.http_bind, found.reject_delay_s) == (Address("::1", 2), 2.0)
     assert [str(rule) for rule in found.egress] == ["10.0.0.0/8", "2001:db8::/32"]
     assert found.radius_auth_bind == (Address("0.0.0.0", 1812), Address("::", 1812))
@@ -34,13 +34,13 @@ def test_the_environment_goes_before_the_file(tmp_path: Path) -> None:
     ],
 )
 def test_limits_are_given_by_name(tmp_path: Path, text: str, environ: dict[str, str]) -> None:
-    """The limits that are not given keep their defaults."""
-    assert given(tmp_path, text, **environ).limits == {**DEFAULTS, "domains": 5, "wallets": 0}
+    """Limits that are not given keep their defaults."""
+    assert settings_of(tmp_path, text, **environ).limits == {**DEFAULTS, "domains": 5, "wallets": 0}
 
 
 def test_several_addresses(tmp_path: Path) -> None:
-    """Separated by commas, with white space around them; none at all where a setting may be empty."""
-    found = given(
+    """Addresses are separated by commas, with blanks around them. A setting that may be empty takes none."""
+    found = settings_of(
         tmp_path, 'radius_auth_bind = " 127.0.0.1:1812 , [::1]:1812,"\nradius_acct_bind = ""\nmetrics_bind = ""'
     )
     assert found.radius_auth_bind == (Address("127.0.0.1", 1812), Address("::1", 1812))
@@ -76,43 +76,43 @@ def test_several_addresses(tmp_path: Path) -> None:
         ("lockout_failures = -1\ndrain_s = 61", "; setting lockout_failures: "),
     ],
 )
-def test_what_is_wrong_is_told(tmp_path: Path, text: str, told: str) -> None:
-    """All that is wrong, each by its name."""
+def test_all_wrong_settings_are_named(tmp_path: Path, text: str, told: str) -> None:
+    """All wrong settings are reported, each by its name."""
     with pytest.raises(ConfigError) as refused:
-        given(tmp_path, text)
+        settings_of(tmp_path, text)
     assert told in str(refused.value)
     assert "hunter2" not in str(refused.value).replace("no setting hunter2", "")
 
 
 def test_a_wrong_setting_is_found_in_its_file(tmp_path: Path) -> None:
-    """The message has the line of the file, and the name that was meant."""
+    """The message has the line of the file and the nearest setting's name."""
     with pytest.raises(ConfigError) as refused:
-        given(tmp_path, "# mine\ndrain_s = 5\n\nhttp_bnid = 1\n")
+        settings_of(tmp_path, "# mine\ndrain_s = 5\n\nhttp_bnid = 1\n")
     assert str(refused.value).endswith('sallyport.toml, line 4). Did you mean "http_bind"?')
     with pytest.raises(ConfigError) as refused:
-        given(tmp_path, "\ndrain_s = 61\n")
+        settings_of(tmp_path, "\ndrain_s = 61\n")
     assert str(refused.value).endswith(
         "give less than or equal to 60 (" + str(tmp_path / "sallyport.toml") + ", line 2)"
     )
 
 
 def test_a_wrong_variable_is_named() -> None:
-    """A setting of the environment is told by its variable, without the value."""
+    """A wrong setting of the environment is reported by its variable, without the value."""
     with pytest.raises(ConfigError, match=r"^setting log_level: give 'debug', .* \(SALLYPORT_LOG_LEVEL\)$"):
         load(None, {"SALLYPORT_LOG_LEVEL": "hunter2"})
 
 
 def test_radsec_alone_will_do(tmp_path: Path) -> None:
-    """Who takes RADIUS over TLS only needs no port for UDP."""
-    assert given(tmp_path, 'radius_auth_bind = ""\nradsec_bind = "127.0.0.1:2083"').radius_auth_bind == ()
+    """A service with RadSec alone needs no UDP port."""
+    assert settings_of(tmp_path, 'radius_auth_bind = ""\nradsec_bind = "127.0.0.1:2083"').radius_auth_bind == ()
 
 
-def test_a_file_that_is_none(tmp_path: Path) -> None:
-    """One that was named and is not there, or is no TOML, is named in the error; the usual one may be absent."""
+def test_a_missing_or_malformed_file(tmp_path: Path) -> None:
+    """A named file that is missing or no TOML is an error with its name. The default file may be absent."""
     with pytest.raises(ConfigError, match=r"nowhere\.toml"):
         load(tmp_path / "nowhere.toml", {})
     with pytest.raises(ConfigError, match=r"sallyport\.toml"):
-        given(tmp_path, "data_dir")
+        settings_of(tmp_path, "data_dir")
     with pytest.raises(ConfigError, match=r"sallyport\.toml"):
         (tmp_path / "sallyport.toml").write_bytes(b"# \xff")
         load(tmp_path / "sallyport.toml", {})
@@ -120,13 +120,16 @@ def test_a_file_that_is_none(tmp_path: Path) -> None:
 
 
 def test_variables_that_are_no_settings() -> None:
-    """They are told, since a misspelled one would go unnoticed; the master key is none of the settings."""
+    """Unknown SALLYPORT_ variables are reported, since they may be misspelled.
+
+    The master key is not a setting and not reported.
+    """
     environ = {"SALLYPORT_HTTP_BNID": "x", "SALLYPORT_HTTP_BIND": "x", "SALLYPORT_MASTER_KEY": "x", "HOME": "x"}
     assert unknown_environment(environ) == ["SALLYPORT_HTTP_BNID"]
 
 
 def test_an_address_is_written_as_it_is_read() -> None:
-    """IPv6 in brackets; localhost is this machine."""
+    """IPv6 is written in brackets, and localhost is 127.0.0.1."""
     for text in ("127.0.0.1:80", "[::1]:0"):
         assert str(parse_address(text)) == text
     assert parse_address("localhost:80") == Address("127.0.0.1", 80)

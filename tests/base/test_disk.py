@@ -1,4 +1,4 @@
-"""Files that are there as a whole or not at all."""
+"""Files that exist completely or not at all."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from sallyport.base.errors import ConfigError
 
 
 def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
-    """With its mode, and nothing is left beside it; a link in its place is replaced, not followed."""
+    """A file is replaced with its mode, without a temporary file beside it. A link is replaced, not followed."""
     path, target = tmp_path / "file", tmp_path / "target"
     target.write_text("untouched")
     path.symlink_to(target)
@@ -22,15 +22,15 @@ def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["directory", "none/file"])
 def test_a_failed_write_changes_nothing(tmp_path: Path, name: str) -> None:
-    """The error names the file; nothing is left beside it."""
+    """The error names the file, and no temporary file stays."""
     (tmp_path / "directory").mkdir()
     with pytest.raises(ConfigError, match=str(tmp_path / name)):
         disk.write(tmp_path / name, b"new")
     assert [each.name for each in tmp_path.iterdir()] == ["directory"]
 
 
-def test_a_file_that_was_not_written_to_its_end_is_not_there(tmp_path: Path) -> None:
-    """Whatever the block raises: what was there stays, and nothing is beside it."""
+def test_an_interrupted_write_changes_nothing(tmp_path: Path) -> None:
+    """If the block raises, the old file stays without a temporary file beside it."""
     path = tmp_path / "file"
     path.write_bytes(b"before")
     with pytest.raises(KeyboardInterrupt), disk.replacing(path) as file:
@@ -40,8 +40,8 @@ def test_a_file_that_was_not_written_to_its_end_is_not_there(tmp_path: Path) -> 
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_file_is_there_when_it_is_whole(tmp_path: Path) -> None:
-    """Not before the block ends; then with the owner of another file, which here is the same."""
+def test_a_file_appears_when_it_is_complete(tmp_path: Path) -> None:
+    """The file appears at the end of the block, with the owner of another file if one is given."""
     path = tmp_path / "file"
     with disk.replacing(path, mode=0o640, like=tmp_path) as file:
         file.write(b"first ")

@@ -1,4 +1,4 @@
-"""Owners of many requests delay their own, and not those of others."""
+"""An owner of many requests delays its own requests, and not those of others."""
 
 import time
 from collections import Counter
@@ -17,7 +17,7 @@ ONE, OTHER, THIRD = ("192.0.2.1", 1), ("192.0.2.1", 2), ("192.0.2.2", 1)
 
 
 def queued(*items: tuple[tuple[str, int], int]) -> FairQueue[tuple[str, int], int]:
-    """A queue that the items of some sources were put into."""
+    """Return a queue with the items of some sources."""
     queue: FairQueue[tuple[str, int], int] = FairQueue()
     for source, item in items:
         queue.put(source, item)
@@ -25,23 +25,23 @@ def queued(*items: tuple[tuple[str, int], int]) -> FairQueue[tuple[str, int], in
 
 
 def taken(queue: FairQueue[tuple[str, int], int]) -> list[int]:
-    """Everything, as it comes."""
+    """Return all items in the order of the queue."""
     return [queue.take() for _ in range(len(queue))]
 
 
 def test_sources_take_turns() -> None:
-    """Whoever comes behind many of another is next but one; within a source the first comes first."""
+    """Sources are served in turn, and a source's items in their order."""
     queue = queued((ONE, 1), (ONE, 2), (ONE, 3), (OTHER, 4), (THIRD, 5), (OTHER, 6))
     assert taken(queue) == [1, 4, 5, 2, 6, 3]
 
 
 def test_one_source_keeps_its_order() -> None:
-    """Alone, it is a queue as any other."""
+    """One source alone has its items in their order."""
     assert taken(queued(*((ONE, number) for number in range(10)))) == list(range(10))
 
 
-def test_nobody_gains_by_coming_again() -> None:
-    """A source whose last item was taken waits for everybody's turn with its next one."""
+def test_a_returning_source_waits_its_turn() -> None:
+    """A source that adds an item after its last one was taken waits for the turns of the others."""
     queue = queued((ONE, 1), (OTHER, 2), (OTHER, 3))
     assert queue.take() == 1
     queue.put(ONE, 4)
@@ -49,7 +49,7 @@ def test_nobody_gains_by_coming_again() -> None:
 
 
 def test_an_empty_queue() -> None:
-    """Nothing is left of sources that have nothing in it."""
+    """A source without items leaves nothing in the queue."""
     queue = queued((ONE, 1), (OTHER, 2))
     assert taken(queue) == [1, 2]
     assert not queue
@@ -58,7 +58,7 @@ def test_an_empty_queue() -> None:
 
 
 def test_owners_take_turns() -> None:
-    """An owner with many sources is one among others, and its sources take turns within it."""
+    """An owner with many sources has one turn, and its sources share it in turn."""
     queue: FairShares[int, int, str] = FairShares()
     for owner, source, item in ((1, 1, "a"), (1, 1, "b"), (1, 2, "c"), (2, 1, "d"), (2, 1, "e")):
         assert queue.put(owner, source, item)
@@ -67,7 +67,7 @@ def test_owners_take_turns() -> None:
 
 
 def test_an_owner_with_its_share_puts_nothing_into_a_full_queue() -> None:
-    """Another owner does, up to its own share."""
+    """In a full queue an owner at its share is refused, and another owner is not until its share is used."""
     queue: FairShares[int, int, int] = FairShares(4)
     assert [queue.put(1, 1, number) for number in range(6)] == [True] * 4 + [False] * 2
     assert [queue.put(2, 1, number) for number in range(6)] == [True] * 2 + [False] * 4
@@ -76,7 +76,7 @@ def test_an_owner_with_its_share_puts_nothing_into_a_full_queue() -> None:
 
 
 async def test_waiting_owners_are_admitted_in_turn() -> None:
-    """The next slot goes to the next owner, and not to the task that came first; a cancelled task is passed over."""
+    """The next slot is given to the next owner, not to the first task. A cancelled task is skipped."""
     limiter, came = FairLimiter[str](1), list[str]()
 
     async def take(owner: str, number: int) -> None:
@@ -95,7 +95,7 @@ async def test_waiting_owners_are_admitted_in_turn() -> None:
 
 
 async def test_a_pass_admits_a_limited_number_of_tasks() -> None:
-    """They come all at once, and go on as quickly as they may."""
+    """Tasks that arrive together are admitted at the allowed rate."""
     turns, counter, went = LoopTurns(MOST), PassCounter(), Counter[int]()
     trio.lowlevel.add_instrument(counter)
 
@@ -134,7 +134,7 @@ async def test_a_cancelled_task_delays_no_other() -> None:
 
 
 async def test_each_tenant_has_its_turn() -> None:
-    """A tenant whose tasks are many waits for itself."""
+    """A tenant with many tasks delays its own tasks alone."""
     many = LoopTurns(1)
     few, went = many.for_tenant(), list[str]()
 

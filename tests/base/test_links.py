@@ -1,4 +1,4 @@
-"""What links to the service begin with."""
+"""The base of links to the service."""
 
 import socket
 from pathlib import Path
@@ -23,7 +23,7 @@ PEM = Path("x.pem")
     ],
 )
 def test_from_the_address_that_is_listened_on(bind: str, bound: Address | None, base: str) -> None:
-    """With its real port; all addresses are called by the machine's name; https with TLS."""
+    """The base has the listener's port, the machine's name for a listener on all addresses, and https with TLS."""
     assert Settings.model_validate({"http_bind": bind}).link_base(bound) == base
     tls = Settings.model_validate({"http_bind": bind, "tls_certificate": PEM, "tls_key": PEM})
     assert tls.link_base(bound) == base.replace("http:", "https:")
@@ -31,7 +31,7 @@ def test_from_the_address_that_is_listened_on(bind: str, bound: Address | None, 
 
 @pytest.mark.parametrize("given", ["https://a.example", "https://a.example/", "http://a.example:81/x//"])
 def test_from_the_setting(given: str) -> None:
-    """It stands, whatever is listened on, without the slashes at its end."""
+    """The setting overrides the listener, without its trailing slashes."""
     assert Settings(public_url=given).link_base(Address("127.0.0.1", 1)) == given.rstrip("/")
 
 
@@ -40,8 +40,8 @@ def test_from_the_setting(given: str) -> None:
     ["a.example", "ftp://a.example", "https://", "https://u:hunter2@a", "https://a/?q", "https://a/#f", "https://ä",
      "https://a\n", "https://[a", "https://a b", "https://a:x", "https://a:99999"],
 )  # fmt: skip
-def test_what_is_no_base(given: str) -> None:
-    """Another scheme, no host, a password, a query: refused, and not repeated."""
+def test_invalid_bases(given: str) -> None:
+    """Another scheme, a missing host, a password and a query are refused, and not repeated."""
     with pytest.raises(ValidationError) as raised:
         Settings(public_url=given)
     assert "hunter2" not in str(raised.value)

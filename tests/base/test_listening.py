@@ -41,7 +41,7 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become ano
 
 @contextmanager
 def held(host: str, kind: socket.SocketKind) -> Iterator[tuple[int, int]]:
-    """(process, port) of a program that holds a port of an address."""
+    """Run a program that holds a port of an address and return (process, port)."""
     command = [sys.executable, "-c", HOLD, host, str(int(kind))]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
         assert program.stdout is not None
@@ -50,7 +50,7 @@ def held(host: str, kind: socket.SocketKind) -> Iterator[tuple[int, int]]:
 
 
 def refused(setting: str, address: Address, kind: socket.SocketKind) -> StartError:
-    """The error of a socket that cannot be bound."""
+    """Return the error of a socket that cannot be bound."""
     with socket.socket(socket.AF_INET6 if ":" in address.host else socket.AF_INET, kind) as sock:
         if sock.family == socket.AF_INET6:
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
@@ -71,8 +71,9 @@ def refused(setting: str, address: Address, kind: socket.SocketKind) -> StartErr
     ],
 )
 def test_the_process_is_named(held_at: str, wanted: str, kind: socket.SocketKind) -> None:
-    """The message has the setting, its variable, the address, and name and number of the process that holds the port;
-    also where either holds all addresses, and where a socket of both families has it."""
+    """The message has the setting, its variable, the address, and the name and number of the process that holds the
+    port. This includes wildcard addresses and sockets of both families.
+    """
     with held(held_at, kind) as (process, port):
         address = Address(wanted, port)
         told = str(refused("radius_auth_bind", address, kind))
@@ -93,7 +94,7 @@ def test_a_socket_of_another_address_is_not_blamed(held_at: str, wanted: str) ->
 
 
 def test_an_address_that_two_settings_have() -> None:
-    """The process itself holds the address: another of its settings has it."""
+    """If the process itself holds the address, the message names the other setting."""
     with socket.socket(socket.AF_INET, UDP) as own:
         own.bind(("127.0.0.1", 0))
         told = str(refused("radius_acct_bind", Address(*own.getsockname()), UDP))
@@ -104,29 +105,29 @@ def test_an_address_that_two_settings_have() -> None:
 def test_the_process_of_another_user_cannot_be_named() -> None:
     """An ordinary user learns the user of a socket, and that root can name the process."""
     with held("127.0.0.1", TCP) as (_, port):
-        told = as_nobody("http_bind", Address("127.0.0.1", port), TCP)
+        told = as_ordinary_user("http_bind", Address("127.0.0.1", port), TCP)
     assert "in use by a process of user root, which root can name; stop it, or change SALLYPORT_HTTP_BIND" in told
 
 
 @as_root
 def test_a_port_that_only_root_may_use() -> None:
-    """An ordinary user is told the lowest port, and the capability for the service."""
+    """An ordinary user gets the lowest allowed port, and the capability for the service."""
     lowest = lowest_unprivileged_port()
     if lowest <= 1:
         pytest.skip("every user of this machine may use every port")
-    told = as_nobody("http_bind", Address("127.0.0.1", lowest - 1), TCP)
+    told = as_ordinary_user("http_bind", Address("127.0.0.1", lowest - 1), TCP)
     assert f"only root may use a port below {lowest}; set SALLYPORT_HTTP_BIND to a higher port" in told
     assert "AmbientCapabilities=CAP_NET_BIND_SERVICE" in told
 
 
 def test_an_address_that_the_machine_does_not_have() -> None:
-    """No interface has an address of the documentation's network (RFC 5737)."""
+    """An address that no interface has is named; here one for documentation (RFC 5737)."""
     told = str(refused("radsec_bind", Address("192.0.2.77", 0), TCP))
     assert told.endswith("no interface of this machine has the address; change SALLYPORT_RADSEC_BIND")
 
 
 def test_a_holder_without_a_name() -> None:
-    """A user without a name is a number, and a process that has ended is a number too."""
+    """A user without a name, and a process that has ended, are shown as numbers."""
     assert str(Holder(4_000_000)).startswith("a process of user 4000000")
     assert process_name(2**22 + 1) == f"process {2**22 + 1}"
 
@@ -140,11 +141,11 @@ def test_the_process_that_holds_a_lock_is_named(tmp_path: Path) -> None:
         assert locking_process(path) == process_name(os.getpid())
 
 
-def as_nobody(setting: str, address: Address, kind: socket.SocketKind) -> str:
-    """What an ordinary user is told of an address."""
+def as_ordinary_user(setting: str, address: Address, kind: socket.SocketKind) -> str:
+    """Return the message that an ordinary user gets for an address."""
     forks = multiprocessing.get_context("forkserver")
     answer, give = forks.Pipe(duplex=False)
-    process = forks.Process(target=_ask_as_nobody, args=(give, setting, address, kind))
+    process = forks.Process(target=_ask_as_ordinary_user, args=(give, setting, address, kind))
     process.start()
     give.close()
     try:
@@ -153,7 +154,7 @@ def as_nobody(setting: str, address: Address, kind: socket.SocketKind) -> str:
         process.join()
 
 
-def _ask_as_nobody(give: Connection, setting: str, address: Address, kind: socket.SocketKind) -> None:
+def _ask_as_ordinary_user(give: Connection, setting: str, address: Address, kind: socket.SocketKind) -> None:
     os.setgroups([])
     os.setgid(NOBODY)
     os.setuid(NOBODY)

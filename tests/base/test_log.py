@@ -7,7 +7,7 @@ from sallyport.base import log
 
 
 def test_a_logger_in_use_follows_another_set_up() -> None:
-    """The service reads its settings after the first lines: what was logged before goes the new way from then on."""
+    """A logger that was used before the settings were read uses the new configuration afterwards."""
     before = structlog.get_config()
     try:
         log.configure(json=True)

@@ -12,7 +12,7 @@ from sallyport.base.notify import Notifier
 
 @pytest.fixture
 def listener(tmp_path: Path) -> Iterator[socket.socket]:
-    """The other end of $NOTIFY_SOCKET."""
+    """Return the other end of $NOTIFY_SOCKET."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
         sock.settimeout(10)
         sock.bind(str(tmp_path / "notify"))
@@ -52,7 +52,7 @@ def test_without_a_manager(environ: dict[str, str]) -> None:
 
 
 def watched(**environ: str) -> Notifier:
-    """The notifier of a process with a manager."""
+    """Return the notifier of a process with a manager."""
     return Notifier({"NOTIFY_SOCKET": "/there/is/none", **environ})
 
 

@@ -10,7 +10,7 @@ from sallyport.base.text import nearest
 
 @pytest.mark.parametrize(("text", "seconds"), [("30m", 1800), ("12h", 43200), ("90d", 7776000), ("4w", 2419200)])
 def test_a_span_begins_now(text: str, seconds: int) -> None:
-    """A span lies before now where a beginning is asked for, and after now where an end is."""
+    """A span is before now for a start time, and after now for an end time."""
     begin = now_us()
     ends = [from_iso(kind.convert(text, None, None)) for kind in (FUTURE, PAST)]
     passed = now_us() - begin
@@ -26,12 +26,12 @@ def test_a_time_is_sent_in_utc(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["soon", "yesterdy", "999999w", "9" * 30, "", "24"])
 def test_anything_else_is_refused(text: str) -> None:
-    """Neither a span nor a time, or one past the end of the calendar."""
+    """A text that is neither a span nor a time, or beyond the calendar, is refused."""
     with pytest.raises(click.BadParameter):
         FUTURE.convert(text, None, None)
 
 
 def test_the_nearest_name() -> None:
-    """A small mistake has a suggestion, and a word like no other has none."""
+    """A small mistake gets a suggestion, and a completely different word gets none."""
     assert nearest("TOKN", ["token", "client"]) == ' Did you mean "token"?'
     assert nearest("xyz", ["token", "client"]) == ""

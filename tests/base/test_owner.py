@@ -1,4 +1,4 @@
-"""Files as the owner of their directory, and root that is given up for that owner."""
+"""Files for the owner of their directory, and the change from root to that owner."""
 
 import grp
 import json
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give it
 
 
 def identity(directory: Path) -> list[object]:
-    """What a child of root prints."""
+    """Return the ids that a child of root prints."""
     done = subprocess.run([sys.executable, "-c", SCRIPT, directory], capture_output=True, text=True, check=True)
     found: list[object] = json.loads(done.stdout)
     return found
@@ -47,7 +47,9 @@ def identity(directory: Path) -> list[object]:
 def test_root_is_given_up_for_the_owner(
     tmp_path: Path, user: str | int, group: str | int, groups: list[str | int]
 ) -> None:
-    """Real, effective and saved ids are the owner's, no group of root stays, and root cannot be taken back."""
+    """Real, effective and saved ids are the owner's, no group of root stays, and the process cannot become root
+    again.
+    """
     shutil.chown(tmp_path, user, group)
     status = tmp_path.stat()
     name, users, primary, others, again = identity(tmp_path)
@@ -57,6 +59,6 @@ def test_root_is_given_up_for_the_owner(
 
 
 def test_root_stays_root_in_its_own_directory(tmp_path: Path) -> None:
-    """Root owns the directory: nothing is given up."""
+    """In a directory of root's the process stays root."""
     name, users, *_ = identity(tmp_path)
     assert (name, users) == ("", [0, 0, 0])

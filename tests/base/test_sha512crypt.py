@@ -31,6 +31,6 @@ def test_each_hash_has_its_own_salt() -> None:
 
 @pytest.mark.parametrize(("password", "salt"), [(b"a\0b", "salt"), (b"a", ""), (b"a", "x" * 17), (b"a", "s:lt")])
 def test_what_crypt_would_misread(password: bytes, salt: str) -> None:
-    """NUL in a password, and a salt that is none, are refused."""
+    """NUL in a password and an invalid salt are refused."""
     with pytest.raises(ValueError, match="without NUL"):
         sha512_crypt(password, salt)

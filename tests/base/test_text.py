@@ -1,4 +1,4 @@
-"""The form in which text is compared."""
+"""The form of text for comparisons."""
 
 import ast
 import re
@@ -16,7 +16,7 @@ SOURCES = Path(__file__).parents[2] / "src"
 
 
 def test_letters_with_accents() -> None:
-    """One character or two, any case: one name; another letter is another name."""
+    """An accent in one character or two, in any case, is the same name. Another letter is another name."""
     assert composed("Zoe\u0308") == "Zoë"
     assert {fold(name) for name in ("Zoë", "ZOË", "Zoe\u0308", "ZOE\u0308")} == {"zoë"}
     assert fold("Straße") == fold("STRASSE")
@@ -24,14 +24,14 @@ def test_letters_with_accents() -> None:
 
 
 def test_spaces_around_a_name() -> None:
-    """They are no part of it; those inside are."""
+    """Blanks around a name are ignored; those inside are not."""
     assert {fold_name(name) for name in ("Ann Lee", " ann lee", "ANN LEE\t", "\u00a0ann lee ")} == {"ann lee"}
     assert fold_name(" ") == ""
 
 
 @given(st.text())
-def test_every_writing_is_one(text: str) -> None:
-    """What Unicode holds for the same text is compared alike, and a form that is compared stays what it is."""
+def test_equivalent_forms_compare_as_equal(text: str) -> None:
+    """Forms that Unicode treats as the same text compare as equal, and a compared form is stable."""
     assert fold(text) == fold(normalize("NFD", text)) == fold(normalize("NFC", text)) == fold(fold(text))
     assert composed(normalize("NFD", text)) == composed(text)
 
@@ -45,7 +45,7 @@ def test_every_writing_is_one(text: str) -> None:
     ],
 )
 def test_marks_are_sorted_in_short_runs(text: str) -> None:
-    """Normalization never sorts a long run of combining marks, which takes a quadratic time."""
+    """Normalization never sorts a long run of combining marks, which would take quadratic time."""
     for form in (fold(text), normal("NFKC", text)):
         runs = "".join("m" if combining(each) else " " for each in form).split()
         assert max(map(len, runs), default=0) <= MARKS
@@ -74,7 +74,7 @@ def test_a_count_has_its_noun(number: int, words: tuple[str, ...], told: str) ->
 
 
 def _texts(tree: ast.AST) -> Iterator[str]:
-    """The texts of a module but its docstrings."""
+    """Return the texts of a module without its docstrings."""
     skipped = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in skipped:

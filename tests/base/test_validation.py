@@ -1,4 +1,4 @@
-"""Pydantic's errors, told without what was submitted."""
+"""Messages of pydantic's errors, without the submitted values."""
 
 import uuid
 from typing import Annotated, Literal
@@ -27,7 +27,7 @@ class Dog(BaseModel):
 
 
 class Everything(BaseModel):
-    """A field for each way of being wrong."""
+    """A model with a field for each kind of error."""
 
     pet: Annotated[Cat | Dog, Field(discriminator="kind")] | None = None
     id: uuid.UUID | None = None
@@ -63,7 +63,7 @@ def refused(**values: object) -> Invalid:
     ],
 )
 def test_no_message_repeats_a_value(values: dict[str, object], message: str, field: str, told: str | None) -> None:
-    """Each kind of error names its field; only messages that are made of the schema alone are passed on."""
+    """Each kind of error names its field. A message of pydantic is used only if it depends on the schema alone."""
     invalid = refused(**values)
     assert str(invalid) == message
     assert invalid.fields[0].field == field
@@ -71,8 +71,8 @@ def test_no_message_repeats_a_value(values: dict[str, object], message: str, fie
     assert "hunter2" not in f"{invalid} {invalid.fields}"
 
 
-def test_a_check_of_the_whole_speaks_for_itself() -> None:
-    """`unfit` from a model's validator is the message; anything else is `invalid body`."""
+def test_the_message_of_a_models_validator() -> None:
+    """`unfit` from a model's validator is the message; another error is `invalid body`."""
     assert str(refused(many=7)) == "missing ikey, host"
     assert str(refused(many=8)) == "invalid body"
 
@@ -86,7 +86,7 @@ def test_a_refusal_lists_a_hundred_wrong_fields() -> None:
 
 
 def test_a_refusal_of_thousands_of_values_describes_none() -> None:
-    """Beyond MAX_COUNTED errors a refusal concerns the whole body, or the field that holds the values."""
+    """Above MAX_COUNTED errors the refusal names the whole body, or the field with the values."""
     wrong: dict[str, object] = {f"a{number}": "hunter2" for number in range(MAX_COUNTED + 1)}
     with pytest.raises(ValidationError) as caught:
         Everything.model_validate({"inner": wrong})

@@ -29,8 +29,8 @@ class Tree:
     alive: bool = True
 
 
-def test_a_message_comes_back_as_it_was() -> None:
-    """What is written in canonical JSON is read as the same message."""
+def test_a_message_is_read_unchanged() -> None:
+    """Canonical JSON of a message is read as the same message."""
     tree = Tree((Leaf("ann"), Leaf("bob")), 3, Colour.RED, False)
     octets = dumps(tree)
     assert octets == b'{"alive":false,"colour":"red","height":3,"leaves":[{"fullName":"ann"},{"fullName":"bob"}]}'
@@ -38,7 +38,7 @@ def test_a_message_comes_back_as_it_was() -> None:
 
 
 def test_absent_null_and_unknown() -> None:
-    """What has a default may be absent or null, and what a message does not know is ignored."""
+    """A field with a default may be absent or null, and unknown fields are ignored."""
     assert decode(Tree, {"height": None, "newer": [1]}) == Tree()
 
 
@@ -61,8 +61,8 @@ def test_absent_null_and_unknown() -> None:
         ({"alive": 1}, "alive: not true or false"),
     ],
 )
-def test_what_is_no_message_is_named(value: object, message: str) -> None:
-    """The error names the field and what it takes, and never the value."""
+def test_malformed_messages(value: object, message: str) -> None:
+    """The error names the field and its type, and never the value."""
     with pytest.raises(WireError, match="^" + message.replace("[", r"\[") + "$"):
         decode(Tree, value)
 
@@ -70,7 +70,7 @@ def test_what_is_no_message_is_named(value: object, message: str) -> None:
 @pytest.mark.parametrize(
     "octets", [b"", b"{", b"\xff", b'{"a":1,"a":2}', b"NaN", b"[" * 100_000, b"1" * 5000, b'"' + b"a" * 9999 + b'"']
 )
-def test_what_is_no_json_is_refused(octets: bytes) -> None:
+def test_malformed_json(octets: bytes) -> None:
     """Broken, ambiguous, deep or long texts are a WireError."""
     with pytest.raises(WireError):
         loads(octets, most=200_000 if octets[:1] in b"[1" else 9999)
@@ -78,7 +78,7 @@ def test_what_is_no_json_is_refused(octets: bytes) -> None:
 
 @given(st.binary(max_size=300) | st.text(alphabet='{}[]:,"01eheightlavsfulNmn ', max_size=60).map(str.encode))
 def test_no_octets_raise_anything_else(octets: bytes) -> None:
-    """Octets from the network are a message or a WireError."""
+    """Any octets give a message or a WireError."""
     try:
         assert isinstance(decode(Tree, loads(octets, most=1000)), Tree)
     except WireError as error:

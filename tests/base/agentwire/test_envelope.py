@@ -44,18 +44,18 @@ def received(answer: object) -> State:
     return believe(signed, verify)
 
 
-def test_a_signed_state_comes_back_as_it_was() -> None:
-    """What the service signs, the agent believes."""
+def test_a_signed_state_is_read_unchanged() -> None:
+    """The agent accepts and reads the state that the service signed."""
     assert received(sent(WANTED)) == WANTED
 
 
 def test_a_poll_without_news() -> None:
-    """UNCHANGED is no state and no error."""
+    """UNCHANGED is neither a state nor an error."""
     assert open_envelope(UNCHANGED | {"code": 200}) is None
 
 
-def test_another_key_or_another_payload_is_not_believed() -> None:
-    """A signature holds for its key and its octets alone."""
+def test_another_key_or_payload_is_refused() -> None:
+    """A signature is valid for its key and its octets alone."""
     ours, theirs = sent(WANTED), sent(replace(WANTED, version=6))
     for answer in (sent(WANTED, Ed25519PrivateKey.generate()), ours | {"payload": theirs["payload"]}):
         with pytest.raises(WireError, match="signature: wrong"):
@@ -65,14 +65,14 @@ def test_another_key_or_another_payload_is_not_believed() -> None:
 @pytest.mark.parametrize(
     "answer", [[], {}, {"unchanged": False}, {"payload": "!", "signature": ""}, "<html>", {"payload": 1}, None]
 )
-def test_rubbish_is_refused(answer: object) -> None:
+def test_a_malformed_answer_is_refused(answer: object) -> None:
     """An answer that is neither a state nor UNCHANGED is a WireError."""
     with pytest.raises(WireError):
         received(answer)
 
 
 def test_a_newer_state_is_followed() -> None:
-    """So is the same state once more."""
+    """A newer state and the same state are followed."""
     at = follow(Position(), WANTED, instance=7)
     assert at == Position(5, content(WANTED))
     assert follow(at, replace(WANTED, issued=200), instance=7) == at
@@ -94,20 +94,20 @@ def test_a_state_is_refused(state: State, reason: str) -> None:
         follow(at, state, instance=7)
 
 
-def test_content_is_what_is_said() -> None:
-    """A digest changes with what a state says, and with nothing else."""
+def test_the_digest_of_a_state() -> None:
+    """A digest changes with the content of a state, and with nothing else."""
     assert content(WANTED) == content(replace(WANTED, version=6, issued=9))
     assert content(WANTED) != content(replace(WANTED, triggers=()))
 
 
-def test_names_stand_once() -> None:
-    """Two users of one name are no state."""
+def test_names_are_unique() -> None:
+    """A state with two users of one name is refused."""
     with pytest.raises(WireError, match="users: one of them twice"):
         received(sent(replace(WANTED, users=(ANN, ANN))))
 
 
 def test_an_order_that_the_agent_does_not_know() -> None:
-    """Is passed over; who should be on the host is known all the same, and the other orders stand."""
+    """An order of an unknown kind is skipped. The users and the other orders of the state are read."""
     payload = loads(dumps(WANTED), most=10_000)
     assert isinstance(payload, dict)
     odd: list[object] = [{"id": 2, "kind": "rotate", "users": ["Alice Smith"]}, {"id": 3, "kind": "dance"}, None, 7]

@@ -1,4 +1,4 @@
-"""What the fields of the agents' messages take."""
+"""Accepted values of the fields of the agents' messages."""
 
 import pytest
 
@@ -15,34 +15,34 @@ SHA512 = "$6$saltsaltsalt$" + "a" * 86
     "name", ["", "../x", "0", "1000", "é", "A_b", "a$", "a:b", "a\n", "root x", "-x", "a" * 33, "ann\u202e"]
 )
 def test_names_that_a_host_should_not_get(name: str) -> None:
-    """What useradd would take and what would change another line is refused."""
+    """A name that useradd refuses, or that would change another line, is refused."""
     with pytest.raises(WireError, match="name: "):
         decode(DesiredUser, {"name": name})
 
 
 @pytest.mark.parametrize("home", ["home", "/", "/home/../etc", "/home/.", "/home/a b", "/home/a:b", "/a\n/b", "//a"])
-def test_paths_that_lead_elsewhere(home: str) -> None:
-    """A home is an absolute path without a way up."""
+def test_invalid_homes(home: str) -> None:
+    """A home is an absolute path without `..`."""
     with pytest.raises(WireError, match="home: not an absolute path"):
         decode(DesiredUser, {"name": "ann", "home": home})
 
 
 @pytest.mark.parametrize("key", ["", "x", 'command="sh" ' + KEY, KEY + "\n" + KEY, "ssh-dss " + KEY[12:]])
-def test_keys_with_options_are_none(key: str) -> None:
-    """A key is one line without options, of a kind that sshd takes."""
+def test_invalid_keys(key: str) -> None:
+    """A key is one line without options, of a kind that sshd accepts."""
     with pytest.raises(WireError, match=r"sshKeys\[0\]: "):
         decode(DesiredUser, {"name": "ann", "sshKeys": [key]})
 
 
 @pytest.mark.parametrize("text", ["x", "!", "$1$aaaaaaaa$bbbbbbbbbbbb", SHA512 + ":x", SHA512 + "\n", "$6$short"])
 def test_hashes(text: str) -> None:
-    """A password's hash is one of crypt(5) that is not broken, and nothing that would end a line."""
+    """A password hash has a safe method of crypt(5) and no character that ends a line."""
     with pytest.raises(WireError, match="passwordHash: "):
         decode(DesiredUser, {"name": "ann", "passwordHash": text})
 
 
 def test_a_whole_user() -> None:
-    """Everything that a user can have is taken."""
+    """A user with every field is accepted."""
     user = decode(
         DesiredUser,
         {"name": "ann", "uid": 2000, "groups": ["dev"], "home": "/srv/ann", "sshKeys": [KEY], "passwordHash": SHA512},
@@ -52,7 +52,7 @@ def test_a_whole_user() -> None:
 
 
 def test_policies_and_another_format() -> None:
-    """A policy has its bounds, and a state of another format is refused."""
+    """A policy has limits, and a state of another format is refused."""
     assert decode(Rules, {"minLength": 12, "quality": {"credits": [-2, 0, 0, 0]}}).min_length == 12
     with pytest.raises(WireError, match="four numbers"):
         decode(Rules, {"quality": {"credits": [-2, 0, 0]}})
@@ -61,7 +61,7 @@ def test_policies_and_another_format() -> None:
 
 
 def test_an_escrow_has_a_password() -> None:
-    """Password and hash go with an escrow and with nothing else, and no repr shows them."""
+    """Only an escrow has a password and a hash, and no repr shows them."""
     escrow = Rotation("rotation1", "ann", Phase.ESCROW, password="s3cret pass", password_hash=SHA512)
     assert rotation(dumps(escrow)) == escrow
     assert "s3cret" not in repr(escrow)
