@@ -4,7 +4,7 @@ from sallyport.store.model import Tx
 
 
 class Machines:
-    """Which machines a tenant has, from the table `machines`."""
+    """The machines of a tenant, from the table `machines`."""
 
     def exists(self, tx: Tx, tenant_id: int, instance_id: int) -> bool:
         sql = "select 1 from machines where id = :id and tenant_id = :tenant"
@@ -12,5 +12,5 @@ class Machines:
 
 
 def make_table(tx: Tx) -> None:
-    """The table, without machines."""
+    """Make the table without rows."""
     tx.execute("create table machines (id integer primary key, tenant_id integer not null)")

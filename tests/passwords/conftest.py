@@ -17,8 +17,8 @@ EVERYTHING = Page(0, 1000)
 
 
 @dataclass
-class Desk:
-    """The policies, two tenants, and their machines: 1 to 3 are ours, 7 is theirs."""
+class Setup:
+    """The policies, two tenants and their machines: 1 to 3 are ours, 7 is the other tenant's."""
 
     areas: Areas
     policies: PasswordPolicies
@@ -26,25 +26,25 @@ class Desk:
     theirs: int
 
     async def add(self, name: str = "p", tenant: int = 0, **fields: object) -> int:
-        """A policy of ours, or of `tenant`."""
+        """Add a policy of ours, or of `tenant`."""
         given = change(policyName=name, **fields)
         return await self.policies.add(tenant or self.ours, given)
 
     async def assign(self, policy: int, *machines: int, action: str = "add", tenant: int = 0) -> None:
-        """Assign a policy of ours to machines, or take it off."""
+        """Assign a policy of ours to machines, or remove the assignment."""
         entries = [{"policyId": policy, "instanceId": each, "action": action} for each in machines]
         await self.policies.assign(
             tenant or self.ours, [AssignPolicy.model_validate(each).assignment for each in entries]
         )
 
     async def all(self, tenant: int = 0) -> list[Policy]:
-        """All policies of ours, or of `tenant`."""
+        """Return all policies of ours, or of `tenant`."""
         found, total = await self.policies.page(tenant or self.ours, EVERYTHING)
         assert len(found) == total
         return found
 
     async def trail(self) -> list[tuple[str, int, str, str]]:
-        """What the audit trail has about policies, in order: action, tenant, target, changes."""
+        """Return the audit entries about policies, in order: action, tenant, target, changes."""
         sql = "select action, tenant_id, target, changes from audit_trail where action like 'policy.%' order by id"
         return await self.areas.store.read(lambda tx: tx.all(_entry, sql))
 
@@ -59,10 +59,10 @@ def change(**fields: object) -> dict[str, str]:
 
 
 @pytest.fixture
-async def desk(areas: Areas) -> Desk:
-    """No policies yet."""
+async def desk(areas: Areas) -> Setup:
+    """Return a setup without policies."""
     theirs = await areas.tenancy.ensure_tenant(2, 1)
     await areas.store.write(make_table)
     machines = [(1, areas.tenant), (2, areas.tenant), (3, areas.tenant), (7, theirs)]
     await areas.store.write(lambda tx: tx.insert("machines", ("id", "tenant_id"), machines))
-    return Desk(areas, PasswordPolicies(areas.store, Machines(), areas.clock), areas.tenant, theirs)
+    return Setup(areas, PasswordPolicies(areas.store, Machines(), areas.clock), areas.tenant, theirs)

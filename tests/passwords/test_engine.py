@@ -1,4 +1,4 @@
-"""A password against rules. What libpwquality says is asked of the library itself in tests/peers."""
+"""A password against rules. tests/peers compares with libpwquality itself."""
 
 import sys
 from dataclasses import replace
@@ -36,12 +36,12 @@ PASSWORDS = st.text(max_size=24) | st.text("abAB12.é", max_size=24)
 
 
 def failed(rules: Rules, password: str, user_name: str = "") -> list[str]:
-    """The rules that a password does not meet."""
+    """Return the rules that a password does not meet."""
     return [each.rule for each in failures(rules, password, user_name)]
 
 
 def of_quality(password: str, user_name: str = "", **parameters: object) -> list[str]:
-    """The rules of libpwquality that it does not meet."""
+    """Return the rules of libpwquality that a password does not meet."""
     return failed(Rules(quality=Quality(**parameters)), password, user_name)  # type: ignore[arg-type]
 
 
@@ -60,13 +60,13 @@ def of_quality(password: str, user_name: str = "", **parameters: object) -> list
     ],
 )
 def test_a_field_of_the_interface(rules: Rules, good: str, bad: str, rule: str) -> None:
-    """Characters are looked at, in any script: one password meets it, the other one fails this rule alone."""
+    """A rule counts characters in any script: one password meets it, the other fails this rule alone."""
     assert failed(rules, good) == []
     assert failed(rules, bad) == [rule]
 
 
-def test_every_rule_is_told_in_order() -> None:
-    """Each rule that fails has its own line, libpwquality's behind the interface's."""
+def test_every_failed_rule_is_listed_in_order() -> None:
+    """Each failed rule has its own line, libpwquality's after the interface's."""
     quality = Quality(
         minlen=12,
         credits=(-1, -1, -9, -1),
@@ -100,18 +100,20 @@ def test_every_rule_is_told_in_order() -> None:
     [("Abcdef1x", []), ("Abcdefgh", ["minclass"]), ("Ab1.", ["minlen"]), ("abc", ["minlen", "minclass"])],
 )
 def test_the_guidance(password: str, rules: list[str]) -> None:
-    """Eight characters, three of the four classes."""
+    """The guidance is eight characters of three of the four classes."""
     assert failed(GUIDANCE, password) == rules
 
 
 def test_an_empty_password() -> None:
-    """It is refused by that alone, whatever is demanded."""
+    """An empty password fails one rule alone, whatever the policy is."""
     assert failed(Rules(), "") == failed(GUIDANCE, "") == ["empty"]
 
 
 def test_octets_are_what_libpwquality_counts() -> None:
-    """Two octets of UTF-8 are two characters of the class `other`, for minlen and for a credit; the same password has
-    three characters for minLen."""
+    """For minlen and a credit, two octets of UTF-8 are two characters of the class `other`.
+
+    For minLen the same password has three characters.
+    """
     assert of_quality("éöü", minlen=6) == []
     assert of_quality("éöü", minlen=8, credits=(0, 0, 0, 2)) == []
     assert of_quality("éöü", credits=(-1, -1, -1, -6)) == ["dcredit", "ucredit", "lcredit"]
@@ -120,20 +122,20 @@ def test_octets_are_what_libpwquality_counts() -> None:
 
 
 def test_a_credit_without_a_length() -> None:
-    """It has nothing to shorten; one that demands still does."""
+    """A credit without minlen has no effect, and a negative one is a minimum."""
     assert of_quality("a", credits=(2, 2, -2, 2)) == ["lcredit", "palindrome"]
 
 
 @pytest.mark.parametrize("password", ["xxANN.Kxx", "k.nna77", "aannn..kk", "K.NA"])
 def test_the_user_name_in_some_form(password: str) -> None:
-    """In any case, backwards, or with its characters more or less often in a row."""
+    """A password with the user name in any case, backwards, or with repeated characters is refused."""
     assert of_quality(password, "ann.k", usercheck=True) == ["usercheck"]
     assert of_quality(password, "ann.k") == of_quality(password, "nnk", usercheck=True) == []
 
 
 @given(RULES, PASSWORDS, PASSWORDS, st.text(max_size=8))
 def test_no_message_depends_on_the_password(rules: Rules, one: str, other: str, user_name: str) -> None:
-    """A rule is told in the same words whatever the password and the user name are, and once."""
+    """A rule's text is the same for every password and user name, and listed once."""
     first, second = failures(rules, one, user_name), failures(rules, other, "")
     words = {each.rule: each.message for each in first}
     assert len(words) == len(first)
@@ -142,7 +144,7 @@ def test_no_message_depends_on_the_password(rules: Rules, one: str, other: str, 
 
 @given(RULES, PASSWORDS)
 def test_less_is_demanded_with_fewer_rules(rules: Rules, password: str) -> None:
-    """Taking a rule away takes away its failure and no other."""
+    """Removing a rule removes its failure and no other."""
     before = failed(rules, password)
     for field, rule in (("min_length", "minLen"), ("max_length", "maxLen"), ("first", "firstChar")):
         assert failed(replace(rules, **{field: None}), password) == [each for each in before if each != rule]
@@ -150,7 +152,7 @@ def test_less_is_demanded_with_fewer_rules(rules: Rules, password: str) -> None:
 
 @given(QUALITIES, PASSWORDS)
 def test_a_longer_password_is_not_too_short(quality: Quality, password: str) -> None:
-    """What is long enough, or has enough of a class, stays so whatever is put behind it."""
+    """A password that meets a minimum meets it with more characters appended."""
     lengths = {"dcredit", "ucredit", "lcredit", "ocredit", "minlen", "minclass"}
     rules = Rules(quality=quality)
     before = {each.rule for each in failures(rules, password + "x")} & lengths
@@ -159,7 +161,7 @@ def test_a_longer_password_is_not_too_short(quality: Quality, password: str) -> 
 
 @given(st.lists(RULES, min_size=1, max_size=8), PASSWORDS, st.text("ab", max_size=6))
 def test_the_strictest_of_many(many: list[Rules], password: str, user_name: str) -> None:
-    """A password that meets the few that stand for many meets each of them, and what is one already stays as it is."""
+    """A password that meets the merged rules meets each given policy. A single policy stays unchanged."""
     few = strictest(many)
     assert len(few) <= len(First)
     if not any(failures(rules, password, user_name) for rules in few):
@@ -167,7 +169,7 @@ def test_the_strictest_of_many(many: list[Rules], password: str, user_name: str)
 
 
 def test_the_strictest_can_be_met() -> None:
-    """Of policies that a password meets together, one is found for those that stand for them."""
+    """If a password meets several policies together, their merged rules can be met too."""
     many = [
         Rules(min_length=8),
         Rules(max_length=40, first=First.LOWERCASE),
@@ -179,13 +181,13 @@ def test_the_strictest_can_be_met() -> None:
 
 @given(st.lists(RULES, max_size=8), PASSWORDS, st.text("ab", max_size=6))
 def test_all_failures_are_those_of_each(many: list[Rules], password: str, user_name: str) -> None:
-    """In the order of the rules, each once; without rules there are none."""
+    """Failures of several policies are listed in the order of the rules, each once. Without rules there are none."""
     each = dict.fromkeys(failure for rules in many for failure in failures(rules, password, user_name))
     assert all_failures(many, password, user_name) == list(each)
 
 
 def test_many_policies_read_a_password_once() -> None:
-    """Each character takes a few steps for all of 200 rules, and not for each of them."""
+    """The number of steps for each character does not grow with the number of policies."""
 
     def steps(number: int, password: str) -> int:
         many = [Rules(quality=Quality(minlen=each, maxrepeat=3, maxclassrepeat=3)) for each in range(number)]

@@ -37,21 +37,21 @@ ASCII = st.text(st.characters(max_codepoint=127), max_size=24) | st.text("abAB12
         ("usercheck", "", ""),
     ],
 )
-def test_a_value_is_change(field: str, value: object, text: str) -> None:
-    """Numbers may be strings, and the other way round; an empty text is a value that is taken away."""
+def test_accepted_values(field: str, value: object, text: str) -> None:
+    """Numbers may be strings and strings numbers; an empty text removes a value."""
     assert change(**{field: value}) == {field: text}
 
 
 @pytest.mark.parametrize("field", FIELDS)
-def test_what_is_not_given(field: str) -> None:
-    """Null and absence are the same: nothing is given."""
+def test_null_and_absent_fields(field: str) -> None:
+    """Null and an absent field leave the value."""
     assert change(**{field: None}) == change() == {}
 
 
 @pytest.mark.parametrize("field", [each for each in FIELDS if not each.endswith("Name")])
 @pytest.mark.parametrize("value", ["hunter2", "1.5", "\u0661", "9" * 5000, "-1025", "1025", [1], {}, 1.5, "1\x00"])
 def test_a_value_is_refused(field: str, value: object) -> None:
-    """Another text, a number that is out of range, another type: the error does not repeat it."""
+    """Another text, a number out of range and another type are refused, without the value."""
     with pytest.raises(ValidationError) as error:
         change(**{field: value})
     (detail,) = error.value.errors(include_input=False, include_url=False)
@@ -60,14 +60,14 @@ def test_a_value_is_refused(field: str, value: object) -> None:
 
 
 def test_a_policy_without_values_demands_nothing() -> None:
-    """Neither in the fields of the interface nor in libpwquality's."""
+    """A policy without values demands nothing of the interface or of libpwquality."""
     assert rules_of(complete({"policyName": "p"})) == Rules()
     everything = {"allowUpperLower": "yes", "allowSpecial": "true", "allowNumeric": "1"}
     assert rules_of(complete(everything)) == Rules()
 
 
 def test_every_field_reaches_the_engine() -> None:
-    """Each with its own value; flags by what they mean."""
+    """Each field has its own rule; flags have their meaning."""
     numbers = {name: str(number) for number, name in enumerate(("minLen", "maxLen", *PARAMETERS[:-1]), 3)}
     flags = {"allowUpperLower": "No", "allowSpecial": "false", "allowNumeric": "0", "usercheck": "1"}
     assert rules_of(complete({"firstChar": "digit", **flags, **numbers})) == Rules(
@@ -78,14 +78,14 @@ def test_every_field_reaches_the_engine() -> None:
 
 @pytest.mark.parametrize("field", PARAMETERS)
 def test_any_parameter_of_libpwquality_brings_the_library(field: str) -> None:
-    """What the library refuses in any case is refused as soon as one of its parameters has a value, also 0."""
+    """The fixed checks of libpwquality apply if one of its parameters has a value, also 0."""
     rules = rules_of(complete({field: "0"}))
     assert rules.quality is not None
     assert "palindrome" in {each.rule for each in engine.failures(rules, "abccba")}
 
 
 def test_the_parameters_are_those_of_the_engine() -> None:
-    """Under the same names, but for the four credits, which stand together there."""
+    """The parameters have the engine's names, except the four credits, which are one value there."""
     named = {name for name in PARAMETERS if not name.endswith("credit")}
     assert named == {field.name for field in fields(Quality)} - {"credits"}
 
@@ -110,7 +110,7 @@ def test_the_parameters_are_those_of_the_engine() -> None:
     ],
 )
 def test_a_contradiction(rules: Rules, fields: list[str]) -> None:
-    """It is told by the field that is to be changed."""
+    """A contradiction is reported by the field to change."""
     assert [each.rule for each in contradictions(rules)] == fields
 
 
@@ -126,12 +126,12 @@ def test_a_contradiction(rules: Rules, fields: list[str]) -> None:
     ],
 )
 def test_what_can_be_met(rules: Rules) -> None:
-    """It is no contradiction."""
+    """Rules that can be met together are no contradiction."""
     assert contradictions(rules) == []
 
 
 @given(RULES, ASCII)
 def test_what_a_password_meets(rules: Rules, password: str) -> None:
-    """Rules that a password in ASCII meets do not exclude each other."""
+    """Rules that an ASCII password meets are never reported as a contradiction."""
     if not engine.failures(rules, password):
         assert contradictions(rules) == []

@@ -1,4 +1,4 @@
-"""The rules about password policies."""
+"""The service of password policies."""
 
 import json
 from collections.abc import Sequence
@@ -13,16 +13,16 @@ from sallyport.passwords.service import MAX_ENTRIES, PasswordPolicies
 from sallyport.store.model import Tx
 from sallyport.web.paging import Page
 from tests.passwords import Machines
-from tests.passwords.conftest import Desk, change
+from tests.passwords.conftest import Setup, change
 
 
-async def failed(desk: Desk, machine: int, password: str, user: str = "") -> list[str]:
-    """The rules that a password does not meet on a machine of ours."""
+async def failed(desk: Setup, machine: int, password: str, user: str = "") -> list[str]:
+    """Return the rules that a password does not meet on a machine of ours."""
     return [each.rule for each in await desk.policies.validate(desk.ours, machine, user, password)]
 
 
-async def test_policies_are_listed(desk: Desk) -> None:
-    """Ordered by id, a page at a time, with the number of all; those of a tenant alone."""
+async def test_policies_are_listed(desk: Setup) -> None:
+    """Policies are ordered by id, paged, with the total, of one tenant alone."""
     ids = [await desk.add(f"p{number}") for number in range(5)]
     await desk.add("theirs", desk.theirs)
     assert [each.id for each in await desk.all()] == ids
@@ -32,8 +32,8 @@ async def test_policies_are_listed(desk: Desk) -> None:
     assert await desk.policies.page(desk.ours, Page(10**15, 10)) == ([], 5)
 
 
-async def test_the_policies_of_machines_are_listed(desk: Desk) -> None:
-    """Those of any of them, each once, with their number; another tenant's machine does not exist."""
+async def test_the_policies_of_machines_are_listed(desk: Setup) -> None:
+    """The list of several machines has each policy once, with the total. Another tenant's machine is NotFound."""
     one, two, three = [await desk.add(name) for name in ("one", "two", "three")]
     await desk.assign(two, 1, 2)
     await desk.assign(one, 2)
@@ -50,8 +50,8 @@ async def test_the_policies_of_machines_are_listed(desk: Desk) -> None:
     assert await desk.policies.instances([one, two, three], 1000) == [[2], [1, 2], []]
 
 
-async def test_a_name_is_one_policys(desk: Desk) -> None:
-    """In any case; within a tenant; a policy may take its own again, and the name of a deleted one."""
+async def test_names_are_unique_in_a_tenant(desk: Setup) -> None:
+    """A name is unique in a tenant, in any case. A policy may keep its own name or take a deleted one's."""
     one = await desk.add("Strong", minLen="8")
     await desk.add("strong", desk.theirs)
     other = await desk.add("other")
@@ -65,15 +65,15 @@ async def test_a_name_is_one_policys(desk: Desk) -> None:
     assert [each.name for each in await desk.all()] == ["strong"]
 
 
-async def test_an_empty_name_keeps_the_name(desk: Desk) -> None:
-    """A policy always has a name: an empty one in an update changes nothing."""
+async def test_an_empty_name_keeps_the_name(desk: Setup) -> None:
+    """An empty name in an update changes nothing."""
     ids = [await desk.add("a"), await desk.add("b")]
     await desk.policies.update(desk.ours, [(each, change(policyName="")) for each in ids])
     assert [each.name for each in await desk.all()] == ["a", "b"]
 
 
-async def test_an_update_keeps_and_clears(desk: Desk) -> None:
-    """What is not given stays, an empty text takes away; of several all or none."""
+async def test_an_update_keeps_and_clears(desk: Setup) -> None:
+    """An absent field stays and an empty text clears. An update of several is all or none."""
     one = await desk.add("one", minLen="8", maxLen="12", dcredit="-1", templateName="t")
     two = await desk.add("two", minLen="8")
     await desk.policies.update(desk.ours, [(one, change(minLen="", maxrepeat=2)), (two, change(minLen=9))])
@@ -90,16 +90,19 @@ async def test_an_update_keeps_and_clears(desk: Desk) -> None:
     assert await desk.all() == [first, second]
 
 
-async def test_lengths_that_exclude_each_other(desk: Desk) -> None:
-    """No password could meet them: Invalid, and nothing is kept."""
+async def test_lengths_that_exclude_each_other(desk: Setup) -> None:
+    """Lengths that no password can meet are Invalid, and nothing is stored."""
     with pytest.raises(Invalid, match="invalid maxLen"):
         await desk.add(minLen="9", maxLen="8")
     assert await desk.all() == []
     assert await desk.add(minLen="8", maxLen="8")
 
 
-async def test_policies_are_deleted(desk: Desk) -> None:
-    """What they were is the answer, each once and in the order asked for; all or none; also from their machines."""
+async def test_policies_are_deleted(desk: Setup) -> None:
+    """The answer has the deleted policies, each once, in the requested order.
+
+    A deletion is all or none and ends assignments.
+    """
     one, two = await desk.add("one", minLen="4"), await desk.add("two", minLen="5")
     theirs = await desk.add("theirs", desk.theirs)
     await desk.assign(one, 1)
@@ -114,8 +117,8 @@ async def test_policies_are_deleted(desk: Desk) -> None:
     assert [each.id for each in await desk.all(desk.theirs)] == [theirs]
 
 
-async def test_others_are_told_of_deleted_policies(desk: Desk) -> None:
-    """Before the policies are deleted: what they raise keeps the policies."""
+async def test_observers_of_a_deletion(desk: Setup) -> None:
+    """Observers run before the deletion: an error of theirs keeps the policies."""
     told: list[int] = []
 
     def deleted(tx: Tx, policy_ids: Sequence[int]) -> int:
@@ -134,8 +137,8 @@ async def test_others_are_told_of_deleted_policies(desk: Desk) -> None:
     assert (told, [each.id for each in await desk.all()]) == ([one], [two])
 
 
-async def test_another_tenants_do_not_exist(desk: Desk) -> None:
-    """Neither their policies nor their machines can be named, in any order, and nothing of ours is changed then."""
+async def test_another_tenants_policies_and_machines(desk: Setup) -> None:
+    """Another tenant's policies and machines are NotFound in any position, and such a request changes nothing."""
     ours, theirs = await desk.add(), await desk.add("theirs", desk.theirs)
     for policy, machines in ((theirs, [1]), (ours, [1, 7]), (ours, [99]), (99, [1])):
         with pytest.raises(NotFound):
@@ -150,8 +153,11 @@ async def test_another_tenants_do_not_exist(desk: Desk) -> None:
     assert [each.fields["minLen"] for each in await desk.all(desk.theirs)] == [""]
 
 
-async def test_all_policies_of_a_machine_apply(desk: Desk) -> None:
-    """Each by itself; what two say in the same words is told once; without one the guidance holds."""
+async def test_all_policies_of_a_machine_apply(desk: Setup) -> None:
+    """Each policy of a machine applies; a rule that two of them have is listed once.
+
+    Without a policy the guidance applies.
+    """
     assert await failed(desk, 1, "abcdefgh") == ["minclass"]
     digits = await desk.add("digits", dcredit="-1", minLen="4")
     upper = await desk.add("upper", ucredit="-1", minLen="4")
@@ -166,8 +172,8 @@ async def test_all_policies_of_a_machine_apply(desk: Desk) -> None:
     assert await failed(desk, 1, "aXbc") == []
 
 
-async def test_what_holds_for_a_user_of_machines(desk: Desk) -> None:
-    """The policies of all its machines; nothing where none is assigned; nothing of a machine that is gone."""
+async def test_policies_of_a_users_machines(desk: Setup) -> None:
+    """A user has the policies of all its machines; none without a policy, and none of a deleted machine."""
     longer = await desk.add("long", minLen="10")
     named = await desk.add("named", usercheck="yes")
     await desk.assign(longer, 1)
@@ -186,8 +192,8 @@ async def test_what_holds_for_a_user_of_machines(desk: Desk) -> None:
     assert await desk.policies.instances([longer, named], 1000) == [[], [2]]
 
 
-async def test_every_change_is_in_the_trail(desk: Desk) -> None:
-    """With what changed about it; what holds already, and what is refused, leaves nothing."""
+async def test_every_change_is_in_the_trail(desk: Setup) -> None:
+    """Each change has an audit entry with the changed fields. A refused change and one without effect have none."""
     policy = await desk.add("one", minLen="8")
     for _ in range(2):
         await desk.policies.update(desk.ours, [(policy, change(policyName="two", minLen="8"))])
@@ -212,8 +218,8 @@ async def test_every_change_is_in_the_trail(desk: Desk) -> None:
     assert found[4][3] == {"policyName": ["two", None], "minLen": ["8", None]}
 
 
-async def test_a_tenant_has_a_thousand_policies(desk: Desk) -> None:
-    """One more is a Conflict; another tenant still adds."""
+async def test_a_tenant_has_a_thousand_policies(desk: Setup) -> None:
+    """A tenant's policy number 1001 is a Conflict; another tenant can still add one."""
     columns = ("tenant_id", "name_key", "fields", "created_at", "updated_at")
     most = DEFAULTS["password_policies"]
     rows = [(desk.ours, str(number), f'{{"policyName": "{number}"}}', 0, 0) for number in range(most)]
@@ -223,8 +229,8 @@ async def test_a_tenant_has_a_thousand_policies(desk: Desk) -> None:
     assert await desk.add("theirs", desk.theirs)
 
 
-async def test_a_request_is_bounded(desk: Desk) -> None:
-    """An empty array does nothing and says so; one that is too long is refused before it holds up others."""
+async def test_a_request_is_bounded(desk: Setup) -> None:
+    """An empty array changes nothing and is answered. One that is too long is refused before it delays others."""
     policy = await desk.add()
     for policies in ([], [policy] * (MAX_ENTRIES + 1)):
         with pytest.raises(Invalid):
