@@ -1,4 +1,4 @@
-"""Which addresses may be connected to, and how names are looked up."""
+"""Allowed addresses of connections, and the look-up of names."""
 
 import errno
 import resource
@@ -21,23 +21,24 @@ from tests.outgoing.test_pool import OK, answering, request
 
 
 class Silent:
-    """A DNS whose servers for `hostile.example` answer once `answers` is set, and all others at once."""
+    """A DNS whose answers for `hostile.example` wait for the event `answers`; other answers come at once."""
 
     def __init__(self) -> None:
         self.answers = Event()
         self.asked = 0
 
     def look_up(self, host: str, port: int, kind: socket.SocketKind) -> Sequence[str]:
-        """One address for each name."""
+        """Return one address for each name."""
         self.asked += 1
         if host.endswith("hostile.example"):
             self.answers.wait(30)
         return ["192.0.2.7"]
 
 
-async def test_names_that_nobody_answers_for_are_their_tenants_trouble() -> None:
-    """However many there are, and whether their logins still wait or not: another tenant's names are found, an address
-    needs no look-up, and whoever else needs a thread has one, as the store does."""
+async def test_unanswered_look_ups_delay_no_other_tenant() -> None:
+    """Any number of unanswered look-ups of one tenant, waiting or cancelled, delays neither another tenant's look-up,
+    nor an address, nor another use of a thread.
+    """
     dns = Silent()
     hostile = Egress(ANYWHERE, dns.look_up)
     other = hostile.for_tenant()
@@ -57,7 +58,7 @@ async def test_names_that_nobody_answers_for_are_their_tenants_trouble() -> None
 
 
 async def test_few_addresses_of_a_host_are_looked_at() -> None:
-    """The owner of a name may give it thousands of addresses."""
+    """Only the first addresses of a name are used: its owner may give it thousands."""
     many = [f"198.51.{number >> 8}.{number & 255}" for number in range(4000)]
     found = await Egress(ANYWHERE, lambda *_: many).resolve("many.example", 443)
     assert found == many[:MOST_ADDRESSES]
@@ -149,12 +150,12 @@ def test_default_is_a_member_of_the_list() -> None:
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1", "169.254.169.254", "0.0.0.0"])
 def test_anywhere_has_no_exception(address: str) -> None:
-    """The directory agent, which a person configures, connects to its own machine too."""
+    """The directory agent, which an admin configures, may connect to its own machine too."""
     assert Egress(ANYWHERE).allows(address)
 
 
 async def test_a_tenant_reads_no_address() -> None:
-    """The message is `address not allowed`; the log and the advice name the networks to add."""
+    """A tenant's message is `address not allowed`; the log and the advice name the networks to add."""
     egress = Egress(look_up=lambda _host, _port, _kind: ["127.0.0.5", "::1"])
     with capture_logs() as logged, pytest.raises(AddressNotAllowed) as refused:
         await egress.resolve("ldap.corp.example", 389)
@@ -177,7 +178,7 @@ async def test_a_denied_host_is_logged_once() -> None:
 
 
 async def test_no_answer_of_the_kernel_allows_nothing() -> None:
-    """Without a free file descriptor no address is allowed, and the error is a ProviderError."""
+    """If the interfaces cannot be read, no address is allowed, and the error is a ProviderError."""
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (0, limits[1]))
@@ -188,7 +189,7 @@ async def test_no_answer_of_the_kernel_allows_nothing() -> None:
 
 
 def test_too_many_sockets_are_refused() -> None:
-    """A tenant has so many sockets at a time. One that is closed makes room."""
+    """The open sockets of a tenant are limited, and a closed one makes room."""
     sockets = Sockets(2)
     first, second = (sockets.open("127.0.0.1", socket.SOCK_DGRAM) for _ in range(2))
     with pytest.raises(OSError, match="too many connections") as refused:
@@ -202,13 +203,13 @@ def test_too_many_sockets_are_refused() -> None:
 
 
 async def test_tenants_have_limits_of_their_own() -> None:
-    """What one tenant has open leaves another its own."""
+    """The open sockets of one tenant do not count for another."""
     egress = Egress(ANYWHERE)
     assert egress.for_tenant().sockets is not egress.sockets
 
 
 async def test_idle_connections_make_room() -> None:
-    """A connection that is kept for the next request is closed where another server needs its place."""
+    """An idle connection is closed if another server needs its place."""
     egress = Egress(ANYWHERE)
     egress.sockets = Sockets(1)
     async with (

@@ -1,4 +1,4 @@
-"""What a provider may be configured with."""
+"""Accepted values of a provider's fields."""
 
 import pytest
 from pydantic import ValidationError
@@ -24,7 +24,7 @@ from sallyport.outgoing.fields import origin
     ],
 )
 def test_urls(url: str) -> None:
-    """https anywhere, http on loopback."""
+    """A URL is https, or http on loopback."""
     assert WebhookFields(url=url, secret="s").url.startswith(url)
 
 
@@ -49,7 +49,7 @@ def test_urls(url: str) -> None:
     ],
 )
 def test_urls_that_are_refused(url: str) -> None:
-    """Anything else is refused, by the field's name and without its value."""
+    """Another URL is refused with the field's name and without its value."""
     with pytest.raises(ValidationError) as refused:
         WebhookFields(url=url, secret="s")
     told = refusal(refused.value)
@@ -60,7 +60,7 @@ def test_urls_that_are_refused(url: str) -> None:
 
 @pytest.mark.parametrize("host", ["api-0123.duosecurity.com", "127.0.0.1:8000", "localhost:80", "gateway", "192.0.2.1"])
 def test_hosts(host: str) -> None:
-    """A host name or an address; a port on loopback alone, which then is plain http."""
+    """A host is a name or an address. A port is allowed on loopback alone, which is then plain http."""
     assert DuoFields(ikey="DI", skey="s", host=host).host == host
     assert origin(host) == f"{'http' if ':' in host else 'https'}://{host}"
 
@@ -71,14 +71,14 @@ def test_hosts(host: str) -> None:
      "127.0.0.1:x", "127.0.0.1:", "a b", "a\nb", "2130706433", "x" * 254, "127.0.0.1:80/x", "evil:80@127.0.0.1"],
 )  # fmt: skip
 def test_hosts_that_are_refused(host: str) -> None:
-    """No URL, no port elsewhere, nothing that another parser could read otherwise."""
+    """A URL, a port elsewhere, and text that another parser could read differently are refused."""
     for make in (lambda: DuoFields(ikey="DI", skey="s", host=host), lambda: OktaFields(domain=host, apiToken="t")):
         with pytest.raises(ValidationError):
             make()
 
 
 def test_radius_port() -> None:
-    """1812 unless another is given, also as text; never 0 or beyond 65535."""
+    """The port is 1812 by default, may be text, and is 1 to 65535."""
     assert RadiusFields(host="192.0.2.1", secret="s").port == 1812
     assert RadiusFields.model_validate({"host": "h", "secret": "s", "port": "1645"}).port == 1645
     for port in (0, 65536, "x"):
@@ -87,7 +87,7 @@ def test_radius_port() -> None:
 
 
 def test_missing_fields_are_named() -> None:
-    """All that is missing is told at once."""
+    """All missing fields are reported at once."""
     with pytest.raises(ValidationError) as refused:
         DuoFields.model_validate({})
     assert [field.field for field in refusal(refused.value).fields] == ["ikey", "skey", "host"]

@@ -1,4 +1,4 @@
-"""HTTP for providers: what comes back is an answer, or a ProviderError; what is connected to is allowed."""
+"""HTTP for providers: a request ends with an answer or a ProviderError, and connects to allowed addresses alone."""
 
 import socket
 import ssl
@@ -23,24 +23,24 @@ from tests.mfa.web import Call, Reply, WebServer, serving
 
 
 async def echo(call: Call) -> Reply:
-    """What was sent."""
+    """Answer with the request."""
     return Reply(200, {"path": call.path, "parameters": call.parameters, "headers": call.headers})
 
 
 async def ask(server: WebServer, url: str = "/x", http: HttpFactory | None = None) -> httpx.Response:
-    """One GET."""
+    """Send one GET."""
     async with (http or HttpFactory(egress=ANYWHERE))(f"http://127.0.0.1:{server.port}") as client:
         return await exchange(client, "GET", url)
 
 
 class NamedHosts:
-    """A DNS of the test's own. answers: for each look-up of any name, the addresses."""
+    """A DNS of the test. answers: the addresses of each look-up of any name, in order."""
 
     def __init__(self, *answers: Sequence[str]) -> None:
         self.answers = list(answers)
 
     def look_up(self, host: str, port: int, kind: socket.SocketKind) -> Sequence[str]:
-        """The next answer."""
+        """Return the next answer."""
         addresses = self.answers.pop(0)
         if not addresses:
             raise socket.gaierror(socket.EAI_NONAME, "not known")
@@ -48,7 +48,7 @@ class NamedHosts:
 
 
 async def test_connections_are_used_again() -> None:
-    """Requests one after another share a connection; at the same time they have their own."""
+    """Sequential requests share a connection; concurrent ones have their own."""
     async with serving(echo) as server, HttpFactory(egress=ANYWHERE)(f"http://127.0.0.1:{server.port}") as client:
         for _ in range(5):
             await exchange(client, "GET", "/x")
@@ -67,7 +67,7 @@ async def test_connections_are_used_again() -> None:
 
 
 async def test_headers_say_who_asks() -> None:
-    """Every request has our User-Agent and asks for no compression; cookies of an answer are not sent back."""
+    """Each request has our User-Agent and asks for an uncompressed answer. Cookies of an answer are not sent back."""
 
     async def cookies(call: Call) -> Reply:
         assert "cookie" not in call.headers
@@ -82,7 +82,7 @@ async def test_headers_say_who_asks() -> None:
 
 @pytest.mark.parametrize("failure", sorted(HTTP_FAILURES - {Behaviour.SILENT, Behaviour.RUBBISH, Behaviour.EMPTY}))
 async def test_failures(failure: Behaviour) -> None:
-    """Each failure is a ProviderError that names the host and says what happened."""
+    """Each failure is a ProviderError that names the host and the cause."""
     said = {
         Behaviour.BROKEN_OFF: "broke off",
         Behaviour.NO_PROTOCOL: "not HTTP",
@@ -100,7 +100,7 @@ async def test_failures(failure: Behaviour) -> None:
 
 
 async def test_time_is_limited_for_the_whole_answer() -> None:
-    """An answer that trickles is over when its time is, although each octet comes soon."""
+    """The timeout covers the whole answer, also one whose octets trickle in."""
 
     async def trickle(stream: trio.SocketStream) -> None:
         await stream.send_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
@@ -123,8 +123,8 @@ async def test_time_is_limited_for_the_whole_answer() -> None:
         nursery.cancel_scope.cancel()
 
 
-async def test_nobody_listens() -> None:
-    """A closed port is no connection."""
+async def test_a_closed_port() -> None:
+    """A closed port is a ProviderError."""
     async with serving(echo) as server:
         pass
     with pytest.raises(ProviderError, match="no connection"):
@@ -152,7 +152,7 @@ async def test_other_origins_are_not_asked(url: str) -> None:
     ],
 )
 async def test_429_says_how_long(headers: dict[str, str], wait_s: float) -> None:
-    """Retry-After in either form and X-Rate-Limit-Reset count by the server's clock."""
+    """Retry-After in either form, and X-Rate-Limit-Reset by the server's clock, set the wait."""
 
     async def busy(call: Call) -> Reply:
         return Reply(429, {}, headers)
@@ -164,7 +164,7 @@ async def test_429_says_how_long(headers: dict[str, str], wait_s: float) -> None
 
 
 async def test_compressed_answers_are_refused() -> None:
-    """A small answer cannot grow: what was not asked for is not unpacked."""
+    """A compressed answer, which was not requested, is refused and not decompressed."""
 
     async def compressed(call: Call) -> Reply:
         return Reply(200, "x", {"Content-Encoding": "gzip"})
@@ -175,21 +175,24 @@ async def test_compressed_answers_are_refused() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"7", b"null", b"\xff", b"[" * 200_000, b'{"a": ' + b"9" * 9000])
-def test_rubbish_is_no_json_object(body: bytes) -> None:
-    """Whatever is no JSON object is a ProviderError, also what would exhaust a parser."""
+def test_a_malformed_json_object(body: bytes) -> None:
+    """A body that is no JSON object, or that would exhaust a parser, is a ProviderError."""
     with pytest.raises(ProviderError):
         json_object(httpx.Response(200, content=body))
 
 
 @pytest.mark.parametrize("part", [b"{}", b"[]"])
 def test_json_of_many_parts_is_refused(part: bytes) -> None:
-    """It would be decoded in one piece on the event loop."""
+    """JSON with too many parts is refused, since it would be decoded in one piece on the event loop."""
     with pytest.raises(ProviderError, match="20,000 objects and arrays"):
         json_array(httpx.Response(200, content=b"[" + (part + b",") * 20_000 + b"1]"))
 
 
-def test_json_is_looked_into_without_trust() -> None:
-    """What is missing or of another type is nothing; lone surrogates, which no codec takes, are replaced."""
+def test_values_of_a_json_answer() -> None:
+    """A missing value or one of another type counts as absent.
+
+    Lone surrogates, which no codec accepts, are replaced.
+    """
     document = json_object(httpx.Response(200, content=b'{"a": {"b": "x", "c": 7, "d": "\\ud800"}}'))
     assert text_at(document, "a", "b") == "x"
     assert text_at(document, "a", "c") == text_at(document, "a", "b", "c") == text_at(None, "a") == ""
@@ -204,8 +207,10 @@ def test_json_is_looked_into_without_trust() -> None:
 
 
 async def test_wrong_certificates_are_refused(tmp_path: Path) -> None:
-    """A certificate that nobody vouches for, or for another name, is refused before a request is sent; one that the
-    trust store knows, for the name that was asked for, is taken."""
+    """An untrusted certificate, or one for another name, is refused before a request is sent.
+
+    A trusted one for the host's name is accepted.
+    """
     context, chain = self_signed(tmp_path, "localhost")
     foreign, foreign_chain = self_signed(tmp_path, "other.example")
 
@@ -234,8 +239,10 @@ async def test_wrong_certificates_are_refused(tmp_path: Path) -> None:
     ],
 )
 async def test_why_a_certificate_is_refused(tmp_path: Path, made: dict[str, Any], trusted: bool, told: str) -> None:
-    """The message names the issuer, the end of its time or the names that it has, and what to do; no request is
-    sent."""
+    """The message has the issuer, the end date or the names of the certificate, and the remedy.
+
+    No request is sent.
+    """
     context, chain = self_signed(tmp_path, **{"host": "localhost", **made})
     verify = ssl.create_default_context(cafile=str(chain)) if trusted else None
     async with serving(echo, tls=context) as server:
@@ -267,7 +274,7 @@ async def test_forbidden_addresses_are_not_connected_to() -> None:
 
 
 async def test_a_name_that_changes_its_address() -> None:
-    """The address that was checked is the one that is connected to: one look-up, forbidden addresses dropped."""
+    """The connection uses the checked address: one look-up, without the forbidden addresses."""
     resolver = NamedHosts(["169.254.169.254", "127.0.0.1"], ["169.254.169.254"], [])
     http = HttpFactory(egress=[ip_network("127.0.0.0/8")], look_up=resolver.look_up)
     async with serving(echo) as server:

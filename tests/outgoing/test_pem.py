@@ -51,7 +51,7 @@ def test_keys_that_work(key: str, kind: type) -> None:
     ],
 )
 def test_keys_that_are_refused(key: str, message: str) -> None:
-    """Encrypted, long and broken keys are refused with a message that says what is accepted."""
+    """Encrypted, long and broken keys are refused. The message names the accepted keys."""
     with pytest.raises(PemError, match=message):
         pem.private_key(key)
 

@@ -1,4 +1,4 @@
-"""Connections of HTTP clients: used again where that is safe, and closed where it is not."""
+"""Connections of HTTP clients: reused if that is safe, else closed."""
 
 import ssl
 from collections.abc import AsyncIterator
@@ -25,14 +25,14 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 @dataclass
 class Peer:
-    """Answers each request with the same octets. ended: for each connection, whether the other end has closed it."""
+    """A server that gives each request the same octets. ended: an event for each connection, set at its end."""
 
     octets: bytes
     port: int = 0
     ended: list[trio.Event] = field(default_factory=list)
 
     async def serve(self, stream: trio.SocketStream) -> None:
-        """One connection."""
+        """Serve one connection."""
         self.ended.append(ended := trio.Event())
         try:
             while await stream.receive_some():
@@ -43,13 +43,13 @@ class Peer:
 
     @property
     def connections(self) -> int:
-        """How many there were."""
+        """Return the number of connections."""
         return len(self.ended)
 
 
 @asynccontextmanager
 async def answering(octets: bytes) -> AsyncIterator[Peer]:
-    """A peer on a free port of 127.0.0.1."""
+    """Run a server on a free port of 127.0.0.1."""
     peer = Peer(octets)
     async with trio.open_nursery() as nursery:
         (listener,) = await nursery.start(partial(trio.serve_tcp, peer.serve, 0, host="127.0.0.1"))
@@ -60,18 +60,18 @@ async def answering(octets: bytes) -> AsyncIterator[Peer]:
 
 @asynccontextmanager
 async def pooled(trust: ssl.SSLContext | None = None, *, most: int = 100) -> AsyncIterator[Pool]:
-    """A pool that is closed at the end."""
+    """Return a pool that is closed at the end."""
     async with Pool(Egress(ANYWHERE), trust or ssl.create_default_context(), most=most) as pool:
         yield pool
 
 
 def request(port: int, scheme: str = "http", host: str = "127.0.0.1") -> httpx.Request:
-    """A GET with half a minute for it."""
+    """Return a GET with a timeout of half a minute."""
     return httpx.Request("GET", f"{scheme}://{host}:{port}/", extensions={"timeout": {"read": 30.0}})
 
 
 async def ok(call: Call) -> Reply:
-    """Yes."""
+    """Answer with 200."""
     return Reply(200, {})
 
 
@@ -94,7 +94,7 @@ async def test_origins_have_their_own() -> None:
 
 
 async def test_old_connections_are_closed(mock_clock: MockClock) -> None:
-    """One that nobody has used for a while is closed with the next request, which gets a new one."""
+    """A connection that was idle for a while is closed at the next request, which opens a new one."""
     async with answering(OK) as peer, pooled() as pool:
         await pool.fetch(request(peer.port))
         mock_clock.jump(KEPT_S)
@@ -105,7 +105,7 @@ async def test_old_connections_are_closed(mock_clock: MockClock) -> None:
 
 
 async def test_closed_connections_are_not_used_again() -> None:
-    """Where the other end has closed it meanwhile, a new one is made, and nothing fails."""
+    """A connection that the server closed meanwhile is replaced by a new one without an error."""
     async with pooled() as pool:
         async with answering(OK) as peer:
             await pool.fetch(request(peer.port))
@@ -126,7 +126,7 @@ async def test_closed_connections_are_not_used_again() -> None:
     ],
 )
 async def test_an_answer_ends_its_connection(octets: bytes) -> None:
-    """What comes behind an answer is not taken for the next one's, and who says that it closes is believed."""
+    """Octets after an answer are not read as the next answer, and `Connection: close` is respected."""
     async with answering(octets) as peer, pooled() as pool:
         for _ in range(2):
             assert (await pool.fetch(request(peer.port))).body == b"ok"
@@ -135,8 +135,8 @@ async def test_an_answer_ends_its_connection(octets: bytes) -> None:
             await ended.wait()
 
 
-async def test_what_comes_before_an_answer() -> None:
-    """Early hints (RFC 8297) are passed over; to go on in another protocol, which was not asked for, is an error."""
+async def test_interim_answers() -> None:
+    """Early hints (RFC 8297) are skipped. Switching Protocols, which was not requested, is an error."""
     async with answering(b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" + OK) as peer, pooled() as pool:
         assert (await pool.fetch(request(peer.port))).body == b"ok"
     switching = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"
@@ -145,8 +145,8 @@ async def test_what_comes_before_an_answer() -> None:
             await pool.fetch(request(peer.port))
 
 
-async def test_more_than_there_may_be_wait() -> None:
-    """No more connections than so many, and everybody is answered."""
+async def test_the_number_of_connections_is_limited() -> None:
+    """Requests above the limit of connections wait, and each is answered."""
     async with serving(ok) as server, pooled(most=2) as pool, trio.open_nursery() as nursery:
         for _ in range(10):
             nursery.start_soon(pool.fetch, request(server.port))
@@ -154,8 +154,8 @@ async def test_more_than_there_may_be_wait() -> None:
     assert server.connections <= 2
 
 
-async def test_closing_waits_for_nobody() -> None:
-    """What is kept is closed at once; what is in use gets its answer, and is not kept."""
+async def test_closing_the_pool() -> None:
+    """Closing the pool closes idle connections at once. One in use gets its answer and is then closed."""
     asked, go_on = trio.Event(), trio.Event()
 
     async def later(call: Call) -> Reply:
@@ -191,7 +191,7 @@ async def test_cancelling_closes() -> None:
 
 
 async def test_a_client_of_httpx() -> None:
-    """A provider of somebody else's may use the client as httpx has it: with the same limits."""
+    """The client is a plain httpx client with the same limits, so that another project's provider can use it."""
     async with serving(ok) as server, HttpFactory(egress=ANYWHERE)(f"http://127.0.0.1:{server.port}") as client:
         assert (await client.get("/")).json() == {}
         server.behave(Behaviour.HUGE)

@@ -24,7 +24,7 @@ def test_no_renegotiation() -> None:
 
 
 async def test_a_handshake_leaves_the_event_loop(tmp_path: Path) -> None:
-    """The arithmetic of a handshake waits for one of the tenant's threads, while the event loop goes on."""
+    """The computation of a handshake waits for one of the tenant's threads, while the event loop continues."""
     server, chain = self_signed(tmp_path, "localhost")
     trusting, threads = client_context(chain.read_text()), trio.CapacityLimiter(1)
     ours, theirs = await _sockets()
