@@ -29,7 +29,10 @@ def run(*command: str | Path, cwd: Path) -> str:
 
 
 def build(directory: Path) -> Path:
-    """Build the source distribution and, from it, the wheel; the wheel's path. Other files of the name are removed."""
+    """Build the source distribution and, from it, the wheel; return the wheel's path.
+
+    Older files of the name are removed.
+    """
     for old in directory.glob("sallyport_radius-*"):
         old.unlink()
     run(sys.executable, "-m", "build", "--no-isolation", "--outdir", directory, ROOT, cwd=ROOT)
@@ -38,7 +41,7 @@ def build(directory: Path) -> Path:
 
 
 def expected() -> set[str]:
-    """The files that the wheel must hold besides its metadata: the package and the dictionaries."""
+    """Return the files that the wheel must hold besides its metadata: the package and the dictionaries."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     excluded = [ROOT / name for name in project["tool"]["hatch"]["build"]["targets"]["wheel"]["exclude"]]
     package = {path for path in (ROOT / "src" / "sallyport").rglob("*") if path.is_file()}
@@ -73,7 +76,9 @@ def check_source(archive: Path) -> None:
 
 
 def install(wheel: Path, interpreter: Path, directory: Path) -> Path:
-    """Install the wheel into an empty environment with the versions of requirements.lock; the path of its command."""
+    """Install the wheel into an empty environment with the versions of requirements.lock; return its
+    command's path.
+    """
     run(interpreter, "-m", "venv", directory, cwd=directory.parent)
     pip = (directory / "bin" / "python", "-m", "pip", "--disable-pip-version-check")
     run(*pip, "install", "--quiet", "--require-hashes", "-r", ROOT / "requirements.lock", cwd=directory)
@@ -99,7 +104,7 @@ def log_in(program: Path, directory: Path) -> None:
 
 
 def main() -> None:
-    """Build, check, install and try the distributions."""
+    """Build, check, install and test the distributions."""
     directory = Path(sys.argv[1] if len(sys.argv) > 1 else "dist").absolute()
     wheel = build(directory)
     check_wheel(wheel)

@@ -1,4 +1,4 @@
-"""The compose file says what is so: ports, paths, names, and files that the programs in the containers read."""
+"""The compose file agrees with the project: ports, paths, names, and the files that the containers read."""
 
 import re
 import subprocess
@@ -20,17 +20,17 @@ SERVICES: dict[str, Any] = FILE["services"]
 
 
 def mounts(service: str) -> dict[str, str]:
-    """What is mounted, by the path in the container: a path in the source tree, or the name of a volume."""
+    """Return the mounts by path in the container: a path of the source tree, or the name of a volume."""
     return {there: here for here, there in (each.split(":")[:2] for each in SERVICES[service]["volumes"])}
 
 
 def read(path: str) -> Any:
-    """A YAML file, by its path from the compose file."""
+    """Read a YAML file by its path relative to the compose file."""
     return yaml.safe_load((HERE / path).read_text(encoding="utf-8"))
 
 
 def test_each_mounted_path_is_there() -> None:
-    """It is in the source tree and read-only, or a named volume."""
+    """A mount is a read-only path of the source tree, or a named volume."""
     for name in SERVICES:
         for mount in SERVICES[name]["volumes"]:
             here, _, options = mount.split(":") if mount.count(":") == 2 else (*mount.split(":"), "")
@@ -42,7 +42,7 @@ def test_each_mounted_path_is_there() -> None:
 
 
 def test_the_image_is_built_from_the_container_file() -> None:
-    """With the source tree around it, under the name of the project and its version."""
+    """The image is built from the source tree, with the project's name and version."""
     build = SERVICES["sallyport"]["build"]
     assert (HERE / build["context"]).resolve() == ROOT
     assert (ROOT / build["dockerfile"]).name == "Containerfile"
@@ -50,13 +50,13 @@ def test_the_image_is_built_from_the_container_file() -> None:
 
 
 def test_images_have_a_version() -> None:
-    """No tag that moves: the same file starts the same programs next year."""
+    """Each image has a fixed tag, so that the same file starts the same programs later."""
     for name, service in SERVICES.items():
         assert re.fullmatch(r"[a-z./-]+:v?\d+\.\d+\.\d+", service["image"]), name
 
 
 def test_the_ports_are_those_of_the_service() -> None:
-    """RADIUS for all, on the ports that its clients expect; everything else on loopback."""
+    """RADIUS is published on its standard ports for all addresses; the other ports on loopback."""
     settings = Settings()
     radius = {address.port for address in (*settings.radius_auth_bind, *settings.radius_acct_bind)}
     http = int(environment()["SALLYPORT_HTTP_BIND"].rpartition(":")[2])
@@ -67,7 +67,9 @@ def test_the_ports_are_those_of_the_service() -> None:
 
 
 def test_the_service_is_held_as_the_container_file_says() -> None:
-    """Its data are in a volume, nothing else can be written, it may take its time to stop, and its health is asked."""
+    """The service's data are in a volume, the rest is read-only, the stop timeout allows a drain, and there is a
+    health check.
+    """
     service = SERVICES["sallyport"]
     assert mounts("sallyport") == {environment()["SALLYPORT_DATA_DIR"]: "data"}
     assert service["read_only"] is True

@@ -1,4 +1,4 @@
-"""The container file keeps its promises, as far as they can be read. test_image.py builds and runs the image."""
+"""The container file, as far as it can be checked by reading. test_image.py builds and runs the image."""
 
 import json
 import re
@@ -14,38 +14,40 @@ TEXT = (ROOT / "src" / "sallyport" / "deploy" / "Containerfile").read_text(encod
 
 
 def instructions() -> list[tuple[str, str]]:
-    """(instruction, the rest) of each, comments left out, continued lines joined."""
+    """Return (instruction, arguments) of each line, without comments, with continued lines joined."""
     lines = [line for line in TEXT.splitlines() if line.strip() and not line.startswith("#")]
     joined = re.sub(r"\\\n\s*", "", "\n".join(lines))
     return [(word, rest) for word, _, rest in (line.partition(" ") for line in joined.splitlines())]
 
 
 def last_stage() -> list[tuple[str, str]]:
-    """The instructions of the image that runs."""
+    """Return the instructions of the final image."""
     found = instructions()
     return found[max(at for at, (word, _) in enumerate(found) if word == "FROM") :]
 
 
 def of_kind(word: str) -> list[str]:
-    """What an instruction of the last stage says, each time that it is there."""
+    """Return the arguments of each use of an instruction in the last stage."""
     return [rest for each, rest in last_stage() if each == word]
 
 
 def environment() -> dict[str, str]:
-    """The variables that the image sets."""
+    """Return the variables that the image sets."""
     return dict(part.split("=", 1) for rest in of_kind("ENV") for part in rest.split())
 
 
 def probe() -> list[str]:
-    """The health check's command."""
+    """Return the command of the health check."""
     (said,) = of_kind("HEALTHCHECK")
     command: list[str] = json.loads(said.partition("CMD ")[2])
     return command
 
 
-def test_it_runs_as_nobody_in_particular() -> None:
-    """By number, so that a cluster that refuses root can tell; whoever it is owns the volume alone, and nothing is
-    done as root behind that."""
+def test_it_runs_as_an_ordinary_user() -> None:
+    """The user is a number, so that a cluster can see that it is not root.
+
+    It owns the volume alone, and no later step runs as root.
+    """
     words = [word for word, _ in last_stage()]
     assert of_kind("USER") == ["10001:10001"]
     assert "RUN" not in words[words.index("USER") :]
@@ -56,30 +58,30 @@ def test_it_runs_as_nobody_in_particular() -> None:
 
 
 def test_nothing_of_the_build_is_left() -> None:
-    """The compiler's stage is another, images have a version, and no secret is in any layer."""
+    """The compiler is in another stage, images have a version, and no layer has a secret."""
     assert len([word for word, _ in instructions() if word == "FROM"]) == 2
     assert [rest for word, rest in instructions() if word == "FROM"] == ["${BASE} AS build", "${BASE}"]
     assert re.search(r"(?m)^ARG BASE=docker\.io/library/debian:12\.\d+-slim$", TEXT)
     assert of_kind("COPY") == ["--from=build /opt/sallyport /opt/sallyport"]
     assert not re.search(r"(?i)secret|password|token|_key", "\n".join(rest for _, rest in instructions()))
-    assert "--read-only" in TEXT and "--cap-drop ALL" in TEXT  # as the file says to run it
+    assert "--read-only" in TEXT and "--cap-drop ALL" in TEXT  # by the run command in the file
 
 
 def test_signals_reach_the_service() -> None:
-    """It is process 1, without a shell before it, and is stopped by the signal on which it drains."""
+    """The service is process 1 without a shell, and the stop signal is the one that drains it."""
     assert json.loads(of_kind("ENTRYPOINT")[0]) == ["/opt/sallyport/bin/sallyport"]
     assert json.loads(of_kind("CMD")[0]) == ["serve"]
     assert of_kind("STOPSIGNAL") == ["SIGTERM"]
 
 
 def test_its_variables_are_settings() -> None:
-    """Each is known, and has a value that is one."""
+    """Each variable is a setting with a valid value."""
     assert unknown_environment(environment()) == []
     assert load(Path("/dev/null"), environment()).http_bind.port == 8080
 
 
 def test_the_ports_are_those_of_the_service() -> None:
-    """The defaults, RadSec's and the API's."""
+    """The exposed ports are the defaults, RadSec's and the API's."""
     settings, http = Settings(), load(Path("/dev/null"), environment()).http_bind.port
     radius = {f"{address.port}/udp" for address in (*settings.radius_auth_bind, *settings.radius_acct_bind)}
     assert set(of_kind("EXPOSE")[0].split()) == radius | {"2083/tcp", f"{http}/tcp"}
@@ -96,8 +98,8 @@ def test_the_locks_are_what_is_installed() -> None:
     assert sources == ["requirements.lock", "requirements-ldap.lock", "."]
 
 
-def test_the_health_check_tells(tmp_path: Path) -> None:
-    """It succeeds at a service that is ready, and fails where nobody answers."""
+def test_the_health_check(tmp_path: Path) -> None:
+    """The health check succeeds at a ready service and fails without one."""
 
     def healthy(port: int) -> bool:
         program = probe()[2].replace(":8080/", f":{port}/")

@@ -31,7 +31,7 @@ def pip(*arguments: str | Path) -> None:
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BootedHost]:
-    """A machine with the program and its locked dependencies, and nothing else."""
+    """Boot a machine with the program and its locked dependencies alone."""
     wheels = tmp_path_factory.mktemp("wheels")
     pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", wheels, ROOT)
     (wheel,) = wheels.glob("*.whl")
@@ -48,7 +48,7 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BootedHost]:
 
 @pytest.fixture
 def host(machine: BootedHost) -> Iterator[BootedHost]:
-    """The machine without an installation of the service."""
+    """Return the machine without an installation of the service."""
     yield machine
     machine.run(PROGRAM, "server", "uninstall", "--purge", "--yes")
 
@@ -59,7 +59,7 @@ def installed(host: BootedHost, *options: str) -> "subprocess.CompletedProcess[s
 
 
 def refused(host: BootedHost, program: str = PROGRAM) -> str:
-    """What a refused `server install` says; it must have changed nothing."""
+    """Return the message of a refused `server install`, which must have changed nothing."""
     done = host.run(program, "server", "install", check=False)
     assert (done.returncode, done.stdout) == (1, "")
     assert host.run("getent", "passwd", USER, check=False).stdout == ""
@@ -68,25 +68,25 @@ def refused(host: BootedHost, program: str = PROGRAM) -> str:
 
 
 def sallyport(host: BootedHost, *arguments: str, stdin: str = "") -> str:
-    """What a command of root at the installation prints."""
+    """Run a command as root at the installation and return its output."""
     return host.run(PROGRAM, "--config", str(CONFIG_FILE), *arguments, stdin=stdin).stdout
 
 
 def log_in(host: BootedHost, secret: str) -> str:
-    """One login of alice from the machine itself."""
+    """Send one login of alice from the machine itself."""
     options = ("--secret", secret, "--user", "alice", "--password", "correct horse battery")
     return sallyport(host, "check", "radius", "127.0.0.1:1812", *options)
 
 
 def set_up(host: BootedHost) -> str:
-    """Add a client and alice; the client's secret."""
+    """Add a client and alice; return the client's secret."""
     secret = sallyport(host, "client", "add", "here", "--address", "127.0.0.1", "--org", "1", "--tenant", "1").strip()
     sallyport(host, "user", "add", "alice", "--domain", "default", "--password", "-", stdin="correct horse battery\n")
     return secret
 
 
 def owners(host: BootedHost) -> set[str]:
-    """The owners of everything in the data directory."""
+    """Return the owners of everything in the data directory."""
     return set(host.shell(f"find {DATA_DIR} -printf '%u:%g\\n'").split())
 
 
@@ -115,7 +115,7 @@ def test_it_is_installed_and_serves(host: BootedHost) -> None:
 
 
 def test_a_second_run_changes_nothing(host: BootedHost) -> None:
-    """It reports what is there; a changed settings file and changed data stay as they are."""
+    """A second run reports the present installation. A changed settings file and changed data stay."""
     installed(host)
     host.shell(f"echo 'event_days = 7' >> {CONFIG_FILE}.new; cat {CONFIG_FILE} >> {CONFIG_FILE}.new")
     host.shell(f"cat {CONFIG_FILE}.new > {CONFIG_FILE}; rm {CONFIG_FILE}.new")
@@ -176,7 +176,10 @@ def test_purge_leaves_nothing_but_the_files_of_others(host: BootedHost) -> None:
 
 
 def test_the_unit_allows_what_the_settings_say(host: BootedHost) -> None:
-    """A port below 1024 and a file of decisions elsewhere work after another `server install`, and end with it."""
+    """After another `server install` the unit allows a port below 1024 and a decisions file elsewhere.
+
+    Without the settings it no longer does.
+    """
     installed(host, "--start")
     secret = set_up(host)
     host.shell(f"install -d -o {USER} /srv/decisions; cp {CONFIG_FILE} /root/before")
@@ -282,7 +285,7 @@ def test_an_unreadable_package_is_refused(machine: BootedHost) -> None:
 
 
 def test_without_systemd(host: BootedHost) -> None:
-    """Everything is made, the command that serves is named and works, and the data of a running service stay."""
+    """All files are made, the command that serves is printed and works, and a running service's data stay."""
     script = f"""
         mount -t tmpfs tmpfs /run
         {PROGRAM} server install --start 2>&1 && exit 1

@@ -46,12 +46,12 @@ class Builder:
         return done.stdout.strip()
 
     def in_container(self, container: str, *options: str) -> tuple[str, ...]:
-        """The beginning of a command line that runs a program in a container, as `docker compose exec` does."""
+        """Return the start of a command line that runs a program in a container, as `docker compose exec` does."""
         return (*self.program, "run", "--isolation", "chroot", *options, container, "--")
 
 
 def authorities(directory: Path) -> list[str]:
-    """The mounts by which pip in the build trusts what this machine's pip trusts."""
+    """Return the mounts by which pip in the build trusts the authorities of this machine's pip."""
     bundle = os.environ.get("PIP_CERT", os.environ.get("SSL_CERT_FILE", ""))
     if not bundle:
         return []
@@ -102,7 +102,7 @@ def container(builder: Builder, name: str, tmp_path: Path) -> Iterator[tuple[Mac
 
 
 def first_command() -> list[str]:
-    """The first command of an admin, as the documentation of the container has it, for a client on loopback."""
+    """Return the first command of an admin, as the documentation of the container has it, for a client on loopback."""
     text = (ROOT / "docs" / "install" / "container.md").read_text(encoding="utf-8")
     found = re.search(r"docker compose exec sallyport (sallyport client add .+?) >", text)
     assert found is not None

@@ -79,28 +79,28 @@ def host(directory: Path, tmp_path: Path) -> Iterator[BootedHost]:
 
 
 def sallyport(host: BootedHost, *words: str, stdin: str = "") -> str:
-    """Run a command of the service's admin, who is root."""
+    """Run a command of the service's admin, which is root."""
     return host.run("sallyport", *words, stdin=stdin).stdout.strip()
 
 
 def login(host: BootedHost, secret: str) -> str:
-    """What a login of ann is told."""
+    """Return the output of a login of ann."""
     words = ("--secret", secret, "--user", "ann", "--password", "correct-horse")
     return sallyport(host, "check", "radius", "127.0.0.1:1812", *words)
 
 
 def is_there(host: BootedHost, path: object) -> bool:
-    """Whether a path exists on the machine."""
+    """Return whether a path exists on the machine."""
     return host.run("test", "-e", str(path), check=False).returncode == 0
 
 
 def state(host: BootedHost, unit: str, name: str) -> str:
-    """A property of a unit."""
+    """Return a property of a unit."""
     return host.run("systemctl", "show", "--value", f"--property={name}", unit).stdout.strip()
 
 
 def test_lintian_finds_no_error(directory: Path) -> None:
-    """Nothing but what is overridden, and each override has a reason before it."""
+    """lintian finds only overridden tags, and each override has a reason before it."""
     done = subprocess.run(
         ["lintian", "--fail-on=error,warning", directory / "one.deb"], capture_output=True, text=True, check=False
     )
@@ -110,15 +110,17 @@ def test_lintian_finds_no_error(directory: Path) -> None:
 
 
 def test_the_package_holds_no_path_of_its_build(directory: Path) -> None:
-    """The same source gives the same files, wherever it is built."""
+    """The same source gives the same files in any directory."""
     names = [name for name in directory.parent.joinpath("tree/opt").rglob("*") if name.is_file()]
     assert names
     assert [name for name in names if bytes(directory.parent) in name.read_bytes()] == []
 
 
 def test_an_upgrade_keeps_data_and_settings(host: BootedHost) -> None:
-    """The same user logs in with the same secret before and after; changed settings stay; the service is the new one;
-    and there is a backup of before."""
+    """The same user logs in with the same secret before and after.
+
+    Changed settings stay, the service is new, and there is a backup of the old data.
+    """
     host.run("dpkg", "--install", "/srv/one.deb")
     assert state(host, UNIT, "ActiveState") == state(host, BACKUP_TIMER, "ActiveState") == "active"
     secret = sallyport(host, "client", "add", "here", "--address", "127.0.0.1", "--org", "1", "--tenant", "1")
@@ -137,7 +139,7 @@ def test_an_upgrade_keeps_data_and_settings(host: BootedHost) -> None:
 
 
 def test_a_removal_keeps_data_and_a_purge_deletes_them(host: BootedHost) -> None:
-    """After a removal another installation goes on with the data; after a purge nothing of the package is left."""
+    """After a removal another installation uses the same data. After a purge nothing of the package is left."""
     host.run("dpkg", "--install", "/srv/one.deb")
     secret = sallyport(host, "client", "add", "here", "--address", "127.0.0.1", "--org", "1", "--tenant", "1")
     sallyport(host, "user", "add", "ann", "--domain", "default", "--password", "-", stdin="correct-horse\n")
@@ -154,7 +156,7 @@ def test_a_removal_keeps_data_and_a_purge_deletes_them(host: BootedHost) -> None
 
 
 def test_a_broken_service_can_be_upgraded(host: BootedHost) -> None:
-    """Without a backup of before, which the upgrade names, since the new version may be the remedy."""
+    """A broken service is upgraded without a backup, which the upgrade reports: the new version may be the remedy."""
     host.run("dpkg", "--install", "/srv/one.deb")
     host.run("systemctl", "stop", UNIT)
     host.shell(f"echo 'no_such_setting = 1' >>{CONFIG_FILE}")

@@ -1,4 +1,4 @@
-"""`sallyport server install` and `uninstall` where they are refused: nothing is changed, and the remedy is named."""
+"""Refusals of `sallyport server install` and `uninstall`: nothing is changed, and the remedy is named."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may run as ano
 
 
 def refused(*command: str | Path) -> str:
-    """What a command that must fail says."""
+    """Return the message of a command that must fail."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stdout + done.stderr
     assert done.stdout == ""
@@ -48,7 +48,7 @@ def test_a_program_that_the_user_cannot_reach_is_refused(tmp_path: Path) -> None
 
 
 def test_yes_belongs_to_purge() -> None:
-    """`uninstall --yes` without --purge is wrong usage: it asks nothing."""
+    """`uninstall --yes` without --purge is wrong usage, since there is no prompt."""
     done = subprocess.run([PROGRAM, "server", "uninstall", "--yes"], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "--purge" in done.stderr

@@ -20,12 +20,12 @@ def loaded(tmp_path: Path, text: str) -> Settings:
 
 
 def test_only_the_data_directory_is_set(tmp_path: Path) -> None:
-    """The file as it is written changes no other default."""
+    """The written file changes no other default."""
     assert loaded(tmp_path, settings_file()) == INSTALLED
 
 
 def test_its_comments_are_the_defaults(tmp_path: Path) -> None:
-    """A line that is a setting can be uncommented as it is: with all of them, every setting has its default."""
+    """Each commented setting can be uncommented: with all of them, every setting has its default."""
     text = re.sub(r"(?m)^# (?=\[limits\]$|[a-z_]+ = )", "", settings_file())
     found = loaded(tmp_path, text)
     assert found.model_dump() == INSTALLED.model_dump()
@@ -34,7 +34,7 @@ def test_its_comments_are_the_defaults(tmp_path: Path) -> None:
 
 
 def test_every_setting_is_described() -> None:
-    """A line of description or more stands before each setting."""
+    """Each setting has at least one line of description before it."""
     for name, field in Settings.model_fields.items():
         assert field.description, name
     lines = settings_file().partition("# [limits]")[0].splitlines()

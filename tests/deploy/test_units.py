@@ -1,4 +1,4 @@
-"""systemd units and the container file: sound, and with no more rights than the service needs."""
+"""systemd units and the container file: valid, and with no more rights than the service needs."""
 
 import os
 import re
@@ -24,7 +24,7 @@ verifies = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="s
 
 
 def in_place(unit: Path, directory: Path) -> Path:
-    """The unit with programs that are here: what it starts is not installed on this machine."""
+    """Return the unit with programs of this machine, since its own program is not installed."""
     text = units.unit(unit.name, Path("/bin/true"))
     text = re.sub(r"(?m)^(User|Group)=.*\n", "", text)
     copy = directory / unit.name
@@ -51,7 +51,7 @@ def test_the_units_are_sound(tmp_path: Path) -> None:
 @verifies
 @pytest.mark.peer
 def test_the_service_has_few_rights(tmp_path: Path) -> None:
-    """`systemd-analyze security` finds little that an intruder could use."""
+    """`systemd-analyze security` rates the exposure of the unit as low."""
     unit = DEPLOY / "systemd" / "sallyport.service"
     done = subprocess.run(
         ["systemd-analyze", "security", "--offline=true", "--no-pager", unit],
@@ -65,7 +65,7 @@ def test_the_service_has_few_rights(tmp_path: Path) -> None:
 
 
 def test_the_watchdog_and_the_stop_fit_the_service() -> None:
-    """It notifies, is watched, is reloaded by the signal that it takes, and may take its time to stop."""
+    """The unit is of type notify, has a watchdog, the reload signal of the service, and time to stop."""
     text = (DEPLOY / "systemd" / "sallyport.service").read_text(encoding="utf-8")
     for line in ("Type=notify", "WatchdogSec=30", "ExecReload=/bin/kill -HUP $MAINPID", "TimeoutStopSec=15"):
         assert re.search(rf"(?m)^{re.escape(line)}$", text), line
@@ -80,17 +80,17 @@ def test_what_the_container_copies_is_there() -> None:
 
 
 def lines(name: str) -> list[str]:
-    """The lines of a unit as it is installed."""
+    """Return the lines of a unit as it is installed."""
     return units.unit(name, PROGRAM).splitlines()
 
 
 def test_the_units_are_those_that_are_installed() -> None:
-    """Each file is a unit that `server install` writes, and each of these is a file."""
+    """The unit files are exactly those that `server install` writes."""
     assert {unit.name for unit in UNITS} == set(systemd.UNITS)
 
 
 def test_the_units_have_the_paths_of_the_installation() -> None:
-    """User, settings file, data directory and program are those that every command looks for."""
+    """User, settings file, data directory and program are those that every command expects."""
     for name, command in (
         (systemd.UNIT, "serve"),
         (systemd.BACKUP_UNIT, f"db backup {systemd.DATA_DIR}/backups --keep 14"),
@@ -100,7 +100,7 @@ def test_the_units_have_the_paths_of_the_installation() -> None:
         assert f"Group={systemd.USER}" in text
         assert f"WorkingDirectory={systemd.DATA_DIR}" in text
         assert f'ExecStart="{PROGRAM}" --config {systemd.CONFIG_FILE} {command}' in text
-        assert not any(line.startswith("Environment") for line in text)  # it would override the settings file
+        assert not any(line.startswith("Environment") for line in text)  # a variable would override the settings file
     assert f"StateDirectory={systemd.DATA_DIR.name} {systemd.DATA_DIR.name}/backups" in lines(systemd.UNIT)
     assert f"ConfigurationDirectory={systemd.CONFIG_DIR.name}" in lines(systemd.UNIT)
 
@@ -116,7 +116,7 @@ def test_the_documentation_has_the_paths_of_the_installation() -> None:
 
 
 def needs(tmp_path: Path, text: str) -> dict[str, str]:
-    """What the drop-ins of a settings file say, by unit."""
+    """Return the drop-ins for a settings file by unit."""
     file = tmp_path / "sallyport.toml"
     file.write_text(text)
     texts = units.drop_ins(load(file, {}).below(systemd.DATA_DIR))
@@ -130,7 +130,7 @@ def test_the_settings_as_installed_need_no_drop_in() -> None:
 
 
 def test_the_settings_are_allowed_what_they_need(tmp_path: Path) -> None:
-    """Low ports need a capability; a data directory, a database and a file of decisions elsewhere are writable."""
+    """Low ports add a capability; a data directory, database or decisions file elsewhere is made writable."""
     bind = "CapabilityBoundingSet=CAP_NET_BIND_SERVICE\nAmbientCapabilities=CAP_NET_BIND_SERVICE\n"
     assert needs(tmp_path, 'data_dir="/var/lib/sallyport"\nhttp_bind = "0.0.0.0:443"') == {
         systemd.UNIT: bind,
@@ -145,7 +145,7 @@ def test_the_settings_are_allowed_what_they_need(tmp_path: Path) -> None:
 @verifies
 @pytest.mark.peer
 def test_the_drop_ins_are_sound(tmp_path: Path) -> None:
-    """`systemd-analyze verify` takes the service with everything that settings can add."""
+    """`systemd-analyze verify` accepts the service with every drop-in."""
     unit = in_place(DEPLOY / "systemd" / systemd.UNIT, tmp_path)
     settings = Settings(data_dir=Path("/srv/s p%"), http_bind="127.0.0.1:80")
     drop_in = tmp_path / f"{systemd.UNIT}.d" / units.DROP_IN

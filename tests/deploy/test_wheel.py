@@ -1,4 +1,4 @@
-"""The distributions: what they hold, and the wheel in an environment of its own under each supported Python."""
+"""The distributions: their files, and the wheel in an environment of its own under each supported Python."""
 
 import re
 import subprocess
@@ -17,7 +17,7 @@ SUPPORTED = ("3.11", "3.12", "3.13", "3.14")
 
 
 def installed(version: str) -> Path | None:
-    """The interpreter of a Python version, from the path or from pyenv. A shim of pyenv may have none to start."""
+    """Return the interpreter of a Python version, from the path or from pyenv. A pyenv shim may have none."""
     for program in (Path(find(f"python{version}")), *Path.home().glob(f".pyenv/versions/{version}.*/bin/python")):
         if program.is_absolute():
             done = subprocess.run([program, "-c", "import ensurepip, venv"], capture_output=True, check=False)
@@ -28,12 +28,14 @@ def installed(version: str) -> Path | None:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel of this source tree, beside its source distribution."""
+    """Build the wheel of this source tree and its source distribution; return the wheel's path."""
     return distribution.build(tmp_path_factory.mktemp("dist"))
 
 
 def test_the_distributions_are_whole(wheel: Path) -> None:
-    """Both pass `twine check --strict`, have each file of the package, the name `sallyport-radius` and the command."""
+    """Both pass `twine check --strict` and have each file of the package, the name `sallyport-radius` and the
+    command.
+    """
     distribution.check_wheel(wheel)
     distribution.check_source(wheel.with_name(SOURCE))
 
