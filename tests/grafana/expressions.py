@@ -1,4 +1,4 @@
-"""Every expression that is asked of Prometheus, and what it asks for."""
+"""All expressions sent to Prometheus, and the metrics in them."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,12 +13,12 @@ RULE_TESTS = sorted((DIRECTORY / "prometheus" / "tests").glob("*.yml"))
 
 
 def filled(expression: str, *, rate: str = "1m", span: str = "1h") -> str:
-    """An expression as Grafana sends it: its variables filled in, all instances."""
+    """Return an expression as Grafana sends it: with its variables filled in, for all instances."""
     return expression.replace("$__rate_interval", rate).replace("$__range", span).replace("$instance", ".*")
 
 
 def of_panels() -> Iterator[tuple[str, str]]:
-    """(where, expression as Grafana has it) of every query of every dashboard."""
+    """Yield (place, expression) of every query of every dashboard."""
     for board in ALL:
         for panel in board.panels():
             for query in panel.queries:
@@ -26,19 +26,19 @@ def of_panels() -> Iterator[tuple[str, str]]:
 
 
 def rules() -> list[dict[str, object]]:
-    """Every rule as it is written."""
+    """Return every rule as it is written."""
     groups = [group for file in RULES for group in yaml.safe_load(file.read_text(encoding="utf-8"))["groups"]]
     return [rule for group in groups for rule in group["rules"]]
 
 
 def of_rules() -> Iterator[tuple[str, str]]:
-    """(name, expression) of every rule."""
+    """Yield (name, expression) of every rule."""
     for rule in rules():
         yield str(rule.get("alert") or rule.get("record")), str(rule["expr"])
 
 
 def metrics_of(expression: str) -> set[str]:
-    """The metrics that an expression asks for."""
+    """Return the metrics of an expression."""
     found: set[str] = set()
 
     def visit(node: promql_parser.Expr) -> None:

@@ -1,4 +1,4 @@
-"""Dashboards and rules ask for what there is, in words that Prometheus understands."""
+"""Dashboards and rules use existing metrics in valid expressions."""
 
 import json
 import re
@@ -18,7 +18,7 @@ SEEN_ELSEWHERE = {"sallyport_process_virtual_memory_bytes"}
 
 
 def series_names() -> set[str]:
-    """Every name that a scrape or a recording rule gives."""
+    """Return every name that a scrape or a recording rule gives."""
     names = {"up"} | {str(rule["record"]) for rule in rules() if "record" in rule}
     for metric in collected():
         if metric.type == "histogram":
@@ -30,7 +30,7 @@ def series_names() -> set[str]:
 
 @pytest.mark.parametrize("board", ALL, ids=lambda board: board.name)
 def test_the_json_is_what_the_generator_makes(board: Board) -> None:
-    """`python -m grafana` was run after the last change."""
+    """The JSON is the output of `python -m grafana`."""
     assert (DIRECTORY / "dashboards" / f"{board.name}.json").read_text(encoding="utf-8") == build(board)
 
 
@@ -41,7 +41,7 @@ def test_no_dashboard_is_left_over() -> None:
 
 @pytest.mark.parametrize("board", ALL, ids=lambda board: board.name)
 def test_a_dashboard_stands_on_its_own(board: Board) -> None:
-    """Its data source is a variable, every panel uses it, has a number of its own, and says what it shows."""
+    """The data source is a variable, and every panel uses it, has its own number and a description."""
     made = json.loads(build(board))
     assert [each["name"] for each in made["templating"]["list"]] == ["datasource", "instance"]
     panels = made["panels"]
@@ -55,7 +55,7 @@ def test_a_dashboard_stands_on_its_own(board: Board) -> None:
 
 @pytest.mark.parametrize(("where", "expression"), EXPRESSIONS, ids=[where for where, _ in EXPRESSIONS])
 def test_every_expression_is_understood(where: str, expression: str) -> None:
-    """A parser of Prometheus' language takes it, and each metric in it is one that the service or a rule gives."""
+    """A PromQL parser accepts each expression, and each metric in it comes from the service or a rule."""
     assert promql_parser.parse(expression) is not None
     asked = metrics_of(expression)
     assert asked
@@ -64,12 +64,12 @@ def test_every_expression_is_understood(where: str, expression: str) -> None:
 
 @pytest.mark.parametrize(("where", "text"), PANELS, ids=[where for where, _ in PANELS])
 def test_every_panel_heeds_the_chosen_instances(where: str, text: str) -> None:
-    """Each selector of a panel asks for the instances that were chosen above it."""
+    """Each selector of a panel is limited to the chosen instances."""
     assert text.count('{instance=~"$instance"') == len(re.findall(r"sallyport_\w+", text)), where
 
 
 def test_every_metric_is_on_a_panel() -> None:
-    """What the service counts can be looked at; a metric that nobody shows is forgotten."""
+    """Each metric of the service is on a panel."""
     shown = {name for _, text in PANELS for name in metrics_of(filled(text))}
     families = {re.sub(r"_(bucket|count|sum|total)$", "", name) for name in shown}
     assert {metric.name for metric in collected()} - SEEN_ELSEWHERE <= families
@@ -77,7 +77,7 @@ def test_every_metric_is_on_a_panel() -> None:
 
 @pytest.mark.parametrize("rule", [each for each in rules() if "alert" in each], ids=lambda rule: rule["alert"])
 def test_every_alert_says_what_to_do(rule: dict[str, dict[str, str]]) -> None:
-    """A severity of three, a line of what happened, what it means, and a runbook."""
+    """An alert has one of three severities, a summary, its meaning and a runbook."""
     assert rule["labels"]["severity"] in {"critical", "warning", "info"}
     assert len(rule["annotations"]["summary"]) < 100
     assert rule["annotations"]["description"].endswith((".", "}}"))

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.peer
 
 
 async def promtool(*args: object) -> str:
-    """What promtool says; it must be content."""
+    """Run promtool, which must succeed, and return its output."""
     program = shutil.which("promtool")
     if program is None:
         pytest.skip("promtool (Debian's prometheus) is not installed")
@@ -25,7 +25,7 @@ async def promtool(*args: object) -> str:
 
 
 async def test_the_rules_are_sound() -> None:
-    """`promtool check rules` lints them and counts each."""
+    """`promtool check rules` accepts the rules and counts each."""
     said = await promtool("check", "rules", *RULES)
     assert sum(int(line.split()[1]) for line in said.splitlines() if "rules found" in line) == len(rules())
 
@@ -37,12 +37,12 @@ async def test_the_configuration_is_sound() -> None:
 
 @pytest.mark.parametrize("file", RULE_TESTS, ids=lambda path: path.stem)
 async def test_the_rules_do_what_they_say(file: object) -> None:
-    """`promtool test rules`: each alert fires where it should and is silent where it should not."""
+    """With `promtool test rules` each alert fires on its cause and only then."""
     assert "SUCCESS" in await promtool("test", "rules", file)
 
 
 def test_every_alert_has_a_test() -> None:
-    """A rule that nobody has seen firing is not relied upon."""
+    """Each alert has a test in which it fires."""
     tested = "".join(file.read_text(encoding="utf-8") for file in RULE_TESTS)
     cases = yaml.safe_load_all(tested.replace("rule_files:", "---\nrule_files:"))
     assert all(case is None or case["tests"] for case in cases)
