@@ -53,7 +53,7 @@ def test_the_list_and_one_of_it(host: Host) -> None:
     refused = host.service.cli("agent", "show", "nobody", "--domain", host.domain)
     assert (refused.returncode, refused.stderr) == (
         1,
-        'sallyport: instance "nobody" not found; see: sallyport instance list\n',
+        f'sallyport: instance "nobody" not found; existing: web; see: sallyport instance list --domain {host.domain}\n',
     )
 
 

@@ -323,7 +323,8 @@ def test_a_certificate_that_names_no_domain(line: Service, data_dir: Path) -> No
     assert told(line, "warning") == []
     line.ok("domain", "add", "branch", "--org", "1", "--tenant", "1")
     assert told(line, "warning") == [
-        "the certificate of ann names no domain, and there are several: EAP-TLS refuses it"
+        "the certificate of ann names no domain, and there are several: EAP-TLS refuses it; "
+        "sallyport cert issue ann@REALM"
     ]
 
 
@@ -351,7 +352,9 @@ def test_the_revocation_lists_of_an_own_authority(data_dir: Path, tmp_path: Path
     file.write_bytes(b"".join(parts[:2]))
     assert [told(line, level) for level in ("problem", "warning")] == [[], []]
     file.write_bytes(b"".join(parts[:3]))
-    assert told(line, "warning") == [f"{file} has no revocation list of Other, but of others: its clients are refused"]
+    assert told(line, "warning") == [
+        f"{file} has no revocation list of Other, but of others: its clients are refused; append the list"
+    ]
     file.write_bytes(b"".join(parts))
     (expired,) = told(line, "problem", status=1)
     assert expired.startswith(f"{file}: the revocation list of CN=Other expired at ")

@@ -130,9 +130,9 @@ def test_directories_that_the_service_does_not_read(service: Service) -> None:
 @pytest.mark.parametrize(
     ("words", "status", "told"),
     [
-        (("add", "x"), 2, "give --url, or --kind agent, or --kind ldif"),
-        (("add", "x", "--url", "ldap://h", "--bind-password", "hunter2"), 2, "a secret takes - only"),
-        (("add", "x", "--url", "ldap://h", "--api-token", "-", "--secret-file", "f"), 2, "or --secret-file"),
+        (("add", "x"), 2, "--url is missing: give it, or --kind agent, or --kind ldif"),
+        (("add", "x", "--url", "ldap://h", "--bind-password", "hunter2"), 2, "--api-token take - only"),
+        (("add", "x", "--url", "ldap://h", "--api-token", "-", "--secret-file", "f"), 2, "--secret-file excludes"),
         (("add", "x", "--url", "ldap://h", "--client-secret", "-"), 2, "the secret is empty"),
         (("add", "x", "--url", "ldap://h", "--secret-file", "/nowhere"), 1, "/nowhere: No such file"),
         (("add", "x", "--url", "ldap://h", "--ca-certificate", "/proc/self/mem"), 1, "/proc/self/mem"),

@@ -111,27 +111,34 @@ def test_a_client_of_a_tenant_without_domains(service: Service) -> None:
     """Its logins are refused, and no event of a domain tells why."""
     add_client(service, "early", "127.14.0.1", org=81)
     told = [text for level, text in of_check(service, "clients") if level == "warning"]
-    assert "early (127.14.0.1): its tenant has no domain: nobody can log in by it" in told
+    assert "early (127.14.0.1): its tenant has no domain: no login by it; sallyport domain add" in told
 
 
 def test_who_is_believed_where_no_password_is_checked(service: Service) -> None:
     """A domain without a first factor is named, with the clients that vouch for its users, or that nobody may."""
     add_domain(service, "trusting", org=78, firstFactor="none")
-    assert "trusting: its first factor is none, and no client may vouch: nobody can log in" in warnings_of_domains(
-        service
-    )
+    assert (
+        "trusting: its first factor is none, and no client may vouch; sallyport domain first-factor trusting, or "
+        "sallyport client set --password-verified"
+    ) in warnings_of_domains(service)
     secret = "a long secret of the tests"
     service.ok("client", "add", "nps", "--address", "127.13.0.1", "--org", "78", "--tenant", "1", "--secret", secret,
                "--domain", "trusting", "--password-verified")  # fmt: skip
     told = warnings_of_domains(service)
-    assert "trusting: checks no password; these clients vouch for every name: nps" in told
+    assert (
+        "trusting: checks no password; these clients vouch for every name: nps; set a first factor unless they check "
+        "passwords: sallyport domain first-factor"
+    ) in told
 
 
 def test_a_first_factor_that_nobody_has_configured(service: Service) -> None:
     """It is named, since nobody can log in; two tenants' domains of one name hinder no check."""
     for org in (79, 80):
         add_domain(service, "twice", org=org, firstFactor="ldap")
-    assert "twice: its first factor ldap is not configured: nobody can log in" in warnings_of_domains(service)
+    assert (
+        "twice: its first factor ldap is not configured: no login works; sallyport domain first-factor twice"
+        in warnings_of_domains(service)
+    )
     assert [level for level, _ in of_check(service, "reach")] == ["ok"]
 
 
@@ -282,7 +289,9 @@ def test_directories_that_are_not_read_are_named(service: Service, tmp_path: Pat
     assert any(level == "problem" and "caCertificate Old Root expired" in text for level, text in told)
     assert service.cli("directory", "sync", "hq", "--domain", domain, "--wait").returncode == 1
     (text,) = [text for _, text in of_check(service, "directories", status=1) if " failed at " in text]
-    assert "127.0.0.1" in text and text.endswith("last read never, as far as is known")
+    assert "127.0.0.1" in text and text.endswith(
+        "last read never, as far as is known; sallyport directory check, then sync"
+    )
     service.post("/api/v1/saveDirectoryConfig", [{**gone, "caCertificate": ""}])
 
 

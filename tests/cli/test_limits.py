@@ -79,4 +79,4 @@ def test_another_tenant_has_its_own_rows(small: RunningService) -> None:
 def test_the_doctor_warns_of_a_full_tenant(small: RunningService) -> None:
     """A tenant that has used 90 % of a limit is named, with the limit and the setting."""
     told = small.cli("doctor").stdout
-    assert "organization 1, tenant 1: 2 of 2 domains (setting limits.domains)" in told
+    assert "organization 1, tenant 1: 2 of 2 domains; raise the setting limits.domains, or remove some" in told

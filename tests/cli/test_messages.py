@@ -1,12 +1,15 @@
 """Messages of the command line: each names the option that was given, its value and the accepted values."""
 
+import ast
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 import pytest
 
 from sallyport.base.options import Time
+from sallyport.cli import checks
 from sallyport.cli.main import root
 from tests.cli import TENANT, Service
 
@@ -15,6 +18,12 @@ SECRETS = re.compile(r"--.*(password|secret)$")
 WRONG = "wr0ng v@lue"
 DOTTED = re.compile(r"[A-Za-z]\.(\d+|[a-z]+[A-Z]\w*)\b")
 DOMAIN = ("--domain", "default")
+REMEDY = re.compile(
+    r"sallyport [a-z]|chmod|chown|\b(set|unset|install|restart|restore|free some|raise|renew|issue it|append|"
+    r"fetch|decrypt|give it|register it|have it signed|check the|switch the|enough|make it one|remove)\b"
+)
+THEIR_OWN = re.compile(r"\{(remedy|text|each\['weakness'\]|missing|how|LOCKED)\}")
+"""Texts that come with a remedy of their own."""
 
 
 def options(group: click.Group = root, before: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Option]]:
@@ -99,6 +108,23 @@ def test_a_wrong_value_is_named(service: Service, words: tuple[str, ...], option
         (("session", "change", "1", "--set", "x"), '--set: "x" is not understood; give NAME=VALUE'),
         (("rule", "add", "r", "--action", "block", *DOMAIN, "--reply", "x"), '--reply: "x" is not understood'),
         (("check", "radius", "h:x", "--secret", "s", "--status"), 'HOST[:PORT]: "h:x" is not understood; give a host'),
+        (
+            ("policy", "add", "x", *TENANT, "--min-length", "8", "--max-length", "3"),
+            '--max-length: "3" is not understood; give a whole number that is not below --min-length',
+        ),
+        (
+            ("instance", "add", "x", *DOMAIN, "--os", "9"),
+            '--os: "9" is not understood; give a whole number from 0 to 4',
+        ),
+        (("did", "create", "", *DOMAIN), 'NAME: "" is not understood; give a name'),
+        (
+            ("agent", "key", "create", *TENANT, *DOMAIN, "--service", "foo"),
+            '--service: "foo" is not understood; give a URL such as https://',
+        ),
+        (
+            ("rule", "add", "odd", "--action", "block", *DOMAIN, "--station", "zz"),
+            'warning: --station "zz": neither a MAC',
+        ),
         (("db", "backup", "/no/such/file"), "/no/such/file: No such file or directory"),
         (("client", "add", "x"), "--org is missing: orgId of the client."),
         (("rule", "add", "x", *DOMAIN), "--action is missing; give allow, block or mfa_required"),
@@ -118,9 +144,12 @@ def test_a_refused_value_names_its_option(service: Service, words: tuple[str, ..
         (("rule", "remove", "99", *DOMAIN), 'rule "99" not found; see: sallyport rule list --domain default'),
         (("user", "remove", "nope", *DOMAIN), 'user "nope" not found; see: sallyport user list --domain default'),
         (("client", "remove", "nope"), 'RADIUS client "nope" not found; see: sallyport client list'),
-        (("group", "remove", "nope", *DOMAIN), 'group "nope" not found; see: sallyport group list'),
+        (("group", "remove", "nope", *DOMAIN), 'group "nope" not found; see: sallyport group list --domain default'),
         (("policy", "remove", "99", *TENANT), 'policy "99" not found; see: sallyport policy list --org 1 --tenant 1'),
-        (("event", "list", "--domain", "nope"), 'domain "nope" not found; see: sallyport domain list'),
+        (
+            ("event", "list", "--domain", "nope"),
+            'domain "nope" not found; existing: default; see: sallyport domain list',
+        ),
         (("token", "revoke", "spt_pasted"), "token not found; see: sallyport token list"),
     ],
 )
@@ -139,3 +168,29 @@ def test_a_secret_is_never_repeated(service: Service) -> None:
     done = service.cli("client", "add", "x", *TENANT, "--address", "10.9.9.9", "--secret", "hunter2" * 100)
     assert done.returncode == 1
     assert "--secret" in done.stderr and "hunter2" not in done.stderr
+    done = service.cli("provider", "set", "default", "webhook", "--field", "hunter2")
+    assert done.returncode == 2
+    assert "--field" in done.stderr and "hunter2" not in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["instance", "group"])
+def test_the_names_that_exist_are_given(service: Service, kind: str) -> None:
+    """A wrong name is answered with the names of the same domain that are most like it."""
+    service.ok(kind, "add", "server-1", *DOMAIN)
+    service.ok(kind, "add", "other", *DOMAIN)
+    done = service.cli(kind, "assign", "servr-1", *DOMAIN, "--user", "x")
+    hint = f"see: sallyport {kind} list --domain default"
+    assert done.stderr == f'sallyport: {kind} "servr-1" not found; existing: server-1, and 1 more; {hint}\n'
+
+
+def test_each_finding_has_a_remedy() -> None:
+    """The text of each warning and problem of the doctor contains a command, a setting or an action."""
+    bare: list[str] = []
+    for file in sorted(Path(checks.__file__).parent.glob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text())):
+            is_finding = isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("warning", "problem")
+            if is_finding and (isinstance(node.args[0], ast.JoinedStr | ast.Constant)):
+                text = ast.unparse(node.args[0])
+                if not (REMEDY.search(text) or THEIR_OWN.search(text)):
+                    bare.append(f"{file.name}:{node.lineno}: {text}")
+    assert bare == []

@@ -194,7 +194,7 @@ def test_rules_are_removed(service: Service) -> None:
         (
             ("add", "r", "--action", "allow", "--domain", "nowhere"),
             1,
-            'domain "nowhere" not found; see: sallyport domain list',
+            'domain "nowhere" not found; existing: ',
         ),
         (("add", "r", "--action", "deny", "--domain", "corp"), 2, "deny"),
         (("add", "r", "--domain", "corp"), 2, "--action"),

@@ -295,21 +295,25 @@ def test_a_wallet_is_assigned(corp: Corp) -> None:
 @pytest.mark.parametrize(
     ("words", "status", "told"),
     [
-        (("register", "ann"), 2, "--email registers a new wallet"),
-        (("register", "ann", "--email", "a@x", "--key", "f", "--service-key"), 2, "--key or --service-key"),
+        (("register", "ann"), 2, "--email is missing: give it for a new wallet"),
+        (
+            ("register", "ann", "--email", "a@x", "--key", "f", "--service-key"),
+            2,
+            "--key and --service-key exclude each other",
+        ),
         (("register", "ann", "--email", "nonsense"), 1, "an e-mail address"),
         (("register", "ann", "--email", "a@x", "--key", "/nowhere"), 1, "--key: /nowhere: No such file"),
         (("register", "ann", "--email", "a@x", "--key", "/usr/bin/env"), 1, "is not the output of"),
         (("register", "nobody", "--service-key"), 1, "no wallet nobody"),
         (("register", "x" * 300, "--email", "a@x"), 1, "NAME: "),
         (("register", "\x1b[31m", "--email", "a@x"), 1, "NAME: "),
-        (("assign", "ann"), 2, "--credential, --user, or both"),
-        (("assign", "ann", "--credential", "1", "--replace"), 2, "--replace goes with --user"),
+        (("assign", "ann"), 2, "--credential and --user are missing"),
+        (("assign", "ann", "--credential", "1", "--replace"), 2, "--replace needs --user"),
         (("assign", "ann", "--credential", "one"), 2, "one"),
         (("assign", "nobody", "--credential", "1"), 1, "no wallet nobody"),
         (("assign", "9" * 40, "--credential", "1"), 1, "no wallet"),
         (("reset", "nobody"), 1, "no wallet nobody"),
-        (("list", "--file", "f"), 2, "--file, or --domain"),
+        (("list", "--file", "f"), 2, "--file excludes --domain and --search"),
     ],
 )
 def test_an_admin_is_refused(service: Service, words: tuple[str, ...], status: int, told: str) -> None:

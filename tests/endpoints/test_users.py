@@ -353,8 +353,8 @@ async def test_an_import_gives_the_reason_of_each_refused_row(areas: Areas) -> N
     assert {each.outcome.value for each in planned} == {"refused"}
     reasons = [each.reason for each in planned]
     assert [reason.partition(";")[0] for reason in reasons] == [
-        "invalid motp", "instance not found", "group not found", "the password does not meet the policy",
-        "missing userName",
+        "motp is not accepted", "instances: instance not found", "groups: group not found",
+        "the password has fewer than 12 characters", "userName is missing",
     ]  # fmt: skip
     assert "hunter2" not in str(reasons)
     with pytest.raises(Conflict):

@@ -29,7 +29,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from sallyport.base.config import Settings
 from sallyport.base.errors import NotFound
 from sallyport.base.model import Model
-from sallyport.base.text import fold
+from sallyport.base.options import list_command
+from sallyport.base.text import existing, fold
 from sallyport.base.validation import refusal
 from sallyport.base.wire import JSON, Row
 
@@ -180,13 +181,18 @@ def domains(line: CommandLine, name: str | None) -> Iterator[Row]:
     yield from by_id or [each for each in own if fold(str(each["domainName"])) == fold(name)]
 
 
-def named(rows: Iterable[Row], field: str, name: str, kind: str) -> Row:
-    """Return the entry of a list whose field is a name, in any case. kind: of thing, for the message. NotFound."""
+def named(
+    rows: Iterable[Row], field: str, name: str, kind: str, all_rows: Callable[[], Iterable[Row]] | None = None
+) -> Row:
+    """Return the entry of a list whose field is a name, in any case. kind: of thing, for the message. all_rows: gives
+    the entries whose names the message suggests, where `rows` are a part of them. NotFound."""
+    rows = list(rows)
     found = [each for each in rows if fold(str(each[field])) == fold(name)]
     if len(found) > 1:
         raise NotFound(f'{len(found)} tenants have a {kind} "{name}": name the tenant with --org and --tenant')
     if not found:
-        raise NotFound(f'{kind} "{name}" not found; see: sallyport {kind.rsplit(maxsplit=1)[-1]} list')
+        known = existing(name, (str(each[field]) for each in (rows if all_rows is None else all_rows())))
+        raise NotFound(f'{kind} "{name}" not found{known}; see: {list_command(kind.rsplit(maxsplit=1)[-1])}')
     return found[0]
 
 

@@ -238,9 +238,7 @@ class Settings(BaseModel):
     @field_validator("public_url", "did_url")
     @classmethod
     def _public_url_is_a_base(cls, value: str) -> str:
-        if value and not (re.fullmatch(r"https?://[!-~]+", value) and _is_base(value)):
-            raise ValueError("http:// or https://, a host, and a path where there is one")
-        return value.rstrip("/")
+        return base_url(value)
 
     def link_base(self, bound: Address | None = None) -> str:
         """What links to this service begin with, without a slash at the end.
@@ -288,6 +286,13 @@ PATHS: Final = frozenset(
     name for name, field in Settings.model_fields.items() if Path in (field.annotation, *get_args(field.annotation))
 ) | {"database"}
 """The settings that are paths."""
+
+
+def base_url(value: str) -> str:
+    """Return the base of a service's URLs without a slash at its end. ValueError: it is none."""
+    if value and not (re.fullmatch(r"https?://[!-~]+", value) and _is_base(value)):
+        raise ValueError("http:// or https://, a host, and a path where there is one")
+    return value.rstrip("/")
 
 
 def _is_base(url: str) -> bool:

@@ -30,6 +30,7 @@
 `web/problem.py` maps them to HTTP, once; `cli/main.py` to exit codes, once.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -40,6 +41,16 @@ INVALID_TOKEN: Final = "invalid token"  # noqa: S105  a message
 """The message for tokens and API keys that are unknown, expired, revoked or used up."""
 BODY: Final = "body"
 """The field of an error that concerns the whole body."""
+
+_PYDANTIC: Final = (
+    (re.compile(r"^Input should be (a valid )?(.*?)(, unable to parse.*)?$"), r"\2"),
+    (re.compile(r"^(?:String|Tuple|List) should have (.*?)(?: after validation, not \d+)?$"), r"\1"),
+    (re.compile(r"^(greater|less) than or equal to (.*)$"), r"a number \1 than or equal to \2"),
+)
+_SENTENCE: Final = re.compile(
+    r"^(is|it|its|no|breaks|known|the (dictionary|setting|password|fields))\b| (needed|belong|exclude|differ|go with)\b"
+)
+"""A message of a field that is no phrase for accepted values."""
 
 
 class SallyportError(Exception):
@@ -129,6 +140,32 @@ class FieldError:
 
     field: str
     message: str
+
+    @property
+    def phrase(self) -> str:
+        """The message in words of our own: a phrase for the accepted values, or a sentence."""
+        text = self.message
+        for pattern, form in _PYDANTIC:
+            text = pattern.sub(form, text)
+        return text.replace("'", "")
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether the field is required and absent."""
+        return self.message == "Field required"
+
+    @property
+    def is_sentence(self) -> bool:
+        """Whether the message is no phrase for the accepted values."""
+        return _SENTENCE.search(self.phrase) is not None
+
+    def told(self, name: str) -> str:
+        """Return the message about a field whose value must not be repeated. name: as the caller knows the field."""
+        if self.is_missing:
+            return f"{name} is missing"
+        if self.is_sentence:
+            return f"{name}{'' if self.phrase.startswith('is ') else ':'} {self.phrase}"
+        return f"{name} is not accepted; give {self.phrase}"
 
 
 class Refused(SallyportError):

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -88,3 +89,30 @@ class Group(click.Group):
             wanted = nearest(name, known) or f" Commands: {', '.join(known)}."
             raise click.UsageError(f'There is no command "{name}".{wanted}', ctx)
         return super().resolve_command(ctx, args)
+
+
+def option_name(parameter: click.Parameter) -> str:
+    """Return the name of an option as it is typed, or of an argument as the help writes it."""
+    if isinstance(parameter, click.Argument):
+        return (parameter.name or "").upper()
+    return max(parameter.opts, key=len)
+
+
+def scope_of(command: click.Command, context: click.Context) -> list[str]:
+    """Return the options that a command requires, with the values that they have in the called command."""
+    return [
+        f"{option_name(each)} {shlex.quote(str(context.params[each.name]))}"
+        for each in command.params
+        if each.required and each.name is not None and context.params.get(each.name)
+    ]
+
+
+def list_command(group: str) -> str:
+    """Return the command that lists a group's things, with the scope of the called command."""
+    context, words = click.get_current_context(silent=True), f"sallyport {group} list"
+    root = context.find_root().command if context is not None else None
+    if context is None or not isinstance(root, click.Group):
+        return words
+    found = root.get_command(context, group)
+    found = found.get_command(context, "list") if isinstance(found, click.Group) else None
+    return " ".join((words, *scope_of(found, context))) if found is not None else words

@@ -16,6 +16,9 @@ from unicodedata import combining, normalize
 
 MARKS: Final = 30
 NAME: Final = 255
+SUGGESTED: Final = 5
+MOST_COMPARED: Final = 1000
+"""Known names that a wrong one is compared with."""
 _JOINER: Final = "\u034f"  # COMBINING GRAPHEME JOINER
 
 
@@ -43,6 +46,15 @@ def nearest(word: str, known: Iterable[str]) -> str:
     """Return ` Did you mean "NAME"?` for the known name that is most like a word; empty if none is."""
     found = get_close_matches(word.casefold(), list(known), n=1)
     return f' Did you mean "{found[0]}"?' if found else ""
+
+
+def existing(word: str, known: Iterable[str]) -> str:
+    """Return `; existing: NAME, NAME` for the known names that are most like a word, or else the first; empty if there
+    are none."""
+    names = sorted(set(known))
+    shown = get_close_matches(word, names[:MOST_COMPARED], n=SUGGESTED) or names[:SUGGESTED]
+    more = "" if len(names) <= len(shown) else f", and {len(names) - len(shown)} more"
+    return f"; existing: {', '.join(shown)}{more}" if shown else ""
 
 
 def folded(texts: Iterable[str]) -> frozenset[str]:

@@ -81,9 +81,9 @@ def radius(
     Exit status 0 means Access-Accept (for --accounting, Accounting-Response).
     """
     if accounting and status:
-        raise click.UsageError("--accounting or --status")
+        raise click.UsageError("--accounting and --status exclude each other")
     if not accounting and not status and (user is None or password is None):
-        raise click.UsageError("a login needs --user and --password")
+        raise click.UsageError("--user and --password are needed for a login; or give --accounting or --status")
     octets = _octets(line, secret, "Secret")
     clear = _octets(line, password or "", "Password")
     address = _address(server, 1813 if accounting else 1812)

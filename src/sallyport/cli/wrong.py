@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from sallyport.base.options import Time
+from sallyport.base.options import Time, option_name, scope_of
 
 if TYPE_CHECKING:
     from sallyport.base.errors import FieldError, Invalid, NotFound
@@ -23,17 +23,9 @@ _SECRET: Final = frozenset({"secret", "password", "token", "code", "key", "pin",
 _NOT_SECRET: Final = frozenset({"key_type", "keyType", "token_id", "code_digits", "password_verified"})
 _LONGEST: Final = 80
 """Characters of a value that a message repeats."""
-_PYDANTIC: Final = (
-    (re.compile(r"^Input should be (a valid )?(.*?)(, unable to parse.*)?$"), r"\2"),
-    (re.compile(r"^(?:String|Tuple|List) should have (.*?)(?: after validation, not \d+)?$"), r"\1"),
-    (re.compile(r"^(greater|less) than or equal to (.*)$"), r"a number \1 than or equal to \2"),
+_NOT_FOUND: Final = re.compile(
+    r"^(?:no (?P<kind>domain) (?P<name>\S.*?)(?P<existing>; existing: .*)?|(?P<other>[A-Za-z ]+) not found)$"
 )
-_MISSING: Final = "Field required"
-_SENTENCE: Final = re.compile(
-    r"^(is|it|its|no|breaks|known|the (dictionary|setting|password|fields))\b| (needed|belong|exclude|differ|go with)\b"
-)
-"""A message of a field that is no phrase for accepted values."""
-_NOT_FOUND: Final = re.compile(r"^(?:no (?P<kind>domain) (?P<name>\S.*)|(?P<other>[A-Za-z ]+) not found)$")
 _LISTS: Final[Mapping[str, tuple[str, ...]]] = {
     "API key": ("agent", "key", "list"),
     "import": ("directory", "jobs"),
@@ -59,28 +51,32 @@ def refused(error: "Invalid", sent: "JSON") -> str:
     for each in error.fields:
         if not any(field.startswith(f"{each.field}.") for field in wrong):  # an error of the whole follows from a part
             wrong.append(each.field)
-            lines[_field_line(each, sent, context, is_sentence=each.message == str(error))] = None
+            lines[_field_line(each, sent, context, is_sentence=each.is_sentence or each.message == str(error))] = None
     return "\n".join(lines) or str(error)
 
 
 def _field_line(wrong: "FieldError", sent: "JSON", context: click.Context | None, *, is_sentence: bool) -> str:
-    """is_sentence: the message is that of the whole refusal, not the values that the field takes."""
     path = wrong.field.split(".")
     value = _text_of(_at(sent, path))
     names = [part for part in path if not part.isdecimal()]
     found = None if context is None else _source(names, value, context)
     name = option_name(found) if found is not None else (names or path)[-1]
-    message = wrong.message
-    for pattern, form in _PYDANTIC:
-        message = pattern.sub(form, message)
-    if message == _MISSING:
-        return f"{name} is missing"
-    message = message.replace("'", "")
     is_shown = found is not None and isinstance(value, str | int | float) and not _is_secret(found, names)
-    if is_sentence or _SENTENCE.search(message):
+    if wrong.is_missing or not (is_shown or is_sentence):
+        return _by_options(wrong.told(name), context)
+    message = _by_options(wrong.phrase, context)
+    if is_sentence:
         colon = "" if message.startswith("is ") else ":"
         return f"{name}: {_quoted(value)}: {message}" if is_shown else f"{name}{colon} {message}"
-    return not_understood(name, value, message) if is_shown else f"{name} is not accepted; give {message}"
+    return not_understood(name, value, message)
+
+
+def _by_options(message: str, context: click.Context | None) -> str:
+    """Return a message with options in the place of fields whose name no person would take for a word: minLen."""
+    for each in context.command.params if context is not None else ():
+        if isinstance(each, click.Option) and each.name and not each.name.islower():
+            message = re.sub(rf"\b{each.name}\b", option_name(each), message)
+    return message
 
 
 def _at(sent: "JSON", path: Sequence[str]) -> "JSON":
@@ -171,7 +167,7 @@ def not_found(error: "NotFound") -> str:
     if context is None or found is None:
         return str(error)
     kind = found["kind"] or found["other"]
-    message = f"{kind} {_quoted(found['name'])} not found" if found["name"] else str(error)
+    message = f"{kind} {_quoted(found['name'])} not found{found['existing'] or ''}" if found["name"] else str(error)
     given = None if found["name"] else _names(kind, context)
     if given:
         message = f"{kind} {' or '.join(map(_quoted, given))} not found"
@@ -202,19 +198,7 @@ def _list_of(kind: str, context: click.Context) -> str:
         command = command.get_command(root, word) if isinstance(command, click.Group) else None
     if command is None:
         return ""
-    scope = [
-        f"{option_name(each)} {context.params[each.name]}"
-        for each in command.params
-        if each.required and each.name is not None and context.params.get(each.name)
-    ]
-    return " ".join((*words, *scope))
-
-
-def option_name(parameter: click.Parameter) -> str:
-    """Return the name of an option as it is typed, or of an argument as the help writes it."""
-    if isinstance(parameter, click.Argument):
-        return (parameter.name or "").upper()
-    return max(parameter.opts, key=len)
+    return " ".join((*words, *scope_of(command, context)))
 
 
 def _quoted(value: object) -> str:

@@ -64,7 +64,7 @@ def uninstall(*, purge: bool, yes: bool) -> None:
     from sallyport.deploy import uninstall as steps
 
     if yes and not purge:
-        raise click.UsageError("--yes: only --purge asks")
+        raise click.UsageError("--yes needs --purge, which asks before it deletes data")
     steps.check(_checked())
     if purge and not yes and not click.confirm(QUESTION, err=True):
         raise ConfigError("nothing was changed")

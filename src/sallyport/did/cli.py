@@ -45,6 +45,10 @@ def did() -> None:
 @click.pass_obj
 def create(line: CommandLine, *, name: str, domain: str, method: str, key_type: str, description: str) -> None:
     """Make an issuer, whose key never leaves the service; prints its DID."""
+    if not name.strip():
+        raise click.BadParameter(
+            f'"{name}" is not understood; give a name of at least one character', param_hint="NAME"
+        )
     body: Row = {"name": name, "method": method, "keyType": key_type, "description": description}
     line.print(str(line.run("/api/v1/did/createIssuerDid", body, domain=domain)["id"]))
     line.note(f"issuer {name} is added to {domain}")

@@ -158,7 +158,9 @@ def schedule(
         line.print_rows(entries(shown["schedules"]), SCHEDULE_COLUMNS, form)
         return
     if name is None or (off and (every or times)):
-        raise click.UsageError("a directory, with --every, --at or --off")
+        raise click.UsageError(
+            "NAME is missing, or --off has --every or --at beside it: give a directory with --every, --at or --off"
+        )
     body: Row = {
         "directoryName": name,
         "everyMinutes": every,
@@ -213,7 +215,7 @@ def mapping(line: CommandLine, *, name: str, domain: str, fields: tuple[str, ...
         return
     pairs = [field.partition("=") for field in fields]
     if not all(mark for _, mark, _ in pairs):
-        raise click.UsageError("a field and its attribute, such as email=mail")
+        raise click.UsageError("FIELD=ATTRIBUTE is not understood; give a field and its attribute, such as email=mail")
     of: Row = {"groupID": group_id(line, domain, group, name)} if group else {"directoryName": name}
     taken: Row = {field: attribute for field, _, attribute in pairs}
     line.run("/api/v1/reConfigure", {**of, "fieldMappings": taken, "apply": apply}, domain=domain)

@@ -97,7 +97,7 @@ def add(line: CommandLine, /, *, name: str, domain: str, no_check: bool, **optio
     if any(fold(str(each["directoryName"])) == fold(name) for each in line.listed(*LIST, domain=domain)):
         raise StartError(f"the domain has a directory {name}: `sallyport directory set` changes it")
     if "kind" not in given and "appUrl" not in given:
-        raise click.UsageError("give --url, or --kind agent, or --kind ldif")
+        raise click.UsageError("--url is missing: give it, or --kind agent, or --kind ldif")
     kind = DirectoryKind(str(given.get("kind") or kind_of(str(given["appUrl"]))))
     _save(line, domain, {"directoryName": name, **given}, check=not no_check and kind in READ_BY_SERVICE)
     line.note(f"directory {name} is added to {domain}")
@@ -163,9 +163,11 @@ def _given(line: CommandLine, options: _Options) -> Row:
     """Return the given settings by the API's fields."""
     secret, secret_file, ca_certificate = options["secret"], options["secret_file"], options["ca_certificate"]
     if secret not in (None, "-"):
-        raise click.UsageError("a secret takes - only: all users of a machine see its command lines")
+        raise click.UsageError(
+            "--bind-password, --client-secret and --api-token take - only: all users of a machine see its command lines"
+        )
     if secret is not None and secret_file is not None:
-        raise click.UsageError("standard input or --secret-file")
+        raise click.UsageError("--secret-file excludes --bind-password, --client-secret and --api-token")
     values: Row = {
         "kind": options["kind"],
         "appUrl": " ".join(options["urls"]) if options["urls"] else None,
@@ -183,7 +185,7 @@ def _given(line: CommandLine, options: _Options) -> Row:
     elif secret is not None:
         values["bindPassword"] = _utf8(line.read_secret("Secret"), "standard input")
     if values.get("bindPassword") == "":
-        raise click.UsageError("the secret is empty")
+        raise click.UsageError("the secret is empty: give it on standard input or in --secret-file")
     return {field: value for field, value in values.items() if value is not None}
 
 

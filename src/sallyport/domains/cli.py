@@ -143,7 +143,7 @@ def mode(
     """
     name, wanted = _which(words, everything)
     if everything and (require_clean or revert_after is not None or (fallback is not None and wanted == RESTORE)):
-        raise click.UsageError("--require-clean and --revert-after are for one domain; restore takes no options")
+        raise click.UsageError("--require-clean and --revert-after exclude --all; `--all restore` takes no options")
     if accept_unknown and not require_clean:
         raise click.UsageError("--accept-unknown needs --require-clean")
     if name is None:
@@ -242,7 +242,9 @@ def _object(value: JSON) -> Row:
 def _which(words: tuple[str, ...], everything: bool) -> tuple[str | None, str]:
     """Return the domain's name (None for all) and the mode."""
     if len(words) != (1 if everything else 2):
-        raise click.UsageError("a domain and a mode, or --all monitor")
+        raise click.UsageError(
+            "DOMAIN and MODE are missing or too many: give both, as in `domain mode corp enforce`, or --all monitor"
+        )
     wanted = words[-1].casefold()
     if everything and wanted == RESTORE:
         return None, RESTORE

@@ -7,7 +7,7 @@ import structlog
 
 from sallyport.base.clock import SECOND, Clock, iso, now_us
 from sallyport.base.errors import NotFound
-from sallyport.base.text import fold
+from sallyport.base.text import existing, fold
 from sallyport.base.wire import JSON
 from sallyport.domains import repo
 from sallyport.domains.domain import Domain, DomainTable, Fallback, FirstFactor, Mode
@@ -252,7 +252,7 @@ def _one(domains: Collection[Domain], name_or_id: str) -> Domain:
     if len(found) > 1:
         raise NotFound(f"{len(found)} tenants have a domain {name_or_id}: name it by its id")
     if not found:
-        raise NotFound(f"no domain {name_or_id}")
+        raise NotFound(f"no domain {name_or_id}{existing(name_or_id, (each.name for each in domains))}")
     return found[0]
 
 

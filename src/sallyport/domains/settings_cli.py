@@ -40,7 +40,7 @@ def set_(
     body = {field: value for field, value in wanted.items() if value is not None}
     if not body:
         raise click.UsageError(
-            "nothing to set: --realm, --remove-realm, --issuer-name, --directory-name or --disconnect-on-revoke"
+            "nothing to change: give --realm, --remove-realm, --issuer-name, --directory-name or --disconnect-on-revoke"
         )
     _tell(line, line.run("/ad/UpdateDomain", body, domain=name))
 

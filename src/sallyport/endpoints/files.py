@@ -17,7 +17,7 @@ import click
 from sallyport.base.command import CommandLine, named
 from sallyport.base.errors import StartError
 from sallyport.base.options import InputFile
-from sallyport.base.text import fold
+from sallyport.base.text import counted, fold
 from sallyport.base.wire import JSON, Row
 
 INSTANCES = ("/api/v1/instances/list", "instances")
@@ -49,7 +49,7 @@ def read(path: Path, columns: Sequence[str]) -> list[Row]:
 
 def _cells(text: str, known: dict[str, str]) -> Iterator[tuple[int, Row]]:
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    names = _names(next(reader, []), known, 1)
+    names = _names(next(reader, []), known, "line 1")
     for row in reader:
         if row and len(row) != len(names):
             raise ValueError(f"line {reader.line_num} has more or fewer cells than the first line has names")
@@ -65,21 +65,21 @@ def _cell(value: str) -> str:
 def _objects(text: str, known: dict[str, str]) -> Iterator[tuple[int, Row]]:
     found = json.loads(text)
     if not isinstance(found, list):
-        raise ValueError("no array of objects")  # noqa: TRY004  it is the file's fault
+        raise ValueError("no array of objects; give one, as the export writes with --json")  # noqa: TRY004  it is the file's fault
     for number, each in enumerate(found, 1):
         if not isinstance(each, dict):
-            raise ValueError(f"entry {number} is no object")  # noqa: TRY004
-        names = _names(list(each), known, number)
+            raise ValueError(f"entry {number} is no object; give an object with a value for each name")  # noqa: TRY004
+        names = _names(list(each), known, f"entry {number}")
         yield number, {name: value for name, value in zip(names, each.values(), strict=True) if value not in _NOTHING}
 
 
-def _names(given: Sequence[str], known: dict[str, str], line: int) -> list[str]:
+def _names(given: Sequence[str], known: dict[str, str], where: str) -> list[str]:
     """Return the columns' own names. ValueError: an unknown column, or one twice."""
     for index, name in enumerate(given):
         if _key(name) not in known:
-            raise ValueError(f"line {line}: unknown column {name}; there are {', '.join(known.values())}")
+            raise ValueError(f"{where}: unknown column {name}; there are {', '.join(known.values())}")
         if _key(name) in map(_key, given[:index]):
-            raise ValueError(f"line {line}: the column {known[_key(name)]} is there twice")
+            raise ValueError(f"{where}: the column {known[_key(name)]} is there twice; remove one")
     return [known[_key(name)] for name in given]
 
 
@@ -112,7 +112,10 @@ def import_rows(
     else:
         line.print_rows([{**step, "what": step["reason"] or step["changes"]} for step in steps], PLAN)
     if refused and not skip_refused:
-        raise StartError(f"{refused} of {len(steps)} cannot be imported, so nothing is: see --skip-refused")
+        raise StartError(
+            f"{refused} of {counted(len(steps), 'entry', 'entries')} cannot be imported, so nothing is; "
+            "mend the file, or skip them with --skip-refused"
+        )
     actions = [str(step["action"]) for step in steps]
     counts = ", ".join(f"{actions.count(each)} {each}" for each in dict.fromkeys(actions)) or "the file is empty"
     line.note(f"{counts}; nothing was changed (--dry-run)" if dry_run else counts)
@@ -145,12 +148,13 @@ def _run(line: CommandLine, command: str, domain: str, rows: Sequence[Row], *, a
 def instance_id(line: CommandLine, domain: str, name: str) -> JSON:
     """Return the id of an instance. NotFound."""
     rows = line.listed(*INSTANCES, {"filter": name}, domain=domain)
-    return named(rows, "instanceName", name, "instance")["instanceId"]
+    return named(rows, "instanceName", name, "instance", lambda: line.listed(*INSTANCES, domain=domain))["instanceId"]
 
 
 def group_id(line: CommandLine, domain: str, name: str) -> JSON:
     """Return the id of a group. NotFound."""
-    return named(line.listed(*GROUPS, {"filter": name}, domain=domain), "groupName", name, "group")["groupId"]
+    rows = line.listed(*GROUPS, {"filter": name}, domain=domain)
+    return named(rows, "groupName", name, "group", lambda: line.listed(*GROUPS, domain=domain))["groupId"]
 
 
 def user_id(line: CommandLine, domain: str, name: str) -> JSON:

@@ -115,8 +115,14 @@ def _planned(tx: Tx, plan: Plan, row: Mapping[str, object]) -> Planned:
         return plan(tx, row)
     except Refused as error:
         fields: Sequence[FieldError] = getattr(error, "fields", ())
-        reason = "; ".join([str(error), *(f"{each.field}: {each.message}" for each in fields)])
+        reason = "; ".join(each.told(each.field) if _is_column(each) else each.message for each in fields) or str(error)
         return Planned(Outcome.REFUSED, str(row.get("userName", row.get("instanceName", ""))), reason=reason)
+
+
+def _is_column(wrong: FieldError) -> bool:
+    """Whether a wrong field is one of the file, rather than a rule that a password does not meet."""
+    column = wrong.field.partition(".")[0]
+    return column in ImportedUser.model_fields or column in ImportedInstance.model_fields
 
 
 async def import_instances(
@@ -224,7 +230,7 @@ class _UserImport:
         machines = [instances_repo.named(tx, self._domain_id, name) for name in wanted.instances if name]
         joined = [groups_repo.named(tx, self._domain_id, name) for name in wanted.groups if name]
         if None in machines:
-            raise NotFound(NOT_FOUND[INSTANCES])
+            raise NotFound(f"instances: {NOT_FOUND[INSTANCES]}; add it first: sallyport instance add")
         if None in joined:
-            raise NotFound(NOT_FOUND[GROUPS])
+            raise NotFound(f"groups: {NOT_FOUND[GROUPS]}; add it first: sallyport group add")
         return _Assignments([each.id for each in machines if each], [each.id for each in joined if each])

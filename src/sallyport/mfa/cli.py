@@ -175,7 +175,7 @@ def _fields(kind: str, given: tuple[str, ...]) -> Row:
     for each in given:
         name, equals, value = each.partition("=")
         if not equals or not name:
-            raise click.UsageError(f"--field takes NAME=VALUE, not {name}")
+            raise click.UsageError("--field is not understood; give NAME=VALUE")
         if name == SECRETS.get(kind):
             raise click.UsageError(f"{name} is a secret: --secret - (standard input) or --secret FILE")
         fields[name] = value

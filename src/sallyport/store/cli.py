@@ -42,7 +42,9 @@ def backup(line: CommandLine, *, file: Path, keep: int | None) -> None:
     With --keep, FILE is a directory: the copy gets its own name in it, and all copies except the newest are deleted.
     """
     if file.is_dir() is (keep is None):
-        raise click.UsageError("a directory takes --keep" if keep is None else "--keep takes a directory")
+        raise click.UsageError(
+            "FILE is a directory: give a file, or --keep" if keep is None else "--keep needs a directory as FILE"
+        )
     made = line.row("db.backup", path=str(file.absolute()), keep=keep)
     line.print(f"{file if keep is None else made['path']}: {counted(made['size'], 'octet')}")
     if made["deleted"]:

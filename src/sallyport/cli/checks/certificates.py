@@ -1,5 +1,6 @@
 """The certificates of EAP and RadSec: faults for which supplicants and RADIUS servers would refuse them."""
 
+import shlex
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -69,9 +70,14 @@ def _of_server(
     own = chain[0]
     yield from of_time(str(path), own.not_valid_before_utc, own, now)
     if own.not_valid_after_utc - own.not_valid_before_utc > LONGEST:
-        yield warning(f"{path} is good for more than {LONGEST.days} days: Apple's systems refuse it")
+        yield warning(
+            f"{path} is good for more than {LONGEST.days} days: Apple's systems refuse it; sallyport cert renew"
+        )
     if not host_names(own):
-        yield problem(f"{path} has no host name as subject alternative name: Android and Apple's systems refuse it")
+        yield problem(
+            f"{path} has no host name as subject alternative name: Android and Apple's systems refuse it;"
+            " issue it with one"
+        )
     if not _holds(own, x509.ExtendedKeyUsage, lambda usage: ExtendedKeyUsageOID.SERVER_AUTH in usage, absent=False):
         yield problem(f"{path} has no extended key usage serverAuth: Windows refuses it; issue it with serverAuth")
     if not _holds(own, x509.KeyUsage, lambda usage: usage.digital_signature, absent=True):
@@ -80,7 +86,10 @@ def _of_server(
         yield from _of_strength(path, each)
     for lower, upper in pairwise(chain):
         if not _signed(lower, upper):
-            yield problem(f"{path}: {common_name(upper)} stands behind {common_name(lower)} and has not signed it")
+            yield problem(
+                f"{path}: {common_name(upper)} stands behind {common_name(lower)} and has not signed it;"
+                " set the order: own certificate, then its signer"
+            )
     if len(chain) == 1 and not _signed(own, own) and not any(_signed(own, each) for each in authorities):
         yield warning(
             f"{path} holds no chain: supplicants cannot find who signed it; append the authority's certificates to it"
@@ -130,11 +139,15 @@ def _of_their_lists(path: Path, authorities: Sequence[x509.Certificate], now: da
     for issuer, ends in lists.items():
         if ends is not None and ends <= now:
             name = issuer.rfc4514_string()
-            yield problem(f"{path}: the revocation list of {name} expired at {ends:%Y-%m-%d}: its clients are refused")
+            yield problem(
+                f"{path}: the revocation list of {name} expired at {ends:%Y-%m-%d}: its clients are refused;"
+                " fetch the new list"
+            )
     for each in authorities if lists else ():
         if each.subject not in lists:
             yield warning(
-                f"{path} has no revocation list of {common_name(each)}, but of others: its clients are refused"
+                f"{path} has no revocation list of {common_name(each)}, but of others: its clients are refused;"
+                " append the list"
             )
 
 
@@ -152,7 +165,10 @@ def _of_realms(issued: Mapping[str, Issued], examination: Examination, now: date
     for name, each in issued.items():
         is_users = "@" not in name and name.lower() not in peers and not host_names(each.certificate)
         if is_users and each.state(now) == "valid":
-            yield warning(f"the certificate of {name} names no domain, and there are several: EAP-TLS refuses it")
+            yield warning(
+                f"the certificate of {name} names no domain, and there are several: EAP-TLS refuses it;"
+                f" sallyport cert issue {shlex.quote(f'{name}@REALM')}"
+            )
 
 
 def _of_clients(issued: Mapping[str, Issued], now: datetime) -> Iterator[Finding]:
@@ -168,9 +184,9 @@ def of_time(name: str, begins: datetime, certificate: x509.Certificate, now: dat
     """Check the validity period of a certificate."""
     ends = certificate.not_valid_after_utc
     if ends <= now:
-        yield problem(f"{name} expired at {ends:%Y-%m-%d}")
+        yield problem(f"{name} expired at {ends:%Y-%m-%d}: renew it")
     elif begins > now:
-        yield problem(f"{name} is good from {begins:%Y-%m-%d %H:%M} UTC only")
+        yield problem(f"{name} is good from {begins:%Y-%m-%d %H:%M} UTC only; set the clock, or wait")
     elif ends - now < SOON:
         yield warning(f"{name} expires at {ends:%Y-%m-%d}: renew it")
 

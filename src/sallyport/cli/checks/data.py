@@ -70,7 +70,10 @@ def check_limits(examination: Examination) -> Iterator[Finding]:
     with closing(_open(examination.settings.database_path)) as connection:
         used = [row for row in connection.execute(sql) if row[2] not in HISTORIES]
     for organization, tenant, name, value, most in used:
-        yield warning(f"organization {organization}, tenant {tenant}: {value} of {most} {name} (setting limits.{name})")
+        yield warning(
+            f"organization {organization}, tenant {tenant}: {value} of {most} {name}; raise the setting limits.{name}, "
+            "or remove some"
+        )
     if not used:
         yield ok("no tenant has used 90 % of a limit")
 

@@ -38,7 +38,9 @@ def check_settings(examination: Examination) -> Iterator[Finding]:
     """Settings are readable, and each variable of the environment names one."""
     yield ok(f"{examination.line.connection.file or 'defaults'} and the environment")
     for name in unknown_environment(examination.environ):
-        yield warning(f"the environment variable {name} names no setting")
+        yield warning(
+            f"the environment variable {name} names no setting; unset it, or see the settings: sallyport serve --help"
+        )
 
 
 def check_directory(examination: Examination) -> Iterator[Finding]:
@@ -47,7 +49,9 @@ def check_directory(examination: Examination) -> Iterator[Finding]:
     status = path.stat()
     mode = stat.S_IMODE(status.st_mode)
     if not stat.S_ISDIR(status.st_mode) or not os.access(path, os.R_OK | os.W_OK | os.X_OK):
-        yield problem(f"{path} is no directory that user {user_name(os.geteuid())} can write to")
+        yield problem(
+            f"{path} is no directory that user {user_name(os.geteuid())} can write to; make it one, or set data_dir"
+        )
     elif mode & 0o077:
         yield warning(f"{path} has mode {mode:04o}: others may look into it; chmod 700")
     else:
@@ -108,11 +112,16 @@ def check_key(examination: Examination) -> Iterator[Finding]:
             fine = ok(f"{path}, mode {mode:04o}; it is part of no backup")
             yield _keys(str(path), path.read_text(encoding="ascii", errors="replace")) or fine
     elif settings.database_path.exists() and examination.process_id is None:
-        yield problem(f"{path} is missing: no secret in the database can be opened without it")
+        yield problem(
+            f"{path} is missing: no secret in the database can be opened without it; restore the file"
+            f" from its backup, or set {MASTER_KEY}"
+        )
     elif examination.process_id is None:
         yield ok(NEW)
     else:
-        yield warning(f"{path} is missing: the service has it from {MASTER_KEY}, or needs it at its next start")
+        yield warning(
+            f"{path} is missing: the service has it from {MASTER_KEY}, or needs it at its next start; restore the file"
+        )
 
 
 def _keys(where: str, text: str) -> Finding | None:
@@ -120,7 +129,7 @@ def _keys(where: str, text: str) -> Finding | None:
     try:
         keys = parse_keys(text)
     except ConfigError as error:
-        return problem(f"{where}: {error}")
+        return problem(f"{where}: {error}; restore it from its backup")
     if len(keys) > 1:
         return warning(
             f"{where} holds several keys: a rotation goes on, or was cut off; sallyport db rotate-key ends it"
@@ -135,12 +144,15 @@ def check_disk(examination: Examination) -> Iterator[Finding]:
     free, reserve = shutil.disk_usage(place).free, settings.disk_reserve_mib << 20
     text = f"{free >> 20} MiB are free"
     if free < max(reserve, 1 << 20):
-        yield problem(f"{text}: the service stops answering when the disk is full")
+        yield problem(f"{text}: the service stops answering when the disk is full; free some space")
     else:
-        yield warning(text) if free < LOW_DISK else ok(text)
+        yield warning(f"{text}: free some space, or move the data directory") if free < LOW_DISK else ok(text)
     held = database.with_name(database.name + ".reserve").exists()
     if reserve and examination.process_id is not None and not held:
-        yield warning(f"the {settings.disk_reserve_mib} MiB in reserve are not held: the disk was full, or still is")
+        yield warning(
+            f"the {settings.disk_reserve_mib} MiB in reserve are not held: the disk was full, or still is; free some"
+            " space, and restart the service"
+        )
 
 
 def check_ports(examination: Examination) -> Iterator[Finding]:
@@ -152,7 +164,7 @@ def check_ports(examination: Examination) -> Iterator[Finding]:
 def _port(examination: Examination, setting: str, address: Address, kind: socket.SocketKind) -> Finding:
     name = f"{LISTENERS[setting]} on {address}"
     if not has_family(address):
-        return warning(f"{name}: this machine has no IPv6")
+        return warning(f"{name}: this machine has no IPv6; set another {setting}, or enable it")
     if address.port == 0:
         return ok(f"{name}: the system chooses a port at each start")
     error: OSError | None = None
@@ -166,16 +178,16 @@ def _port(examination: Examination, setting: str, address: Address, kind: socket
     if held is not None and held.process_id in {None, examination.process_id}:
         return ok(f"{name}: bound by the service")
     found = "nobody listens" if error is None else f"{held or 'another program'} has it"
-    return problem(f"{name}: {found}; the service runs with other settings than these")
+    return problem(f"{name}: {found}; the service runs with other settings than these; restart it")
 
 
 def check_clock(examination: Examination) -> Iterator[Finding]:
     """The clock shows a plausible time: events and one-time codes depend on it."""
     now = time.time()
     text = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(now))
-    yield ok(text) if now > MADE else problem(f"{text}: that is past")
+    yield ok(text) if now > MADE else problem(f"{text}: that is past; set the clock right (chrony)")
     if _is_adrift():
-        yield warning("nothing keeps the clock right, which one-time codes need: chrony, or systemd-timesyncd")
+        yield warning("nothing keeps the clock right, which one-time codes need: install chrony, or systemd-timesyncd")
 
 
 def _is_adrift() -> bool:
@@ -194,4 +206,8 @@ def check_ipv6(examination: Examination) -> Iterator[Finding]:
     if has_family(Address("::", 0)):
         yield ok("available") if wanted else ok("available; RADIUS listens on IPv4 alone")
     else:
-        yield warning("this machine has none: no RADIUS over IPv6") if wanted else ok("none, and none is asked for")
+        yield (
+            warning("this machine has none: no RADIUS over IPv6; enable it, or set radius_auth_bind to IPv4")
+            if wanted
+            else ok("none, and none is asked for")
+        )

@@ -38,7 +38,10 @@ def check_reach(examination: Examination) -> Iterator[Finding]:
     yield ok(f"{len(targets) - len(failed)} of {counted(len(targets), 'server')} can be connected to")
     for target in targets:
         if target in failed:
-            yield problem(f"{target.name}: {target.host} port {target.port}: {failed[target]}")
+            yield problem(
+                f"{target.name}: {target.host} port {target.port}: {failed[target]};"
+                " check the address, the route and the firewall"
+            )
 
 
 def _targets(examination: Examination) -> Iterator[Target]:

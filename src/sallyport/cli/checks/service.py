@@ -39,7 +39,10 @@ def check_clients(examination: Examination) -> Iterator[Finding]:
         yield warning(f"{each['client']} ({each['address']}): {each['weakness']}")
     for client in clients:
         if not any(_serves(client, domain) for domain in domains):
-            yield warning(f"{client['name']} ({client['address']}): its tenant has no domain: nobody can log in by it")
+            yield warning(
+                f"{client['name']} ({client['address']}): its tenant has no domain: no login by it;"
+                " sallyport domain add"
+            )
 
 
 def check_proxy_state(examination: Examination) -> Iterator[Finding]:
@@ -108,16 +111,23 @@ def _asking(examination: Examination, domain: Row) -> Iterator[Finding]:
     found = examination.line.run("/ad/GetFirstFactor", domain=str(domain["domainId"])).get(factor)
     if not found:
         what = "is not configured" if found is None else "has a configuration that cannot be read"
-        yield warning(f"{domain['domainName']}: its first factor {factor} {what}: nobody can log in")
+        yield warning(
+            f"{domain['domainName']}: its first factor {factor} {what}: no login works;"
+            f" sallyport domain first-factor {domain['domainName']}"
+        )
 
 
 def _vouching(domain: Row, serving: list[Row]) -> Finding:
     """Return the clients that vouch for passwords in a domain that checks none."""
     trusted = sorted(str(client["name"]) for client in serving if client["passwordVerified"])
     if not trusted:
-        return warning(f"{domain['domainName']}: its first factor is none, and no client may vouch: nobody can log in")
+        return warning(
+            f"{domain['domainName']}: its first factor is none, and no client may vouch; sallyport domain"
+            f" first-factor {domain['domainName']}, or sallyport client set --password-verified"
+        )
     return warning(
-        f"{domain['domainName']}: checks no password; these clients vouch for every name: {', '.join(trusted)}"
+        f"{domain['domainName']}: checks no password; these clients vouch for every name: {', '.join(trusted)};"
+        " set a first factor unless they check passwords: sallyport domain first-factor"
     )
 
 
@@ -158,7 +168,10 @@ def check_silent(examination: Examination) -> Iterator[Finding]:
     ]
     if silent:
         more = "" if len(silent) <= LISTED else f" and {len(silent) - LISTED} more"
-        yield warning(f"never seen, or none of their logins was authentic: {', '.join(silent[:LISTED])}{more}")
+        yield warning(
+            f"never seen, or none of their logins was authentic: {', '.join(silent[:LISTED])}{more};"
+            " sallyport client unknown, or remove them: sallyport client remove"
+        )
     else:
         yield ok(f"all {len(clients)} have been heard")
 
@@ -188,9 +201,14 @@ def check_agents(examination: Examination) -> Iterator[Finding]:
         silent = examination.line.run("/api/v1/agent/listAgents", body, domain=str(domain["domainId"]))
         agents = entries(silent["agents"])
         for each in agents[:LISTED]:
-            yield warning(f"{domain['domainName']}: {each['instanceName']} is silent since {each['lastSeen']}")
+            yield warning(
+                f"{domain['domainName']}: {each['instanceName']} is silent since {each['lastSeen']};"
+                " restart its agent, or look at its log"
+            )
         if len(agents) > LISTED:
-            yield warning(f"{domain['domainName']}: and {int(str(silent['totalCount'])) - LISTED} more")
+            yield warning(
+                f"{domain['domainName']}: and {int(str(silent['totalCount'])) - LISTED} more; sallyport agent list"
+            )
         if not agents:
             yield ok(f"{domain['domainName']}: none is silent")
 
@@ -222,19 +240,28 @@ def _of_readings(name: str, directory: Row, jobs: list[Row]) -> Finding:
         return ok(f"{name}: from files")
     over = [each for each in jobs if each["kind"] in _READINGS and each["endedAt"]]
     if not over:
-        how = "its agent has sent nothing yet" if directory["kind"] == "agent" else "sallyport directory sync"
+        how = (
+            "its agent has sent nothing yet; restart it, or look at its log"
+            if directory["kind"] == "agent"
+            else "sallyport directory sync"
+        )
         return warning(f"{name}: never read: {how}")
     last = over[0]
     if last["state"] != "FAILED":
         return ok(f"{name}: read at {last['endedAt']}")
     read = next((f"at {each['endedAt']}" for each in over if each["state"] == "DONE"), "never, as far as is known")
-    return problem(f"{name}: import {last['jobId']} failed at {last['endedAt']}: {last['message']}; last read {read}")
+    return problem(
+        f"{name}: import {last['jobId']} failed at {last['endedAt']}: {last['message']}; last read {read};"
+        " sallyport directory check, then sync"
+    )
 
 
 def of_schedule(name: str, schedule: Row) -> Iterator[Finding]:
     """Whether a reading is overdue. schedule: an entry of listSchedules."""
     if from_iso(str(schedule["nextRun"])) < now_us() - LATE_US:
-        yield problem(f"{name}: the reading that was due at {schedule['nextRun']} was not asked for")
+        yield problem(
+            f"{name}: the reading that was due at {schedule['nextRun']} was not asked for; restart the service"
+        )
 
 
 def _of_authorities(name: str, directory: Row) -> Iterator[Finding]:
@@ -244,7 +271,9 @@ def _of_authorities(name: str, directory: Row) -> Iterator[Finding]:
     try:
         authorities = x509.load_pem_x509_certificates(str(pem).encode()) if pem else []
     except ValueError:
-        yield problem(f"{name}: caCertificate holds no certificates in PEM")
+        yield problem(
+            f"{name}: caCertificate holds no certificates in PEM; sallyport directory set --ca-certificate FILE"
+        )
         return
     for each in authorities:
         yield from of_time(f"{name}: caCertificate {common_name(each)}", each.not_valid_before_utc, each, present())

@@ -127,7 +127,7 @@ def ignore(line: CommandLine, *, credential: int, path: Path) -> None:
 def present(line: CommandLine, *, watch: bool, agreed: bool, declined: bool, every: float, path: Path) -> None:
     """Answer the oldest open presentation request, such as a login prompt; its holder runs it."""
     if agreed and declined:
-        raise click.UsageError("--yes or --decline")
+        raise click.UsageError("--yes and --decline exclude each other")
     held = read(path)
     with connected(held) as remote:
         while True:

@@ -54,9 +54,11 @@ def register(
     """Register a person's wallet, or its DID as holder; an admin runs it. Prints the walletKey and the token of a new
     wallet, a line each, and the DID."""
     if key_file is not None and service_key:
-        raise click.UsageError("--key or --service-key")
+        raise click.UsageError("--key and --service-key exclude each other")
     if email is None and key_file is None and not service_key:
-        raise click.UsageError("--email registers a new wallet; --key or --service-key, the DID of a registered one")
+        raise click.UsageError(
+            "--email is missing: give it for a new wallet, or --key or --service-key for the DID of a registered one"
+        )
     key = _key(key_file) if key_file is not None else {}
     if email is None:
         wallet = _find(line, name, domain)
@@ -105,9 +107,9 @@ def assign(
 ) -> None:
     """Put credentials into a wallet, and give wallet and credentials to endpoint users; an admin runs it."""
     if not credentials and not users:
-        raise click.UsageError("--credential, --user, or both")
+        raise click.UsageError("--credential and --user are missing: give one or both")
     if replace and not users:
-        raise click.UsageError("--replace goes with --user")
+        raise click.UsageError("--replace needs --user")
     wallet = _find(line, name, domain)["walletId"]
     if not users:
         body: Row = {"walletId": wallet, "userId": wallet, "credentialId": list(credentials)}
@@ -138,7 +140,7 @@ def list_(
     its secrets."""
     if path is not None:
         if domain is not None or search:
-            raise click.UsageError("--file, or --domain and --search")
+            raise click.UsageError("--file excludes --domain and --search")
         held = read(path)
         key = held.curve if held.key else "kept by the service"
         shown: Row = {"service": held.service, "email": held.email, "walletId": held.wallet_id, "did": held.did}

@@ -73,7 +73,7 @@ def assign(
 ) -> None:
     """Put users and instances into a group, or take them out; nothing is changed if a name is unknown."""
     if not users and not instances:
-        raise click.UsageError("name a --user or an --instance")
+        raise click.UsageError("--user and --instance are missing: give one or both")
     group_id, action = files.group_id(line, domain, name), "remove" if removal else "add"
     user_ids: list[JSON] = [files.user_id(line, domain, each) for each in users]
     instance_ids: list[JSON] = [files.instance_id(line, domain, each) for each in instances]

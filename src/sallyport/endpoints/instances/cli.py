@@ -9,6 +9,7 @@ from sallyport.base.options import Group
 from sallyport.base.wire import JSON, Row
 from sallyport.endpoints import files
 from sallyport.endpoints.instances.bodies import FILE_COLUMNS
+from sallyport.endpoints.instances.instance import SYSTEMS
 
 COLUMNS = (
     "instanceId",
@@ -32,7 +33,13 @@ def instance() -> None:
 @instance.command()
 @click.argument("name")
 @files.domain
-@click.option("--os", "system", type=int, default=0, help="osId: 1 Linux, 2 Windows, 3 macOS, 4 network device.")
+@click.option(
+    "--os",
+    "system",
+    type=click.IntRange(0, max(SYSTEMS)),
+    default=0,
+    help="osId: 1 Linux, 2 Windows, 3 macOS, 4 network device.",
+)
 @click.option("--public-ip", default="", help="An IP address.")
 @click.option("--private-ip", default="", help="An IP address.")
 @click.option("--host-name", default="", help="Host name of the machine.")

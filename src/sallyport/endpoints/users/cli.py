@@ -142,7 +142,7 @@ def totp(line: CommandLine, *, name: str, domain: str, code: str | None, removal
     before stays valid.
     """
     if removal + (code is not None) + as_json > 1:
-        raise click.UsageError("one of --code, --remove and --json")
+        raise click.UsageError("--code, --remove and --json exclude each other")
     if removal:
         removed = line.call("user.totp.remove", name=name, domain=domain)
         line.note(f"user {name} {'has no one-time-password seed any more' if removed else 'had none'}")

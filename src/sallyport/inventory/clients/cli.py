@@ -117,7 +117,7 @@ def add(
         address, product = str(sender["address"]), product or str(sender["product"])
         line.note(f"{address}: {product or 'product unknown'}, {sender['nas_identifier'] or 'no NAS-Identifier'}")
     elif address is None:
-        raise click.UsageError("--address or --from-unknown")
+        raise click.UsageError("--address is missing: give it, or --from-unknown")
     body: Row = {
         "orgId": org,
         "tenantId": tenant,
@@ -295,5 +295,5 @@ def _octets(line: CommandLine, secret: str) -> bytes:
     """Return the secret in any encoding; - reads it from standard input."""
     octets = line.read_secret("Secret") if secret == "-" else os.fsencode(secret)  # noqa: S105
     if not octets:
-        raise click.UsageError("the secret is empty")
+        raise click.UsageError("--secret is empty")
     return octets

@@ -63,9 +63,9 @@ def set_(
 ) -> None:
     """Change a RADIUS client, from its next packet on. Options that are not given keep their values."""
     if secret is not None and new_secret:
-        raise click.UsageError("--secret or --new-secret")
+        raise click.UsageError("--secret and --new-secret exclude each other")
     if domains and all_domains:
-        raise click.UsageError("--domain or --all-domains")
+        raise click.UsageError("--domain and --all-domains exclude each other")
     if secret not in (None, "-"):
         raise click.UsageError("--secret takes - only: all users of a machine see its command lines")
     made = new_shared_secret() if new_secret else None
@@ -77,7 +77,7 @@ def set_(
     elif secret is not None:
         octets = line.read_secret("Secret")
         if not octets:
-            raise click.UsageError("the secret is empty")
+            raise click.UsageError("--secret is empty")
         given["secret"] = {"hex": octets.hex()}
     if not given and not domains and not all_domains:
         raise click.UsageError("nothing to change: give an option, such as --address")
@@ -98,7 +98,7 @@ def set_(
 def find(line: CommandLine, name: str, org: int | None, tenant: int | None) -> Row:
     """Return the client with a name, with its orgId and tenantId. NotFound."""
     if (org is None) != (tenant is None):
-        raise click.UsageError("--org and --tenant go together")
+        raise click.UsageError("--org and --tenant go together: give both or neither")
     if org is not None:
         scope: Row = {"orgId": org, "tenantId": tenant}
         return named(line.listed(LIST, "clients", scope), "name", name, "RADIUS client") | scope

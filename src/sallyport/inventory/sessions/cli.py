@@ -85,7 +85,7 @@ def disconnect(
 ) -> None:
     """Ask the device to end a session, or all of a user. Fails unless every device agrees."""
     if (session_id is None) is (user is None) or (user is None) is not (domain is None):
-        raise click.UsageError("a session's id, or --user and --domain")
+        raise click.UsageError("give either SESSION_ID, or --user and --domain; see: sallyport session list")
     place = domain or _domain_of(line, session_id)
     body: Row = {"userName": user} if session_id is None else {"sessionId": session_id}
     _tell(line, line.run("/network_device/DisconnectSession", body, domain=place), form)

@@ -34,7 +34,7 @@ def add(line: CommandLine, *, stations: Sequence[str], domain: str, name: str, f
     for address, own in _lines(file):
         wanted.setdefault(own or name, []).append(address)
     if not wanted:
-        raise click.UsageError("no station is named")
+        raise click.UsageError("STATIONS or --file is missing: give MAC addresses")
     for label, addresses in wanted.items():
         for at in range(0, len(addresses), BATCH):
             body: Row = {"station": list[JSON](addresses[at : at + BATCH]), "name": label}

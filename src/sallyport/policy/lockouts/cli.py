@@ -33,7 +33,7 @@ def list_(line: CommandLine, *, domain: str | None, form: Form | None) -> None:
 def remove(line: CommandLine, *, domain: str, user: str | None, station: str | None) -> None:
     """Unlock a user or a station."""
     if (user is None) is (station is None):
-        raise click.UsageError("either --user or --station")
+        raise click.UsageError("give either --user or --station")
     done = line.run("/ad/Unlock", {"userName": user, "station": station}, domain=domain)
     if done["message"] != "unlocked":
         line.note(str(done["message"]))

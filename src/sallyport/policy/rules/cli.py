@@ -40,6 +40,7 @@ _HELP = {
 }
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _ENTRY = re.compile(r"(?P<field>[a-z]+): entry (?P<number>[0-9]+): no such (?P<kind>user|group|RADIUS client)")
+_STATION = re.compile(r"^stations: entry (?P<number>[0-9]+)")
 _SPAN = re.compile(r"([0-9:]+)-([0-9:]+)")
 
 CommandT = TypeVar("CommandT", bound=Callable[..., object])
@@ -146,7 +147,13 @@ def _warn(line: CommandLine, answer: Row, body: Row) -> None:
     """Print the warnings of an answer, with the names that the body has."""
     warnings = answer["warnings"]
     for warning in warnings if isinstance(warnings, list) else ():
-        line.note(f"warning: {_ENTRY.sub(lambda found: _named(found, body), str(warning))}")
+        text = _ENTRY.sub(lambda found: _named(found, body), str(warning))
+        line.note(f"warning: {_STATION.sub(lambda found: _station(found, body), text)}")
+
+
+def _station(found: re.Match[str], body: Row) -> str:
+    entries = body.get("stations")
+    return f'--station "{entries[int(found["number"]) - 1]}"' if isinstance(entries, list) else found[0]
 
 
 def _named(found: re.Match[str], body: Row) -> str:

@@ -6,6 +6,7 @@ directories. A domain whose passwords another server checks, without an import, 
 names the entry by its number, and the nearest spelling among the names of the same domain or tenant.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from difflib import get_close_matches
 from typing import Final
@@ -15,7 +16,7 @@ from sallyport.directory.entries import repo as directories
 from sallyport.directory.entries.repo import inhabited
 from sallyport.domains.domain import Domain, FirstFactor
 from sallyport.policy.rules import repo
-from sallyport.policy.rules.match import network_of
+from sallyport.policy.rules.match import network_of, station_key
 from sallyport.policy.rules.rule import Given
 from sallyport.store.model import Store, Tx
 
@@ -23,6 +24,7 @@ MOST_WARNINGS: Final = 20
 MOST_COMPARED: Final = 200
 LONGEST_COMPARED: Final = 64
 """To compare two texts takes a time that grows with the square of their length: 200 of 64 characters take 0.2 s."""
+_MAC: Final = re.compile("[0-9a-f]{12}")
 CLOSE: Final = 0.7
 MOST_SUGGESTED: Final = 5
 
@@ -42,12 +44,13 @@ class Names:
         """Return a warning for each given user, group and client that is not known. StoreError."""
         domain, given = self._domain(domain_id), fields.given()
         users, groups, clients = (_texts(given.get(name)) for name in ("users", "groups", "clients"))
+        odd = _odd_stations(_texts(given.get("stations")))
         if not (users or groups or clients):
-            return []
+            return odd
         of_tenant = list(self._clients(domain.tenant_id)) if clients else []
 
         def work(tx: Tx) -> list[str]:
-            warnings: list[str] = []
+            warnings = list(odd)
             if (users or groups) and (domain.first_factor is FirstFactor.LOCAL or domain_id in inhabited(tx)):
                 warnings += _warnings(
                     "users", "user", users, lambda key: _has_user(tx, domain, key), _users(tx, domain)
@@ -66,6 +69,19 @@ class Names:
 
 def _texts(value: object) -> tuple[str, ...]:
     return value if isinstance(value, tuple) else ()
+
+
+def _odd_stations(stations: tuple[str, ...]) -> list[str]:
+    """Return a warning for each station that is no address. Other text is right for NAS that send a phone number."""
+    odd = [
+        number
+        for number, each in enumerate(stations, 1)
+        if not _MAC.fullmatch(station_key(each)) and network_of(each.strip()) is None
+    ]
+    return [
+        f"stations: entry {number}: neither a MAC nor an IP address; it matches a Calling-Station-Id of the same text"
+        for number in odd[:MOST_WARNINGS]
+    ]
 
 
 def _warnings(

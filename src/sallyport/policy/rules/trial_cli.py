@@ -31,7 +31,7 @@ def test(line: CommandLine, /, *, user: str, client: str, domain: str | None, fo
     """
     if domain is None:
         if not client:
-            raise click.UsageError("--domain or --client: the rules of which domain?")
+            raise click.UsageError("--domain or --client is missing: they select the domain whose rules are tested")
         domain = str(_domain_of(line, user, client)["domainId"])
     body: Row = {"user": user, "client": client}
     for name, value in facts.items():

@@ -2,16 +2,27 @@
 
 from typing import Annotated
 
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 
+from sallyport.base.config import base_url
 from sallyport.base.model import Model
-from sallyport.base.validation import Between, Moment
+from sallyport.base.validation import Between, Moment, unfit
 from sallyport.tenancy.keys.key import MAX_USES, Agent, KeyKind
 from sallyport.web.operation import Done
 from sallyport.web.paging import Paged, TotalCount
 from sallyport.web.scope import Flag, Id, LongText, Many, OfDomain, PlainText, ScopedIfGiven, Text, Whole
 
 KeyName = Annotated[PlainText, Field(max_length=64)]
+
+
+def _base(value: str) -> str:
+    try:
+        return base_url(value)
+    except ValueError:
+        raise unfit("a URL such as https://sallyport.example.com") from None
+
+
+BaseUrl = Annotated[LongText, AfterValidator(_base)]
 Uses = Annotated[Whole, Between(1, MAX_USES)]
 KeyHash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 """SHA-256 of a key, in hex."""
@@ -36,7 +47,7 @@ class CreateKey(OfDomain):
     expiresAt: Moment | None = Field(default=None, description="Time when the key expires, ISO 8601; absent: 30 days.")
     uses: Uses | None = Field(default=None, description="Number of machines that may enrol with it; absent: any.")
     agent: Agent = Field(default=Agent.ENDPOINT, description="Agent that the key is for.")
-    service: LongText | None = Field(default=None, description="URL of the service for the agent; absent: public_url.")
+    service: BaseUrl | None = Field(default=None, description="URL of the service for the agent; absent: public_url.")
     directoryName: Text | None = Field(default=None, description="Name of the directory; absent: the domain's.")
     servers: Annotated[Many[LongText], Field(max_length=8)] = Field(
         default_factory=list, description="URLs of the directory's servers; absent: those of the domain's first factor."
