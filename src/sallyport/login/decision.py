@@ -3,9 +3,9 @@
 `decide` is the one decision function of live logins, monitoring and the impact preview:
 
 first factor   wrong: reject, in both modes
-rules          allow: accept; block: reject; mfa_required: what became of the second factor
-second factor  approved: accept; asked for: challenge; cannot be asked: the domain's fallback; anything else: reject
-mode           enforce applies that verdict; monitor admits each login that passed the first factor, and records it
+rules          allow: accept; block: reject; mfa_required: the result of the second factor
+second factor  approved: accept; asked for: challenge; cannot be asked: the domain's fallback; all other results: reject
+mode           enforce applies that verdict; monitor accepts each login that passed the first factor, and records it
 """
 
 from functools import cache
@@ -50,10 +50,10 @@ _MAY_RETRY: Final = frozenset({Reason.WRONG_PASSWORD, Reason.UNKNOWN_USER})
 
 @cache
 def decide(first: Reason, action: Action, second: Reason, mode: Mode, fallback: Fallback) -> Decision:
-    """What a login ends in.
+    """Return the decision on a login.
 
-    first: what the first factor's check said, NONE for right. action: of the rules. second: what became of the second
-    factor, NONE for approved; looked at only where the first is right and the action is mfa_required.
+    first: the result of the first factor, NONE if right. action: of the rules. second: the result of the second factor,
+    NONE if approved; it counts only if the first factor is right and the action is mfa_required.
     """
     verdict, reason = _verdict(first, action, second, fallback)
     monitored = mode is Mode.MONITOR
@@ -63,7 +63,7 @@ def decide(first: Reason, action: Action, second: Reason, mode: Mode, fallback: 
 
 
 def refuse(reason: Reason, domain: Domain | None = None) -> Decision:
-    """The decision on a login that did not pass its first factor: the same in both modes."""
+    """Return the decision on a login that did not pass its first factor: the same in both modes."""
     mode = Mode.MONITOR if domain is None else domain.mode
     return decide(reason, UNMATCHED, Reason.NONE, mode, Fallback.DENY)
 
@@ -95,8 +95,8 @@ def _outcome(verdict: Verdict, applied: Verdict, reason: Reason) -> str:
 
 
 def refusal(login: Login, reason: Reason) -> bytes:
-    """Return the attributes of a login's Access-Reject, in octets: those of the first factor, else those that the
-    login's method requires. reason: why it is refused."""
+    """Return the attributes of a login's Access-Reject, in octets: those of the first factor, or those that the login's
+    method requires. reason: the reason of the refusal."""
     if login.found.refuse:
         return login.found.refuse
     if EAP_MESSAGE in login.request.first:

@@ -1,4 +1,4 @@
-"""Who logs in: the domain and the principal that a request names, their groups, and the facts for the login rules."""
+"""The domain and the principal of a request, their groups, and the facts for the login rules."""
 
 from dataclasses import replace
 
@@ -22,7 +22,8 @@ from sallyport.vendors import medium
 
 
 def default_domain(client: Client, domains: DomainTable) -> Domain | None:
-    """The domain of a client's devices, and of names without a realm: its first, or its tenant's first."""
+    """Return the domain of a client's devices and of names without a realm: the client's first domain, or its tenant's
+    first."""
     if client.domain_ids:
         return domains.by_id.get(client.domain_ids[0])
     own = domains.by_tenant.get(client.tenant_id)
@@ -30,7 +31,8 @@ def default_domain(client: Client, domains: DomainTable) -> Domain | None:
 
 
 def split_realm(name: str) -> tuple[str, str]:
-    r"""A User-Name with a separator as (user, realm): `REALM\user`, or `user@realm`, where the last @ counts."""
+    r"""Split a User-Name with a separator into (user, realm): `REALM\user`, or `user@realm`, where the last @
+    counts."""
     if "\\" in name:
         realm, _, user = name.partition("\\")
     else:
@@ -39,7 +41,7 @@ def split_realm(name: str) -> tuple[str, str]:
 
 
 def who(login: Login, domains: DomainTable) -> Reason:
-    """Find a login's domain and principal. A realm chooses among the client's domains and is taken off the name."""
+    """Find a login's domain and principal. A realm selects one of the client's domains and is removed from the name."""
     octets = login.request.first.get(USER_NAME)
     login.home = login.domain = default_domain(login.client, domains)
     if login.home is None:
@@ -91,8 +93,8 @@ def bearers(name: str, domains: DomainTable, tenant_id: int | None) -> list[tupl
 
 
 def in_full(login: Login, name: bytes) -> bytes:
-    """A name that came inside EAP as it is no other's at the login's device: a name without a realm is one of the
-    device's own domain there, so a user of another domain has the realm of the outer identity."""
+    """Return a name from inside EAP in a form that is unique at the login's device. There, a name without a realm
+    belongs to the device's own domain, so a user of another domain gets the realm of the outer identity."""
     if login.domain is login.home or b"@" in name or b"\\" in name:
         return name
     _, realm = split_realm(as_name(login.request.first[USER_NAME]))
@@ -114,7 +116,7 @@ def _calls_itself_host(login: Login) -> bool:
 
 
 def facts_of(login: Login) -> Facts:
-    """Of a login whose first factor is passed, and whose sender the inventory knows."""
+    """Return the facts of a login that has passed its first factor, and whose sender the inventory knows."""
     device, imported = login.device, login.imported or NOBODY
     return Facts(
         user=login.user,
@@ -135,8 +137,8 @@ def facts_of(login: Login) -> Facts:
 
 
 def both(found: frozenset[str], imported: frozenset[str] | None) -> frozenset[str] | None:
-    """What the first factor and the directories say, without a new set where only one says anything. None: it cannot be
-    said."""
+    """Return the groups of the first factor and of the directories, without a new set if only one has groups. None:
+    unknown."""
     if not found or imported is None:
         return imported
     return found | imported if imported else found

@@ -51,7 +51,7 @@ ACCOUNTING_COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class KeptAnswer:
-    """An answer that was on its way before a restart. listener: the exchange's number. signed: of the request."""
+    """An answer that was not sent before a restart. listener: the exchange's number. signed: of the request."""
 
     listener: int
     source: Source
@@ -62,8 +62,11 @@ class KeptAnswer:
 
 
 class Journal:
-    """Writes decided logins and accounting records. on_sightings, on_accounted: called after a commit with the devices
-    that got their row, and those beyond a limit, and with the number of accounting records of each Acct-Status-Type."""
+    """Writes decided logins and accounting records.
+
+    on_sightings, on_accounted: called after a commit with the devices that got their row, and those beyond a limit, and
+    with the number of accounting records of each Acct-Status-Type.
+    """
 
     def __init__(
         self,
@@ -84,7 +87,7 @@ class Journal:
         self._writing = False
 
     def add(self, entry: Answered) -> None:
-        """Write an entry with the next transaction; its exchange hears when it is done. `flush` must follow."""
+        """Add an entry to the next transaction; its exchange is called when it is done. `flush` must follow."""
         self._entries.put(entry.client.tenant_id, entry)
 
     def flush(self) -> None:
@@ -95,7 +98,7 @@ class Journal:
             self._store.submit(batch.write, lambda sightings, error: self._written(batch, sightings, error))
 
     def _take(self) -> list[Answered]:
-        """The entries of the next transaction."""
+        """Return the entries of the next transaction."""
         entries: list[Answered] = []
         long: set[Device | Station | Answered] = set()
         while self._entries and len(entries) + LONG * len(long) < MOST:
@@ -108,7 +111,8 @@ class Journal:
         return entries
 
     def flush_soon(self) -> None:
-        """`flush` once whatever can run now has run: logins that many tasks decide at a time share a transaction."""
+        """Call `flush` after all tasks that can run now: logins that many tasks decide at the same time share a
+        transaction."""
         if not self._gathers:
             self._gathers = True
             trio.lowlevel.current_trio_token().run_sync_soon(self._flush_gathered)
@@ -142,12 +146,12 @@ class Journal:
                 log.exception("answer_not_sent", client=entry.client.name)
 
     async def drained(self) -> None:
-        """Return once nothing waits to be written."""
+        """Return once no entry waits."""
         while self._entries or self._writing:
             await trio.sleep(0.005)
 
     async def recent(self) -> list[KeptAnswer]:
-        """The answers that a retransmit may still ask for, oldest first."""
+        """Return the answers that a retransmission may still ask for, oldest first."""
         since = self._clock() - self._keep_us
         rows = await self._store.read(
             lambda tx: tx.all(_Packed, "select packed from answers where at >= :since order by id", since=since)
@@ -167,7 +171,7 @@ def _purge(tx: Tx, before: int) -> int:
 
 
 class _Batch:
-    """What one transaction writes. at: when it begins, in microseconds: its answers are kept from then on, however long
+    """The content of one transaction. at: its start, in microseconds: its answers are kept from then on, however long
     their requests have waited."""
 
     def __init__(self, entries: list[Answered], at: int) -> None:
@@ -177,7 +181,7 @@ class _Batch:
         self._new_devices: list[Device] = []
 
     def write(self, tx: Tx) -> list[Registered | Refused]:
-        """In the transaction: devices and stations first, since events name them."""
+        """Write devices and stations first, since events name them."""
         sightings: list[Registered | Refused] = []
         alike: defaultdict[Hashable, list[Login]] = defaultdict(list)
         records: list[AccountingRecord] = []
@@ -202,7 +206,7 @@ class _Batch:
         return sightings
 
     def _account(self, tx: Tx, records: list[AccountingRecord]) -> list[AccountingRecord]:
-        """Write sessions and records; return the records that are kept: all but those that were sent again."""
+        """Write sessions and records; return the records that are kept: all except repeated ones."""
         fresh = write_records(tx, [Record(each.domain_id, each.device.id or 0, each.report) for each in records])
         kept = list(compress(records, fresh))
         self.accounted.update([each.report.status for each in kept])
@@ -216,7 +220,7 @@ class _Batch:
         return write_first_sighting(tx, device, behind)
 
     def undo(self) -> None:
-        """The transaction was not kept: its devices and stations are as new as before."""
+        """Undo a transaction that was not kept: its devices and stations are as new as before."""
         for device in self._new_devices:
             device.id = None
         for entry in self.entries:
@@ -225,7 +229,7 @@ class _Batch:
 
 
 def _is_first(entry: Answered) -> bool:
-    """Whether the store does not know the entry's device or station yet."""
+    """Return whether the store does not know the entry's device or station yet."""
     return entry.device.id is None or (entry.behind is not None and not entry.behind.stored)
 
 
@@ -245,14 +249,14 @@ def _event(login: Login) -> tuple[Value, ...]:
 
 
 def _likeness(login: Login) -> Hashable:
-    """What `_common` is made of: most logins of a transaction are alike, and to bind a value takes as long as much else
-    of a login."""
+    """Return the key of `_common`: most logins of a transaction are alike, and a bound value takes much of a login's
+    time."""
     service_type = login.request.first.get(SERVICE_TYPE)
     return _domain_id(login), login.method, login.factor, login.decision, service_type, _machine(login)
 
 
 def _common(login: Login) -> dict[str, Value]:
-    """The other columns of an event."""
+    """Return the other columns of an event."""
     decision, applied, would_have_been, reason = login.decision.row
     return {
         "domain_id": _domain_id(login),
@@ -272,7 +276,7 @@ def _domain_id(login: Login) -> int:
 
 
 def _machine(login: Login) -> int | None:
-    """1 for a computer whose name does not say so."""
+    """Return 1 for a computer whose name does not show it."""
     return 1 if login.method == Method.EAP_TLS and kind(login) is Kind.MACHINE else None
 
 
@@ -313,7 +317,7 @@ def _packed_source(listener: int, source: Source) -> bytes:
 
 
 def unpack(packed: bytes) -> list[KeptAnswer]:
-    """The answers in a row of `answers`."""
+    """Return the answers in a row of `answers`."""
     found, at = [], 0
 
     def pull(size: int) -> bytes:

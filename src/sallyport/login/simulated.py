@@ -1,4 +1,4 @@
-"""Logins that no device has sent: they take the steps of the live path, and nothing comes of them."""
+"""Logins that no device has sent: they take the steps of the live path, without any effect."""
 
 from secrets import token_bytes
 

@@ -26,8 +26,8 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class InnerSecondFactor:
-    """The result of a second factor inside EAP. reason: None if none was asked for. refusal: the decision if it is
-    refused. session: of the challenge by which a code is asked for with `prompt`."""
+    """The result of a second factor inside EAP. reason: None if none was asked for. refusal: the decision, if it is
+    refused. session: of the challenge that asks for a code with `prompt`."""
 
     reason: Reason | None = None
     refusal: Decision | None = None
@@ -37,9 +37,12 @@ class InnerSecondFactor:
 
 @dataclass(frozen=True, slots=True)
 class EapResult:
-    """The end of a login by EAP. first: the first factor's result. second: that of the second factor, if it was asked
-    for inside; refusal: the decision if it was refused for it. by_address: a station has shown its address. stamp: of
-    the password that was right."""
+    """The end of a login by EAP.
+
+    first: the first factor's result. second: that of the second factor, if it was asked for inside. refusal: the
+    decision, if the second factor refused the login. by_address: whether a station has shown its address. stamp: of the
+    right password.
+    """
 
     first: Reason
     second: Reason | None = None
@@ -52,10 +55,10 @@ class EapResult:
 class EapLogin:
     """A conversation and the state of its login.
 
-    scope: the domain and first factor whose users it is about. client: the RADIUS client that passes it on. refused:
-    the result of a login that is refused; decided: its decision was made, and the rounds until EAP-Failure add nothing.
-    named_by: as `Login` has it. found, code, stamp: of the first factor. session: of the challenge that the user
-    answers next; second: the result of the second factor.
+    scope: the domain and first factor of its users. client: the RADIUS client that forwards it. refused: the result of
+    a refused login. decided: whether its decision was made; the rounds until EAP-Failure then add nothing. named_by:
+    see `Login`. found, code, stamp: of the first factor. session: of the challenge that the user answers next. second:
+    the result of the second factor.
     """
 
     conversation: Conversation
@@ -75,7 +78,7 @@ class EapLogin:
 
 @dataclass(frozen=True, slots=True)
 class OpenQuestion:
-    """A question whose answer has to be looked up. state: names the conversation."""
+    """A question whose answer needs a look-up. state: names the conversation."""
 
     eap: EapLogin
     state: bytes

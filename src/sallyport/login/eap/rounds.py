@@ -27,15 +27,14 @@ if TYPE_CHECKING:
 
 
 class Rounds:
-    """The logins whose EAP ends here. steps: of every login."""
+    """The logins whose EAP ends here. steps: the steps of every login."""
 
     def __init__(self, steps: Pipeline) -> None:
         self._steps = steps
         self._eap = Eap(steps, self._ask_inside)
 
     def converse(self, login: Login) -> Decision | None:
-        """Go on with a round of EAP that `begin` has left, if nothing has to be waited for. None: call `check`.
-        PacketError."""
+        """Continue with a round of EAP that `begin` has left, if it needs no wait. None: call `check`. PacketError."""
         domain = login.domain
         if domain is None or self._steps.names_challenge(login) is not None or not self.serves(login, domain):
             return None
@@ -55,7 +54,7 @@ class Rounds:
         return self._come_to(login, domain, result, user)
 
     def station(self, login: Login, domain: Domain) -> Station | None:
-        """Return the station that a login asks for by EAP and that the domain lets in by its address."""
+        """Return the station of a login by EAP that the domain accepts by its address."""
         bypass = self._steps.bypass
         key = bypass.admits_by_eap(login, domain.id) if login.method == Method.EAP else ""
         if not key:
@@ -70,7 +69,7 @@ class Rounds:
         )
 
     async def _answer(self, login: Login, domain: Domain, question: OpenQuestion) -> Decision | None:
-        """Look up the answer to a question, and go on."""
+        """Look up the answer to a question, and continue."""
         result = await self._eap.answer(login, domain, question)
         return ROUND if result is None else await self._conclude(login, domain, result)
 
@@ -89,7 +88,7 @@ class Rounds:
         return self._come_to(login, domain, result, user)
 
     def _come_to(self, login: Login, domain: Domain, result: EapResult, user: User | None) -> Decision | None:
-        """Decide at the end of a conversation. user: the current state; the conversation took a while."""
+        """Decide at the end of a conversation. user: the present state, since the conversation took a while."""
         fresh = self._steps.fresh(domain)
         if result.by_address:
             return self._steps.admit_station(login, fresh)
@@ -105,7 +104,7 @@ class Rounds:
         self, login: Login, domain: Domain, session: Session | None, code: Code
     ) -> InnerSecondFactor | None:
         """Ask for the second factor of a login that has passed the first one inside EAP, if it needs one. session: of
-        the challenge that is answered, if any. None: a newer request of the same login took its place."""
+        the answered challenge, if any. None: a newer request of the same login replaced it."""
         fresh = self._steps.fresh(domain)
         await self._steps.recall(login, fresh)
         if session is not None:
@@ -119,7 +118,7 @@ class Rounds:
             return None
         if result.session is not None and not result.wrong_code:
             return InnerSecondFactor(session=result.session, prompt=result.text)
-        # A wrong code ends it: another try is another login, which counts.
+        # A wrong code ends the login: another try is another login, which counts.
         reason = Reason.WRONG_CODE if result.wrong_code else result.reason
         decision = decide(PASSED, Action.MFA_REQUIRED, reason, fresh.mode, fresh.fallback)
         return InnerSecondFactor(reason, None if decision.applied is Verdict.ACCEPT else decision)

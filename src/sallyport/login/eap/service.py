@@ -88,7 +88,7 @@ class Eap:
         self._offers = BoundedMap[Terms, Offers](MOST_OFFERS)
 
     def serves(self, domain: Domain) -> bool:
-        """Whether a domain's EAP ends here."""
+        """Return whether a domain's EAP ends here."""
         return domain.first_factor in SERVED
 
     def receive(self, login: Login, domain: Domain, station: Station | None = None) -> EapResult | OpenQuestion | None:
@@ -130,7 +130,7 @@ class Eap:
 
     @contextmanager
     def _answering(self, login: Login, state: bytes) -> Iterator[None]:
-        """End a conversation whose question fails, since it will get no answer."""
+        """End a conversation whose question has failed, since no answer will follow."""
         try:
             yield
         except BaseException:
@@ -152,7 +152,7 @@ class Eap:
         return eap, self._logins.add(login.client.tenant_id, login.client.id, eap, now=now)
 
     def _offered(self, terms: Terms) -> Offers:
-        """The methods on the same terms are the same for each conversation."""
+        """Return the offered methods; they are computed once for each set of conditions."""
         found = self._offers.get(terms)
         if found is None:
             found = offers(terms)
@@ -175,7 +175,7 @@ class Eap:
         )
 
     def _tls(self) -> TlsServer | None:
-        """The server with the certificate as it is now. One that cannot be used leaves the one before at work."""
+        """Return the server with the present certificate. If it cannot be used, the former one stays."""
         credentials = self._steps.credentials()
         if credentials is not self._loaded:
             self._loaded = credentials
@@ -187,7 +187,7 @@ class Eap:
         return self._server
 
     def _verdict_at_once(self, login: Login, eap: EapLogin, check: Check, domain: Domain) -> Verdict | None:
-        """The answer to a question, where it is known without waiting."""
+        """Return the answer to a question if it needs no wait."""
         question = check.question
         if isinstance(question, Password) and (question.step or question.prompts):
             return None
@@ -214,7 +214,7 @@ class Eap:
         return verdict
 
     def _name(self, login: Login, domain: Domain, eap: EapLogin, question: Question) -> str:
-        """Return the user that a question is about; empty if it is none of the domain's."""
+        """Return the user of a question; empty if the user is not one of the domain's."""
         login.method = f"eap-{eap.conversation.method}"
         eap.named_by = question.by if isinstance(question, Certificate) else None
         name = principal(login, domain, self._steps.domains.value, question.user, eap.named_by)
@@ -313,7 +313,7 @@ def _server(credentials: Credentials) -> TlsServer:
 
 
 def _scope(domain: Domain) -> str:
-    """Return the users that a conversation, or a resumed session, is about. With another first factor the same name is
+    """Return the scope of the users of a conversation or a resumed session. With another first factor, the same name is
     another person."""
     return f"{domain.id}/{domain.factor}"
 
@@ -327,15 +327,15 @@ def _realms(domain: Domain) -> frozenset[str]:
 
 
 def _fragment_size(login: Login) -> int:
-    """As much as the link behind the NAS carries (RFC 3579 section 2.4), and not more than `LARGEST`."""
+    """Return the octets that the link behind the NAS carries (RFC 3579 section 2.4), at most `LARGEST`."""
     octets = login.request.first.get(FRAMED_MTU)
     mtu = int.from_bytes(octets) if octets and len(octets) == 4 else FRAGMENT_SIZE
     return max(SMALLEST, min(mtu, LARGEST))
 
 
 def _accept(login: Login, done: Done) -> bytes:
-    """EAP-Success, the keys, and the user's name; not for a login that another server has passed on, to which the outer
-    identity was all that the user wanted to tell."""
+    """Return EAP-Success, the keys, and the user's name. The name is left out if another server has forwarded the
+    login, since the user has shown that server only the outer identity."""
     attributes = push_eap_message(done.octets)
     if done.msk:
         half = len(done.msk) // 2

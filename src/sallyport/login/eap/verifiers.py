@@ -24,9 +24,12 @@ from sallyport.radius.password import chap_holds
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The answer to a question. reason: NONE if the credentials are right. code: typed behind the password. hash_hash,
-    hashed: of a right MS-CHAPv2 response, see `radius.eap.model.Verdict`. stamp: changes with each change of the
-    password, or, for a directory, of its configuration; empty for a station."""
+    """The answer to a question.
+
+    reason: NONE if the credentials are right. code: the code behind the password. hash_hash, hashed: of a right
+    MS-CHAPv2 response, see `radius.eap.model.Verdict`. stamp: changes with each change of the password, or, for a
+    directory, of its configuration; empty for a station.
+    """
 
     reason: Reason
     found: Found = NOTHING
@@ -37,22 +40,22 @@ class Finding:
 
 
 class Verifier(Protocol):
-    """Answers questions about the users of one domain. checkable: the kinds that it can."""
+    """Answers questions about the users of one domain. checkable: the kinds of questions that it answers."""
 
     @property
     def checkable(self) -> frozenset[type[Question]]:
-        """The kinds of questions that it can answer, beside those about users alone."""
+        """Return the kinds of questions that it can answer, in addition to those about users alone."""
 
     def at_once(self, user: str, question: Question) -> Finding | None:
-        """The answer, where it is known without waiting. user: the name without its realm."""
+        """Return the answer if it needs no wait. user: the name without its realm."""
 
     async def verify(self, user: str, question: Question) -> Finding:
-        """Answer one. user: the name without its realm. StoreError, SecretError."""
+        """Answer a question. user: the name without its realm. StoreError, SecretError."""
 
 
 class Local:
-    """Passwords in memory. cached: returns a user in memory; load: finds any. takes_codes: whether a code may be typed
-    behind a user's password."""
+    """Passwords in memory. cached: returns a user in memory; load: finds any user. takes_codes: whether a code may
+    follow a user's password."""
 
     checkable: Final = frozenset({Password, Chap, MsChap})
 
@@ -97,7 +100,7 @@ class Local:
 
 
 class Station:
-    """A station that is admitted by its MAC address, which is its password too. passwords: the address in all
+    """A station that is admitted by its MAC address, which is also its password. passwords: the address in all
     spellings. listed: whether it is on the list of the domain."""
 
     checkable: Final = frozenset({Chap})
@@ -122,31 +125,31 @@ class Station:
 
 @runtime_checkable
 class Binds(Protocol):
-    """A directory that is asked: `login.first.ldap.checker.Ldap`."""
+    """The calls of a directory: `login.first.ldap.checker.Ldap`."""
 
     @property
     def checks_mschap(self) -> bool:
-        """Whether winbind is there to be asked."""
+        """Return whether winbind is available."""
 
     @property
     def code_digits(self) -> int:
-        """How long a code behind a password is."""
+        """Return the number of digits of a code behind a password."""
 
     async def bind(self, user: str, password: str, tell: Tell) -> tuple[Reason, Found]:
-        """Whether it is the user's password."""
+        """Check a user's password."""
 
     async def ask_winbind(
         self, user: str, attempt: MsChap1 | MsChap2, name: bytes, tell: Tell
     ) -> tuple[bytes | Reason, Found]:
-        """The hash of the NT hash of the password that made a response, or why there is none."""
+        """Return the hash of the NT hash of the password that made a response, or the reason why there is none."""
 
     async def look_up(self, user: str, tell: Tell) -> tuple[Reason, Found]:
-        """Whether a user may log in."""
+        """Check whether a user may log in."""
 
 
 class Directory:
-    """A directory. has_codes: whether a user is known to have codes, which may be typed behind the password. stamp: of
-    its configuration: in another directory the same name is another person. realms: of the domain, without case."""
+    """Answers by a directory. has_codes: whether a user is known to have codes, which may follow the password. stamp:
+    of its configuration: in another directory the same name is another person. realms: of the domain, without case."""
 
     def __init__(
         self, directory: Binds, has_codes: Callable[[str], Awaitable[bool]], stamp: str, realms: Collection[str]
@@ -162,7 +165,7 @@ class Directory:
         return frozenset({Password, MsChap} if self._directory.checks_mschap else {Password})
 
     def at_once(self, user: str, question: Question) -> None:
-        """See `Verifier`: a directory has to be asked."""
+        """See `Verifier`: a directory always needs a wait."""
 
     async def verify(self, user: str, question: Question) -> Finding:
         """See `Verifier`. One question is one bind: see `Ldap.check`."""
@@ -183,8 +186,8 @@ class Directory:
         return Finding(reason, found)
 
     def _may_be_computer(self, user: str, question: Question) -> bool:
-        """Whether a certificate's host name is a computer's of the domain, by which Windows computers call
-        themselves, and their directory does not."""
+        """Return whether a certificate's host name belongs to a computer of the domain. Windows computers use such
+        names; their directory does not."""
         by_host = isinstance(question, Certificate) and question.by is NamedBy.DNS
         return by_host and fold(host_realm(user)) in self._realms
 

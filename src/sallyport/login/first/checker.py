@@ -47,13 +47,13 @@ class Checker(Protocol):
     async def check(self, login: Login, takes_code: Callable[[], bool], tell: Tell) -> Reason:
         """Check the credentials: Reason.NONE if they are right. Sets `login.found`.
 
-        takes_code: whether a code may follow a PAP password; a code that was split off is set as `login.code`. tell:
-        called with each step, without secrets, for an admin who tries it out. A failure of the other server is a reason
-        too, never an exception. May be cancelled. PacketError: the password field is malformed.
+        takes_code: whether a code may follow a PAP password; the code is then set as `login.code`. tell: called with
+        each step, without secrets, for an admin's trial. A failure of the other server is a reason too, never an
+        exception. May be cancelled. PacketError: the password field is malformed.
         """
 
     async def run(self) -> None:
-        """Carry the background work, such as probes and pools, until cancelled. `check` may be called before."""
+        """Run the background work, such as probes and pools, until cancelled. `check` may be called before."""
 
 
 @runtime_checkable
@@ -61,7 +61,7 @@ class AtOnce(Checker, Protocol):
     """A checker that needs no task for a login."""
 
     def begin(self, login: Login, takes_code: Callable[[], bool], done: Callable[[Reason], None]) -> bool:
-        """Ask; `done` is called later with what `check` would have returned. False: call `check`; `done` is not called.
+        """Start a check; `done` is called later with the result of `check`. False: call `check`; `done` is not called.
         PacketError as `check`."""
 
 

@@ -52,10 +52,10 @@ class Fields(_Strict):
 
     @abstractmethod
     def checker(self, host: Host) -> Checker:
-        """Make a checker, which connects to nothing yet."""
+        """Make a checker. It does not connect yet."""
 
     def refused(self, host: Host) -> FieldError | None:
-        """Return the field for which the service does not give the domain what it needs; None if there is none."""
+        """Return the field that needs a service which the domain has not; None if there is none."""
         return None
 
 
@@ -115,7 +115,7 @@ class LdapFields(Fields):
         return None
 
     def checker(self, host: Host) -> Ldap:
-        """Make a checker, which connects to nothing yet."""
+        """Make a checker. It does not connect yet."""
         service = None
         if self.bindDN is not None and self.bindPassword is not None:
             service = Account(self.bindDN, self.bindPassword.get_secret_value())
@@ -171,7 +171,7 @@ class TlsFields(_Strict):
         return TlsSettings(self.clientCertificate, key, self.caCertificate, self.serverName or "")
 
     def why_unusable(self) -> FieldError | None:
-        """Return the field that no context can be made of."""
+        """Return the field that makes a TLS context impossible."""
         try:
             self.settings.context()
         except ssl.SSLError:
@@ -233,7 +233,7 @@ class UpstreamFields(Fields):
         return None
 
     def checker(self, host: Host) -> Upstream:
-        """Make a checker, which connects to nothing yet."""
+        """Make a checker. It does not connect yet."""
         settings = UpstreamSettings(
             servers=tuple(each.settings for each in self.servers),
             window_s=self.responseWindowSeconds,

@@ -1,6 +1,6 @@
 """The first factors that ask no other server.
 
-local  an endpoint user's password, as PAP or CHAP brings it (RFC 2865 sections 5.2 and 5.3)
+local  an endpoint user's password, by PAP or CHAP (RFC 2865 sections 5.2 and 5.3)
 none   the forwarding server has checked it, as NPS with an extension or FreeRADIUS in post-auth does
 """
 
@@ -51,7 +51,7 @@ def check_password(login: Login, user: User | None, takes_code: Callable[[], boo
 
 
 def check_chap(login: Login, user: User | None) -> Reason:
-    """Whether a user's password made the CHAP response (RFC 2865 section 5.3)."""
+    """Return whether a user's password made the CHAP response (RFC 2865 section 5.3)."""
     if user is None:
         return Reason.UNKNOWN_USER
     value, challenge = sent_chap(login.request)
@@ -70,7 +70,8 @@ def attempt_of(login: Login) -> MsChap1 | MsChap2 | Reason:
 
 
 def check_mschap(login: Login, user: User | None) -> Reason:
-    """Whether a user's password made the response; then `login.found` has the proof and the keys for the answer."""
+    """Return whether a user's password made the response; if so, `login.found` has the proof and the keys for the
+    answer."""
     attempt = attempt_of(login)
     if isinstance(attempt, Reason):
         return attempt
@@ -84,8 +85,8 @@ def check_mschap(login: Login, user: User | None) -> Reason:
 
 
 def made_with(user: User, attempt: MsChap1 | MsChap2, sent: bytes) -> tuple[NtKey | None, bytes]:
-    """The user's key and the name that the client hashed, where they made the response; else None. sent: the name as
-    the client sent it."""
+    """Return the user's key and the name that the client hashed, if they made the response; else None. sent: the name
+    as the client sent it."""
     key = user.nt_key
     for name in peer_names(sent):
         if key is not None and key.made(attempt, name):
@@ -94,10 +95,10 @@ def made_with(user: User, attempt: MsChap1 | MsChap2, sent: bytes) -> tuple[NtKe
 
 
 def let_in(login: Login, attempt: MsChap1 | MsChap2, hash_hash: bytes, name: bytes, found: Found | None = None) -> None:
-    """Note what the answer to an attempt that holds carries.
+    """Store the attributes of the answer to a valid attempt.
 
-    hash_hash: of the password, 16 octets. name: the octets that the client hashed as its name. found: what else is
-    known of the user.
+    hash_hash: of the password, 16 octets. name: the octets that the client hashed as its name. found: other findings
+    about the user.
     """
     hiding = Hiding(login.client.secret, login.request.authenticator)
     accept = push_success(attempt, hash_hash, name, hiding)
@@ -136,8 +137,8 @@ def known_as(login: Login, user: User | None, first: Reason) -> Reason:
 
 
 def still(login: Login, user: User | None, stamp: str) -> Reason:
-    """Whether the user of a login by EAP is still there, with the password that was right: what it was checked by is
-    gone."""
+    """Return whether the user of a login by EAP still exists with the right password; the credentials that were checked
+    are gone."""
     if user is None:
         return Reason.UNKNOWN_USER
     return known_as(login, user, PASSED if user.stamp == stamp else Reason.WRONG_PASSWORD)
@@ -165,14 +166,14 @@ def typed_code(login: Login) -> Code:
 
 
 def split_digits(given: bytes, length: int) -> tuple[bytes, bytes] | None:
-    """A password and the code of so many digits behind it, from the right end and without a separator, so that any
-    password may be before it; None where there is none."""
+    """Return a password and the code of this many digits behind it, from the right end and without a separator, so that
+    any password may precede it; None if there is no code."""
     password, digits = given[:-length], given[-length:]
     return (password, digits) if password and digits.isdigit() else None
 
 
 def is_password(given: bytes, user: User) -> bool:
-    """Whether these octets are the user's password, in constant time for each spelling."""
+    """Return whether these octets are the user's password, in constant time for each spelling."""
     for password in user.passwords:  # noqa: SIM110  a generator costs half a microsecond, for every login
         if compare_digest(given, password):
             return True

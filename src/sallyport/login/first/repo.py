@@ -11,7 +11,7 @@ Key = tuple[int, str]
 
 @dataclass(frozen=True, slots=True)
 class FactorRow:
-    """How a domain's first factor of one kind is configured. fields: sealed JSON. changed_at: microseconds."""
+    """The configuration of a domain's first factor of one kind. fields: sealed JSON. changed_at: microseconds."""
 
     domain_id: int
     kind: str
@@ -37,7 +37,7 @@ def load(tx: Tx) -> dict[Key, FactorRow]:
 
 
 def save(tx: Tx, row: FactorRow) -> None:
-    """Set a domain's configuration of one kind, in the place of the one before."""
+    """Set a domain's configuration of one kind. It replaces the former one."""
     tx.execute(
         "insert into first_factors (domain_id, kind, fields, changed_at) values (:domain_id, :kind, :fields, :at) "
         "on conflict (domain_id, kind) do update set fields = excluded.fields, changed_at = excluded.changed_at",

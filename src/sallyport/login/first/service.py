@@ -1,4 +1,4 @@
-"""The first factors of all domains at work: one checker for each domain, as its stored configuration says."""
+"""The first factors of all domains: one running checker for each domain, by its stored configuration."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """A checker at work; None if its configuration cannot be read. at_once: the same, if it needs no task."""
+    """A running checker; None if its configuration cannot be read. at_once: the same checker, if it needs no task."""
 
     row: FactorRow
     checker: Checker | None
@@ -32,7 +32,7 @@ class _Ready:
 
 
 class FirstFactors:
-    """The first factors of all domains. `run` must run for those to work that ask another server.
+    """The first factors of all domains. `run` must run for the factors that ask another server.
 
     make: makes the checker of a stored configuration; SecretError, ValueError, KeyError: it cannot be read.
     """
@@ -45,7 +45,7 @@ class FirstFactors:
         self.is_running = False
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Carry the checkers' background work, until cancelled."""
+        """Run the checkers' background work, until cancelled."""
         async with trio.open_nursery() as self._nursery:
             self.is_running = True
             task_status.started()
@@ -80,7 +80,7 @@ class FirstFactors:
     def begin(
         self, login: Login, domain: Domain, takes_code: Callable[[], bool], done: Callable[[Reason], None]
     ) -> bool:
-        """Ask a first factor that needs no task; `done` gets what `check` would have returned. False: call `check`."""
+        """Ask a first factor that needs no task; `done` gets the result of `check`. False: call `check`."""
         row = self.rows.value.get((domain.id, domain.first_factor.value))
         at_once = None if row is None else self._at_work(row).at_once
         return at_once is not None and at_once.begin(login, takes_code, done)
@@ -98,15 +98,16 @@ class FirstFactors:
         return ready
 
     def retire(self, domain_id: int, row: FactorRow | None) -> None:
-        """End the checker of a domain soon, unless it has the configuration `row`, so that its servers are not probed
-        for ever."""
+        """End the checker of a domain soon, unless its configuration is `row`, so that its servers are not probed for
+        ever."""
         ready = self._ready.get(domain_id)
         if ready is not None and ready.row != row:
             del self._ready[domain_id]
             self._nursery.start_soon(_retire, ready)
 
     async def _carry(self, ready: _Ready, checker: Checker) -> None:
-        """Carry a checker's background work. If that fails, the log has it, and the next login gets a new checker."""
+        """Run a checker's background work. If it fails, the log has the error, and the next login gets a new
+        checker."""
         with ready.scope:
             try:
                 await checker.run()

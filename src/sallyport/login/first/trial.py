@@ -1,6 +1,6 @@
-"""Tries out a domain's first factor for an admin: one login as a device would send it, with each of its steps.
+"""The trial of a domain's first factor: one login as a device would send it, with each of its steps, for an admin.
 
-No login is recorded, no second factor is asked for, and the inventory is not changed.
+It records no login, asks for no second factor, and does not change the inventory.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Trials:
         self._admitted = PerMinute[int](PER_MINUTE, "trials", clock)
 
     def admit(self, domain: Domain) -> None:
-        """Count a trial. TooMany: the domain has had as many as a minute may have."""
+        """Count a trial. TooMany: the domain has reached the limit of trials a minute."""
         self._admitted.admit(domain.id)
 
     async def run(self, domain: Domain, user: str, password: bytes, *, mschap: bool = False) -> TrialResult:
@@ -112,7 +112,7 @@ class Trials:
         return await self._first.check(login, domain, takes_code, steps.append)
 
     def _login(self, domain: Domain, user: str, password: bytes, mschap: bool) -> Login:
-        """A login as a device of this domain alone brings it. Invalid: RADIUS cannot carry it."""
+        """Return a login as a device of this domain alone would send it. Invalid: RADIUS cannot carry it."""
         name = user.encode()
         if not 1 <= len(name) <= MAX_NAME:
             raise invalid_field("userName", f"text of 1 to {MAX_NAME} octets")
@@ -129,7 +129,7 @@ class Trials:
 
 
 def _responded(name: bytes, password: bytes) -> bytes:
-    """The attributes of an MS-CHAPv2 login."""
+    """Return the attributes of an MS-CHAPv2 login."""
     attempt = MsChap2(0, token_bytes(16), token_bytes(16), b"")
     response = challenge_response(attempt.nt_challenge(hashed_name(name)), nt_hash(password))
     return push_attempt(replace(attempt, response=response))

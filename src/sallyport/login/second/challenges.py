@@ -1,8 +1,8 @@
 """Challenges that wait for their answer: the last step of each, in memory and in the store.
 
-A step is written in one transaction with the event of the login that gets it, and deleted in one with the event of the
-login that ends it, so that a State counts after a restart and never a second time. Memory spares a read of the store
-for each answer, and keeps the ended challenges until their State expires.
+A step is written in one transaction with the event of its login, and deleted in one with the event of the login that
+ends it. So a State is valid after a restart, and never a second time. The copy in memory saves a read of the store for
+each answer, and keeps the ended challenges until their State expires.
 """
 
 from collections.abc import Callable
@@ -25,15 +25,15 @@ MAX_REMEMBERED: Final = 32_768
 
 
 class Challenges:
-    """The challenges of all domains. max_remembered: the pending ones, and those that ended, that memory holds; each
-    tenant has a share. The store knows the others."""
+    """The challenges of all domains. max_remembered: the pending and ended ones that memory holds; each tenant has a
+    share. The store has the others."""
 
     def __init__(self, store: Store, vault: Vault, clock: Clock, *, max_remembered: int = MAX_REMEMBERED) -> None:
         self._store = store
         self._vault = vault
         self._clock = clock
         self._sessions = BoundedMap[str, Session](max_remembered)  # the last step of each
-        self._over = BoundedMap[str, int](max_remembered)  # when the State of one that ended expires
+        self._over = BoundedMap[str, int](max_remembered)  # expiry of the State of an ended challenge
 
     def __len__(self) -> int:
         """How many are remembered."""
@@ -42,24 +42,24 @@ class Challenges:
     # --- to be sent -------------------------------------------------------------------------------------------
 
     def next_step(self, before: Session, kind: Kind, handle: str, text: str) -> SecondFactorResult:
-        """The challenge after the last one that was sent."""
+        """Return the challenge after the last one that was sent."""
         expires_at = self._clock() + LIFETIME_US
         session = replace(before, kind=kind, handle=handle, step=before.step + 1, expires_at=expires_at)
         return SecondFactorResult(Reason.ASKED, text, session, asked=session.asked)
 
     def sent(self, session: Session, tenant_id: int) -> None:
-        """Remember a step that is sent: the next request continues it."""
+        """Remember a sent step: the next request continues it."""
         self._sessions.put(session.id, session, tenant_id)
 
     def attributes(self, result: SecondFactorResult) -> bytes:
-        """What an Access-Challenge carries: Reply-Message and State (RFC 2865 section 4.4)."""
+        """Return the attributes of an Access-Challenge: Reply-Message and State (RFC 2865 section 4.4)."""
         assert result.session is not None  # noqa: S101  a challenge has one
         text = result.text.encode(errors="replace")[:MAX_TEXT].decode(errors="ignore").encode()
         state = sessions.seal_state(self._vault, result.session)
         return push_attribute(REPLY_MESSAGE, text) + push_attribute(STATE, state)
 
     def keep(self, result: SecondFactorResult) -> Callable[[Tx], None] | None:
-        """What the store must know before the answer leaves."""
+        """Return the write that must be on disk before the answer leaves."""
         if result.session is not None:
             return partial(sessions.write, session=result.session)
         return partial(sessions.delete, challenge_id=result.over) if result.over else None
@@ -67,20 +67,20 @@ class Challenges:
     # --- answered ---------------------------------------------------------------------------------------------
 
     def named(self, domain_id: int, state: bytes) -> tuple[str, int] | None:
-        """The challenge and step of a domain that a State of ours names."""
+        """Return the challenge and step of a domain that one of our States names."""
         return sessions.open_state(self._vault, state, domain_id)
 
     async def find(self, challenge_id: str) -> Session | None:
-        """The last step of a challenge, which another process may have sent; None: it is over, or there was none.
-        StoreError."""
+        """Return the last step of a challenge, which another process may have sent; None: it has ended, or does not
+        exist. StoreError."""
         known = self._sessions.get(challenge_id)
         if known is None and challenge_id not in self._over:
             known = await self._store.read(lambda tx: sessions.read(tx, challenge_id))
-            known = self._sessions.get(challenge_id) or known  # another request went on with it meanwhile
+            known = self._sessions.get(challenge_id) or known  # another request continued it meanwhile
         return None if challenge_id in self._over else known
 
     def ended(self, session: Session, tenant_id: int) -> None:
-        """Its last step was answered."""
+        """Record that the last step was answered."""
         self._sessions.pop(session.id)
         self._over.put(session.id, session.expires_at, tenant_id)
 

@@ -12,9 +12,12 @@ from sallyport.radius.password import TYPED, Method
 
 @dataclass(frozen=True, slots=True)
 class SecondFactorResult:
-    """The result of a second factor. reason: NONE for approved. text, session: of the challenge to send, for ASKED.
-    over: the challenge that this ends. asked: the user. found: by the first factor, if a request before
-    this one checked it. wrong_code: the code was wrong, and the user is asked once more."""
+    """The result of a second factor.
+
+    reason: NONE for approved. text, session: of the challenge to send, for ASKED. over: the challenge that this ends.
+    asked: the user. found: by the first factor, if an earlier request checked it. wrong_code: the code was wrong, and
+    the user is asked once more.
+    """
 
     reason: Reason
     text: str = ""
@@ -26,7 +29,7 @@ class SecondFactorResult:
 
 
 class Waiter:
-    """One request that waits for a conversation's end. superseded: a newer request of the same login took its place."""
+    """One request that waits for a conversation's end. superseded: a newer request of the same login replaced it."""
 
     __slots__ = ("done", "login", "superseded")
 
@@ -63,12 +66,12 @@ class Conversation:
         self._newest: Waiter | None = None
 
     def admits(self, login: Login) -> bool:
-        """Return whether a request may take the place of the newest one: an unsigned request replaces no signed one."""
+        """Return whether a request may replace the newest one: an unsigned request replaces no signed one."""
         newest = self._newest
         return login.request.signed or newest is None or not newest.login.request.signed
 
     def attach(self, login: Login) -> Waiter:
-        """Wait in the place of the newest request."""
+        """Wait in place of the newest request."""
         before = self._newest
         if before is not None:
             login.known.follows(before.login.known)
@@ -80,8 +83,8 @@ class Conversation:
         return waiter
 
     def outlives(self, login: Login) -> bool:
-        """Whether a challenge would be answered after the next start: the provider knows the prompt, the device shows
-        challenges, and the login is no conversation in memory as EAP is."""
+        """Return whether a challenge could be answered after the next start: the provider knows the prompt, the device
+        shows challenges, and the login is no conversation in memory, as EAP is."""
         shows = self.session.step > 0 or login.device.posture.takes_challenges
         return bool(self.handle) and shows and login.method in (Method.PAP, Method.CHAP)
 
@@ -101,7 +104,7 @@ class Conversation:
             self._newest.done.set()
 
     def take(self) -> SecondFactorResult | None:
-        """How it ended, for the one request that gets it; None for all others."""
+        """Return the result for the one request that gets it; None for all others."""
         if self.taken:
             return None
         self.taken = True

@@ -14,20 +14,20 @@ LEAST_S = 1.0
 
 
 def patience_s(give_up_ms: int | None) -> float:
-    """How long a device is made to wait: nearly until it gave up before; without end where that is not known."""
+    """Return the seconds that a device waits: a little less than its time-out; infinity if that is not known."""
     return inf if give_up_ms is None else max(LEAST_S, give_up_ms / 1000 * NEARLY)
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A domain's second factor at this moment. attached: None if there is no provider to ask. away: why not."""
+    """A domain's second factor at this moment. attached: None if there is no provider to ask. away: the reason."""
 
     attached: Attached | None
     away: Reason
 
     def gives_up(self, give_up_ms: int | None, *, takes_challenges: bool) -> bool:
-        """Whether a device waits for less than nearly all users take, and has never answered a challenge. Where codes
-        are typed no device waits."""
+        """Return whether a device waits for less time than nearly all users take, and has never answered a challenge.
+        If codes are typed, no device waits."""
         if self.attached is None or give_up_ms is None or takes_challenges or self.attached.provider.asks_for_codes:
             return False
         p95_s = self.attached.provider.p95_s()
@@ -47,7 +47,7 @@ class Standing:
 
 
 def standing(attached: Attached | Unavailable) -> Standing:
-    """A domain's second factor as it is now. attached: of its provider."""
+    """Return a domain's present second factor. attached: of its provider."""
     if isinstance(attached, Unavailable):
         return Standing(None, UNAVAILABLE[attached])
     return Standing(attached, Reason.CIRCUIT_OPEN if attached.provider.is_open else Reason.NONE)

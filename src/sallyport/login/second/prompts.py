@@ -16,8 +16,8 @@ UserKey = tuple[int, str]
 
 
 class Prompts:
-    """The prompts of the last minute and those that are open, by user. clock: monotonic seconds. max_users: the users
-    with prompts of the last minute that are kept; each tenant has a share."""
+    """The prompts of the last minute and the open ones, by user. clock: monotonic seconds. max_users: the users with
+    prompts of the last minute that are kept; each tenant has a share."""
 
     def __init__(self, clock: Callable[[], float], *, max_users: int = MAX_USERS) -> None:
         self._clock = clock
@@ -25,11 +25,11 @@ class Prompts:
         self._open: dict[UserKey, int] = {}
 
     def __len__(self) -> int:
-        """How many users have had a prompt of late."""
+        """Return the number of users with a recent prompt."""
         return len(self._begun)
 
     def begin(self, user: UserKey, tenant_id: int) -> bool:
-        """Count a new prompt of a user; `end` must follow. False: the user has had enough."""
+        """Count a new prompt of a user; `end` must follow. False: the user has reached the limit."""
         now = self._clock()
         self._begun.pop_oldest_while(lambda begun: begun[-1] <= now - MINUTE_S)
         begun = self._begun.get(user) or deque()
@@ -43,7 +43,7 @@ class Prompts:
         return True
 
     def end(self, user: UserKey) -> None:
-        """A prompt is over, however it ended."""
+        """Count the end of a prompt."""
         left = self._open.get(user, 0) - 1
         if left > 0:
             self._open[user] = left

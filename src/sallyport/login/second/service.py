@@ -1,5 +1,5 @@
 """Asks for second factors: joins requests of the same login, sends a challenge if a device cannot wait, and continues
-challenges that are answered."""
+answered challenges."""
 
 import math
 from collections.abc import Awaitable, Callable, Mapping
@@ -36,8 +36,8 @@ from sallyport.store.vault import Vault
 PURGE_S: Final = 30.0
 CHALLENGE_ID_OCTETS: Final = 16
 MAX_STEPS: Final = 20
-MOST_CHALLENGES: Final = 200  # a step is one octet of the State; then a device has to wait
-CALL_S: Final = 15.0  # for one call of a provider; it is away when it takes longer
+MOST_CHALLENGES: Final = 200  # a step is one octet of the State; after the last one a device has to wait
+CALL_S: Final = 15.0  # for one call of a provider; a provider that takes longer counts as unreachable
 ENTER_CODE: Final = "Enter your code"
 WRONG_CODE: Final = "Wrong code. Enter your code"
 APPROVE: Final = "Approve on your phone, then press Enter"
@@ -57,8 +57,8 @@ STOPPED: Final = SecondFactorResult(Reason.STOPPED)
 
 
 def device_patience(login: Login, attached: Attached) -> float:
-    """How long the device of a login is made to wait for an answer, in seconds: without end, unless it is known to give
-    up sooner than nearly all users answer."""
+    """Return the seconds that the device of a login waits for an answer: infinity, unless its time-out is known to be
+    shorter than nearly all users take."""
     limit_s = patience_s(login.device.posture.give_up_ms)
     p95_s = attached.provider.p95_s() if limit_s < math.inf else None
     return limit_s if p95_s is not None and limit_s < p95_s else math.inf
@@ -108,7 +108,7 @@ class SecondFactor:
         self._by_challenge: dict[str, Conversation] = {}
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Carry the conversations, until cancelled; then withdraw the prompts that can no longer be answered."""
+        """Run the conversations until cancelled; then withdraw the prompts that can no longer be answered."""
         async with trio.open_nursery() as self._nursery:
             self._nursery.start_soon(self.enrolments.run)
             self._nursery.start_soon(self._purge)
@@ -156,13 +156,12 @@ class SecondFactor:
         )
 
     def asks_for_codes(self, domain: Domain) -> bool:
-        """Whether any user of a domain may have codes."""
+        """Return whether any user of a domain may have codes."""
         attached = self._providers.of(domain.id)
         return isinstance(attached, Attached) and attached.provider.asks_for_codes
 
     async def has_codes(self, domain: Domain, name: str) -> bool:
-        """Whether a user is known to have codes; where that is not known yet, the provider's word is waited for a
-        little."""
+        """Return whether a user is known to have codes. If that is not known yet, wait a little for the provider."""
         attached = self._providers.of(domain.id)
         if isinstance(attached, Unavailable) or not attached.provider.asks_for_codes:
             return False
@@ -187,7 +186,7 @@ class SecondFactor:
             return SecondFactorResult(Reason.TOO_MANY_PROMPTS)
         session = self._new_session(login, domain, attached, asked)
         provider, question = attached.provider, session.question
-        call_s = min(CALL_S, attached.timeout_s - 0.5)  # before the login's own end, so that the circuit hears of it
+        call_s = min(CALL_S, attached.timeout_s - 0.5)  # before the login's own end, so that the circuit counts it
         begin = partial(provider.start, question, deadline_s=call_s)
         if login.code is not None:
             begin = partial(provider.verify, question, login.code, "", deadline_s=call_s)
@@ -227,7 +226,7 @@ class SecondFactor:
         )
 
     def _send(self, conversation: Conversation, result: SecondFactorResult) -> SecondFactorResult:
-        """Remember a challenge that is sent: the next request continues it."""
+        """Remember a sent challenge: the next request continues it."""
         assert result.session is not None  # noqa: S101  a challenge has one
         conversation.session = result.session
         self.challenges.sent(result.session, conversation.tenant_id)
@@ -246,7 +245,7 @@ class SecondFactor:
         return await self._wait(login, conversation)
 
     async def _wait(self, login: Login, conversation: Conversation) -> SecondFactorResult | None:
-        """Wait for a conversation's end, as long as the device does; then let the user go on by a challenge."""
+        """Wait for a conversation's end as long as the device waits; then let the user continue by a challenge."""
         waiter = conversation.attach(login)
         may_challenge = conversation.takes_codes and conversation.session.step < MOST_CHALLENGES
         limit_s = self._patience(login, conversation.attached) if may_challenge else math.inf
@@ -285,7 +284,7 @@ class SecondFactor:
             return OVER
         conversation = self._by_challenge.get(challenge_id)
         if conversation is None and known.kind is Kind.APPROVAL and not known.handle:
-            return OVER  # the service ended before the provider said how to go on
+            return OVER  # the service ended before the provider's first answer
         login.factor = f"{login.factor}+{attached.name}"
         login.code = code if known.kind is Kind.CODE else None
         key: LoginKey = (challenge_id, step, login.code)
@@ -297,7 +296,7 @@ class SecondFactor:
         return await self._join(login, conversation)
 
     def _continue(self, known: Session, attached: Attached, key: LoginKey, code: Code, login: Login) -> Conversation:
-        question, provider, left = known.question, attached.provider, math.inf  # one call, which has its own limit
+        question, provider, left = known.question, attached.provider, math.inf  # one call, which has a limit of its own
         begin: Callable[[], Awaitable[Answer]] = partial(
             provider.verify, question, code, known.handle, deadline_s=CALL_S
         )
@@ -328,15 +327,15 @@ class SecondFactor:
         except ProviderError as error:
             result = SecondFactorResult(_reason(conversation, error))
             log.warning("mfa_provider_unreachable", provider=conversation.attached.name, error=str(error))
-        except trio.Cancelled:  # the service ends; a challenge that was sent can be answered after the next start
+        except trio.Cancelled:  # the service ends; a sent challenge can be answered after the next start
             if conversation.session.step == 0:
                 await withdraw(conversation)
             raise
-        except Exception as error:  # of the store or of the service: no request is answered
+        except Exception as error:  # an error of the store or of the service: no request is answered
             conversation.error = error
         finally:
             self._leave(conversation, user)
-        if result is None:  # out of time: the user's, or the provider's, where it has not even begun
+        if result is None:  # the time of the user is over, or that of a provider that has not even started
             result = SecondFactorResult(
                 Reason.NOT_ANSWERED if conversation.handle or conversation.session.step else Reason.UNREACHABLE
             )
@@ -346,11 +345,12 @@ class SecondFactor:
             _RESULTS.get(result.reason, result.reason.name.lower()),
             trio.current_time() - began,
         )
-        if result.reason in _UNANSWERED:  # after the answer: the provider may take its time
+        if result.reason in _UNANSWERED:  # after the answer: the provider may be slow
             await withdraw(conversation)
 
     def _leave(self, conversation: Conversation, user: UserKey | None) -> None:
-        """Its task has ended: no new request joins it, and after an error of ours its challenge is as it was."""
+        """End the conversation's task: no new request joins it, and after an error of ours its challenge is as
+        before."""
         if user is not None:
             self._prompts.end(user)
         if conversation.key is not None and self._same.get(conversation.key) is conversation:
@@ -376,7 +376,7 @@ class SecondFactor:
     # --- over time --------------------------------------------------------------------------------------------
 
     def forget(self) -> None:
-        """The store was replaced: the challenges in memory are not in it."""
+        """Clear the challenges in memory, since the store was replaced."""
         self.challenges.forget()
         self._by_challenge.clear()
         self._same.clear()

@@ -1,7 +1,7 @@
 """Challenges that wait for their answer, and the State that names one (RFC 2865 section 5.24).
 
-State is sealed under the master key (so it is authenticated, and tells nothing) and holds the session's id and step.
-Each step is answered once; the session is bound to the RADIUS client, the user and the calling station.
+State is sealed under the master key, so it is authenticated and secret. It has the session's id and step. Each step is
+answered once. The session is bound to the RADIUS client, the user and the calling station.
 """
 
 import json
@@ -34,17 +34,16 @@ LoginKey = tuple[object, ...]
 
 
 class Kind(StrEnum):
-    """What the next request of a session brings."""
+    """The content of the next request of a session."""
 
     CODE = "code"
-    APPROVAL = "approval"  # nothing: the user has approved elsewhere
+    APPROVAL = "approval"  # no text: the user has approved on another device
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The user of a second factor. user_id: of an endpoint user; 0 if another server knows the users.
-    stamp: of the password that was right, else of the first factor's configuration. factor: the domain's first factor,
-    which checked it."""
+    """The user of a second factor. user_id: of an endpoint user; 0 if another server knows the users. stamp: of the
+    right password, or of the first factor's configuration. factor: the domain's first factor, which checked it."""
 
     user_id: int
     stamp: str = ""
@@ -56,12 +55,12 @@ NOBODY = Asked(0)
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A challenge that was sent. Times in microseconds.
+    """A sent challenge. Times in microseconds.
 
-    provider: which configuration of the domain's provider it was begun with. station: Calling-Station-Id in
-    hexadecimal, empty for none. step: how many challenges were sent. wrong: how many wrong codes came. accept, groups,
-    ous: what the first factor had found; accept in hexadecimal and without keys, which are of one answer. user_stamp:
-    of `Asked`. factor: the first factor.
+    provider: the configuration of the domain's provider at its start. station: Calling-Station-Id in hexadecimal, empty
+    if none. step: the number of sent challenges. wrong: the number of wrong codes. accept, groups, ous: the findings of
+    the first factor; accept in hexadecimal and without keys, which belong to one answer. user_stamp: of `Asked`.
+    factor: the first factor.
     """
 
     question: Question
@@ -91,7 +90,7 @@ class Session:
         return Found(accept=bytes.fromhex(self.accept), groups=frozenset(self.groups), ous=frozenset(self.ous))
 
     def is_of(self, login: Login) -> bool:
-        """Whether a request may answer it: same client, same user, same station."""
+        """Return whether a request may answer it: same client, same user, same station."""
         asked = self.question
         return (
             login.client.id == self.client_id
@@ -102,12 +101,12 @@ class Session:
 
     @property
     def id(self) -> str:
-        """The challenge id, the same for the whole login."""
+        """Return the challenge id, the same for the whole login."""
         return self.question.challenge_id
 
 
 def station_of(login: Login) -> str:
-    """What a session is bound to besides client and user."""
+    """Return the values that a session is bound to besides client and user."""
     return login.request.first.get(CALLING_STATION_ID, b"").hex()
 
 
@@ -133,8 +132,8 @@ def same_login(login: Login, asked: Asked) -> LoginKey | None:
 
 
 def _identifies_login(login: Login) -> bool:
-    """Whether the device names this session, or where it comes from. A port 0 and a station that is the device itself
-    are what it puts there for everybody: by them alone a stranger's login would be the victim's."""
+    """Return whether the device names this session, or its origin. A port 0, and a station that is the device itself,
+    are the same for all logins of a device: by them alone a stranger's login would be the victim's."""
     first = login.request.first
     if first.get(ACCT_SESSION_ID) or first.get(NAS_PORT_ID) or any(first.get(NAS_PORT, b"")):
         return True
@@ -146,14 +145,15 @@ def _identity(domain_id: int) -> str:
 
 
 def seal_state(vault: Vault, session: Session) -> bytes:
-    """The State that names a session's present step: `_STATE_OCTETS`."""
+    """Return the State that names a session's present step: `_STATE_OCTETS`."""
     return vault.seal(bytes.fromhex(session.id) + bytes((session.step,)), _identity(session.question.domain_id))
 
 
 def open_state(vault: Vault, state: bytes, domain_id: int) -> tuple[str, int] | None:
-    """The challenge id and step that a State names; None where it is none of this domain's: a login may pass this
+    """Return the challenge id and step that a State names; None if it is none of this domain's. A login may pass this
     service twice, on its way from one domain to the server of another."""
-    if len(state) != _STATE_OCTETS:  # as each round of EAP has one, which costs more to open than all else of it
+    # Another length is that of a round of EAP: to open it would cost more than the rest of the round.
+    if len(state) != _STATE_OCTETS:
         return None
     try:
         clear = vault.open(state, _identity(domain_id))
@@ -163,7 +163,7 @@ def open_state(vault: Vault, state: bytes, domain_id: int) -> tuple[str, int] | 
 
 
 def write(tx: Tx, session: Session) -> None:
-    """Keep a session, in the place of its step before."""
+    """Store a session. It replaces the session's former step."""
     tx.execute(
         "insert into challenges (id, domain_id, expires_at, session) values (:id, :domain_id, :expires_at, :session) "
         "on conflict (id) do update set expires_at = excluded.expires_at, session = excluded.session",
@@ -175,12 +175,12 @@ def write(tx: Tx, session: Session) -> None:
 
 
 def delete(tx: Tx, challenge_id: str) -> None:
-    """Its State is worth nothing any more."""
+    """Delete a session: its State is no longer valid."""
     tx.execute("delete from challenges where id = :id", id=challenge_id)
 
 
 def read(tx: Tx, challenge_id: str) -> Session | None:
-    """A session that was kept, by this process or another."""
+    """Return a stored session, of this process or another."""
     return tx.one(_session, "select session from challenges where id = :id", id=challenge_id)
 
 

@@ -1,7 +1,7 @@
-"""The state of an account in a directory: groups, organizational units, and why it may not log in.
+"""The state of an account in a directory: groups, organizational units, and the reason why it may not log in.
 
 Active Directory gives the reason in the text of a refused bind (`data 775`; error codes of Win32, MS-ERREF section
-2.2); OpenLDAP in the password policy control; both in attributes, as far as the service account may read them.
+2.2), OpenLDAP in the password policy control, and both in attributes, if the service account may read them.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ _FILETIME_EPOCH_US: Final = 11_644_473_600_000_000  # from 1601 to 1970
 
 
 def why_refused(refusal: Refusal, entry: Entry, now: int) -> Reason:
-    """Why a bind with the user's password was refused. now: microseconds. NONE: for none of the user's reasons."""
+    """Return the reason why a bind with the user's password was refused. now: microseconds. NONE: the user is not the
+    cause."""
     reason = coded(refusal)
     if reason is not Reason.NONE or refusal.code not in (INVALID_CREDENTIALS, INAPPROPRIATE_AUTHENTICATION):
         return reason
@@ -76,7 +77,7 @@ def coded(refusal: Refusal) -> Reason:
 
 
 def state(entry: Entry, now: int) -> Reason:
-    """What an entry's attributes say of an account that was refused; WRONG_PASSWORD where they say nothing."""
+    """Return the reason in the attributes of a refused account's entry; WRONG_PASSWORD if they give none."""
     if entry.of("pwdAccountLockedTime") or _number(entry, "lockoutTime"):
         return Reason.ACCOUNT_LOCKED
     if _number(entry, "userAccountControl") & _ACCOUNT_DISABLE:

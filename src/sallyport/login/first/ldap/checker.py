@@ -50,7 +50,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """A user's entry, the server that has it, and the groups and units that the entry tells."""
+    """A user's entry, the server that has it, and the entry's groups and units."""
 
     server: Server
     entry: Entry
@@ -80,7 +80,7 @@ class LdapSettings:
 
 
 class Ldap:
-    """A domain's directory, and winbind if it checks MS-CHAP logins, which no bind can."""
+    """A domain's directory, and winbind if it checks MS-CHAP logins, which no bind can check."""
 
     name: ClassVar[str] = "ldap"
 
@@ -99,12 +99,12 @@ class Ldap:
 
     @property
     def checks_mschap(self) -> bool:
-        """Whether winbind is there to be asked."""
+        """Return whether winbind is available."""
         return self._winbind is not None
 
     @property
     def code_digits(self) -> int:
-        """How long a code behind the password is."""
+        """Return the number of digits of a code behind the password."""
         return self._settings.code_digits
 
     async def run(self) -> None:
@@ -178,10 +178,10 @@ class Ldap:
     async def ask_winbind(
         self, user: str, attempt: MsChap1 | MsChap2, name: bytes, tell: Tell
     ) -> tuple[bytes | Reason, Found]:
-        """The hash of the NT hash of a user's password, 16 octets, where it made the response, else why not; and what
-        is found beside it. name: the octets that the client hashed as its name.
+        """Return the hash of the NT hash of a user's password, 16 octets, if the password made the response, or the
+        reason against it; and the findings. name: the octets that the client hashed as its name.
 
-        The directory says which account it is, so that the password and the groups are those of the same person.
+        The directory finds the account, so that the password and the groups belong to the same person.
         """
         if self._winbind is None:
             tell("MS-CHAP is checked through winbind, which this domain does not use")
@@ -261,7 +261,7 @@ class Ldap:
         return _Known(server, entries[0], found)
 
     async def _tell_base(self, tell: Tell) -> None:
-        """Tell a base DN that does not exist from a user that does not: the bindings find nothing in both cases."""
+        """Distinguish a missing base DN from a missing user: the bindings find nothing in both cases."""
         base = self._settings.base_dn
         try:
             _, found = await self._directory.search(base, "(objectClass=*)", ["1.1"], silent)
@@ -313,8 +313,8 @@ class Ldap:
 
 
 async def _must_change(connection: Connection, entry: Entry) -> bool:
-    """Whether the directory lets the user do nothing but change the password. The bindings do not show what the
-    control says beside a success, so a server with a policy is asked for the user's own entry."""
+    """Return whether the directory lets the user do nothing except change the password. The bindings do not show the
+    control of a success, so a server with a policy is asked for the user's own entry."""
     if account.must_change(entry):
         return True
     if not connection.has_policy:

@@ -1,7 +1,7 @@
-"""A directory of several servers: which one is asked, which ones rest, and the service account's connections.
+"""A directory of several servers: the choice of a server, rest after a failure, and the service account's connections.
 
-A server that fails rests for a while; it is asked again sooner only where all others fail too. Connections that the
-service account is bound on are kept for the next search.
+A server that fails rests for a while. It is asked earlier only if all others fail too. Connections of the service
+account are kept for the next search.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ log = structlog.get_logger()
 
 
 class ServiceRefused(Exception):
-    """The directory does not take the service account."""
+    """The directory refuses the service account."""
 
 
 class Directory:
@@ -63,7 +63,7 @@ class Directory:
         self._nursery: trio.Nursery
 
     async def run(self) -> None:
-        """Carry the connections, and close those that are not needed any more, until cancelled."""
+        """Run the connections, and close unused ones, until cancelled."""
         async with trio.open_nursery() as self._nursery:
             self._running.set()
             while True:
@@ -78,8 +78,8 @@ class Directory:
     async def search(
         self, base: str, pattern: str, attributes: Sequence[str], tell: Tell
     ) -> tuple[Server, list[Entry]]:
-        """What the service account finds, as `Connection.search`, and at which server. Refusal, ServiceRefused;
-        Unreachable: at none."""
+        """Return the results of a search as the service account, as `Connection.search` does, and the server. Refusal,
+        ServiceRefused; Unreachable: no server answers."""
         await self._running.wait()
         servers = self._in_order()
         async with self._room:
@@ -99,7 +99,7 @@ class Directory:
     async def _search_at(
         self, server: Server, base: str, pattern: str, attributes: Sequence[str], tell: Tell
     ) -> list[Entry]:
-        """On a kept connection; where that turns out to be dead, on a new one."""
+        """Search on a kept connection; if it is dead, on a new one."""
         kept = self._take(server)
         if kept is not None:
             try:
@@ -157,7 +157,7 @@ class Directory:
     # --- users ------------------------------------------------------------------------------------------------
 
     async def bind(self, server: Server, account: Account, tell: Tell) -> Connection:
-        """Bind as a user, once: at this server, or at another where no connection to it can be made.
+        """Bind as a user, once: at this server, or at another if no connection to it can be made.
 
         The caller closes the connection. Refusal, Unreachable.
         """
@@ -181,7 +181,7 @@ class Directory:
     # --- health -----------------------------------------------------------------------------------------------
 
     def _in_order(self) -> list[Server]:
-        """All servers: those that are well, then those that rest, each in the order that was set."""
+        """Return all servers: the healthy ones, then those that rest, each group in the configured order."""
         now = trio.current_time()
         return sorted(self._servers, key=lambda server: self._rests_until[server] > now)
 

@@ -1,7 +1,6 @@
-"""Right answers, remembered for a short time, so that a device that asks every minute does not trouble the directory.
+"""Right answers, remembered for a short time, so that a device that asks every minute does not load the directory.
 
-A password is kept as a keyed hash alone, under a key that lives no longer than the memory, which a change of the
-configuration ends.
+Only a keyed hash of a password is kept. Its key lives as long as this memory, which a change of the configuration ends.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ LONGEST: Final = 4 << 20
 
 
 class Memory:
-    """The users of one domain that had a right password lately. seconds: how long it counts; 0: not at all."""
+    """The users of one domain with a recent right password. seconds: the lifetime of an answer; 0: none is kept."""
 
     def __init__(self, seconds: int, clock: Clock) -> None:
         self._key = token_bytes(32)
@@ -49,7 +48,7 @@ class Memory:
             self._length -= _length(self._known.popitem(last=False)[1][1])
 
     def _hash(self, user: str, password: str) -> bytes:
-        # The name's hash has a fixed length, so no name and password run into one another.
+        # The name's hash has a fixed length, so two pairs of name and password cannot give the same input.
         name = hashlib.sha256(user.encode()).digest()
         return hmac.digest(self._key, name + password.encode(), "sha256")
 

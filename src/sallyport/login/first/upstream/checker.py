@@ -1,4 +1,4 @@
-"""Passes logins on to the home servers of a domain, and turns their answers into results."""
+"""Forwards logins to the home servers of a domain, and turns their answers into results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from sallyport.outgoing.egress import Egress
 
 MARK_OCTETS: Final = 8
-LOCATE_S: Final = 10.0  # so long the first logins wait for the servers' names to be looked up
+LOCATE_S: Final = 10.0  # seconds that the first logins wait for the look-up of the servers' names
 
 SILENCE: Final = (
     "a RADIUS server is silent where it does not know this machine as a client, where the secret is wrong, and where a "
@@ -52,11 +52,12 @@ class HomeServerSettings:
 
 @dataclass(frozen=True, slots=True)
 class UpstreamSettings:
-    """The servers that a domain's logins go to, in the order in which they are asked.
+    """The servers of a domain's logins, in the order in which they are asked.
 
-    window_s: how long a server has for its answer. shares_load: all servers that are alive share the logins.
-    checks_status: a server that does not answer is sent Status-Server. only_signed: an answer without
-    Message-Authenticator is dropped. strips_realm: of User-Name. code_digits: how long a code behind a PAP password is.
+    window_s: seconds that a server has for its answer. shares_load: all servers that are alive share the logins.
+    checks_status: a server that does not answer gets Status-Server. only_signed: an answer without
+    Message-Authenticator is dropped. strips_realm: of User-Name. code_digits: the digits of a code behind a PAP
+    password.
     """
 
     servers: tuple[HomeServerSettings, ...]
@@ -69,7 +70,7 @@ class UpstreamSettings:
 
 
 class Upstream:
-    """Other RADIUS servers, to which everything goes."""
+    """Other RADIUS servers that get every request."""
 
     name: ClassVar[str] = "radius"
 
@@ -96,7 +97,7 @@ class Upstream:
         self._cells: dict[str, Cell] = {}
 
     def begin(self, login: Login, takes_code: Callable[[], bool], done: Callable[[Reason], None]) -> bool:
-        """Pass a login on without a task for it; see `AtOnce.begin`."""
+        """Forward a login without a task for it; see `AtOnce.begin`."""
         if not self._pool.located.is_set() or self._was_here(login):
             return False
         question = self._question(login, takes_code)
@@ -104,8 +105,8 @@ class Upstream:
         return self._send(login, question)
 
     async def check(self, login: Login, takes_code: Callable[[], bool], tell: Tell) -> Reason:
-        """Pass a login on and wait for the answer; see `Checker.check`. PacketError also where it has no room for what
-        is added."""
+        """Forward a login and wait for the answer; see `Checker.check`. PacketError: also if the packet has no room for
+        the added attributes."""
         if self._was_here(login):
             tell("the login was here before: the server that it is passed on to sends it back")
             return Reason.PROXY_LOOP
@@ -126,7 +127,7 @@ class Upstream:
         return self._judge(login, question, tell)
 
     async def run(self) -> None:
-        """Keep the servers' sockets and look after their health, until cancelled."""
+        """Keep the servers' sockets and check their health, until cancelled."""
         for server in self._pool.servers:
             self._metrics.moved(self._label, "", server.health.state)
         try:
@@ -171,8 +172,8 @@ class Upstream:
         return True
 
     def _password(self, login: Login, takes_code: Callable[[], bool]) -> bytes:
-        """Return the PAP password to pass on. One login is one question, so a code is split off before: six digits or
-        eight, as configured, since a password that ends in eight digits ends in six."""
+        """Return the PAP password to forward. One login is one question, so a code is split off first: six digits or
+        eight, as configured, since a password that ends in eight digits also ends in six."""
         login.code = None
         given = sent_password(login.request, login.client.secret)
         split = split_digits(given, self._code_digits) if given[-1:].isdigit() and takes_code() else None
@@ -182,7 +183,7 @@ class Upstream:
         return split[0]
 
     def _name(self, login: Login) -> bytes | None:
-        """The User-Name to send instead of the one that came; None: that one."""
+        """Return the User-Name to send in place of the received one; None: the received one."""
         if not self._strips_realm:
             return None
         name = login.request.first.get(USER_NAME, b"")

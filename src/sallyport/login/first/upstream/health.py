@@ -23,7 +23,7 @@ ANSWERS_TO_ALIVE: Final = 3
 
 
 class State(StrEnum):
-    """How a home server does. The order is the one in which servers are asked."""
+    """The health of a home server. Servers are asked in this order."""
 
     ALIVE = "alive"
     ZOMBIE = "zombie"
@@ -35,7 +35,7 @@ RANK: Final = {state: rank for rank, state in enumerate(State)}
 
 
 class Health:
-    """One home server's state. changed: hears of the state before and after each change."""
+    """One home server's state. changed: called with the state before and after each change."""
 
     __slots__ = (
         "_answered_at",
@@ -67,7 +67,7 @@ class Health:
             self._become(State.ALIVE, now)
 
     def unanswered(self, sent_at: float, now: float) -> None:
-        """The response window of a request is over."""
+        """Record that the response window of a request is over."""
         if self.state is State.ALIVE and self._answered_at < sent_at:
             self._become(State.ZOMBIE, now)
 
@@ -77,7 +77,7 @@ class Health:
             self._become(State.ZOMBIE, now)
 
     def check_answered(self, now: float) -> None:
-        """A Status-Server was answered."""
+        """Record that a Status-Server was answered."""
         self._signed_at = now
         self._knows_status = True
         self._answers += 1
@@ -85,7 +85,7 @@ class Health:
             self._become(State.ALIVE, now)
 
     def check_unanswered(self) -> None:
-        """A Status-Server was not answered in CHECK_TIMEOUT_S."""
+        """Record that a Status-Server was not answered in CHECK_TIMEOUT_S."""
         self._answers = 0
 
     def is_check_due(self, now: float) -> bool:

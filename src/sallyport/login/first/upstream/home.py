@@ -1,4 +1,4 @@
-"""One home server: where it is, how it does, and its sockets."""
+"""One home server: its address, its health, and its sockets."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _random: Final = SystemRandom()
 
 
 def udp(sockets: Sockets, address: str, port: int) -> socket.socket:
-    """A connected socket. OSError: there is no way to the address, or no socket."""
+    """Return a connected socket. OSError: there is no route to the address, or no socket."""
     sock = sockets.open(address, socket.SOCK_DGRAM)
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
@@ -43,11 +43,11 @@ def udp(sockets: Sockets, address: str, port: int) -> socket.socket:
 
 
 class Channel(Generic[Waits]):
-    """One connected socket. waiting: the questions by their identifier. far: the other end of a link's, which ends with
-    its connection; None for UDP. retired: it takes no more questions.
+    """One connected socket. waiting: the questions by their identifier. far: the other end of a link's channel, which
+    ends with its connection; None for UDP. retired: the channel accepts no more questions.
 
-    An identifier that was answered is the last to be used again. One that was not answered rests until its answer would
-    come too late, so that no late answer is taken for that of the next request.
+    An answered identifier is used again last. An unanswered one rests until its answer would be too late, so that no
+    late answer is taken for that of the next request.
     """
 
     __slots__ = ("_free", "_resting", "_used_at", "far", "retired", "sock", "waiting")
@@ -63,11 +63,11 @@ class Channel(Generic[Waits]):
 
     @property
     def has_room(self) -> bool:
-        """Whether an identifier is free."""
+        """Return whether an identifier is free."""
         return bool(self._free) and not self.retired
 
     def take(self, waits: Waits, now: float) -> int:
-        """Return a free identifier for a question that waits from now on."""
+        """Return a free identifier for a new question."""
         identifier = self._free.popleft()
         self.waiting[identifier] = waits
         self._used_at = now
@@ -79,7 +79,7 @@ class Channel(Generic[Waits]):
         self._free.append(identifier)
 
     def rest(self, identifier: int, until: float) -> None:
-        """Let an identifier rest whose answer may still come. until: never before that of an earlier call."""
+        """Let an identifier rest if its answer may still arrive. until: never before that of an earlier call."""
         del self.waiting[identifier]
         self._resting.append((until, identifier))
 
@@ -89,7 +89,7 @@ class Channel(Generic[Waits]):
             self._free.append(self._resting.popleft()[1])
 
     def is_idle(self, now: float) -> bool:
-        """Whether it is of no use any more."""
+        """Return whether the channel can be closed."""
         if self.retired:
             return not self.waiting
         return not self.waiting and not self._resting and now - self._used_at >= IDLE_S
@@ -115,9 +115,9 @@ class Check(Pending):
 
 
 class Question(Pending):
-    """A login that is passed on.
+    """A forwarded login.
 
-    server: the one that is asked now, or has answered; tried: all that were asked. over: it has its answer, or no
+    server: the server that is asked now, or has answered; tried: all that were asked. over: it has its answer, or no
     server is left to ask; `done` is called then. stays: only this server can continue the login.
     """
 
@@ -176,11 +176,11 @@ class HomeServer:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it is where it can be asked, and answers."""
+        """Return whether the server has an address and answers."""
         return self.health.state is State.ALIVE and bool(self.address)
 
     def locate(self, addresses: list[str]) -> None:
-        """It is at one of these addresses; where it was before, if that is one of them."""
+        """Set the addresses of the server. It keeps its present address if that is one of them."""
         if self.address not in addresses:
             self.address = addresses[0]
             for channel in self.channels:
@@ -192,8 +192,8 @@ class HomeServer:
         self.health.refused(now)
 
     def free_channel(self, now: float) -> tuple[Channel[Pending], bool] | None:
-        """A channel with a free identifier, and whether it is a new one. None: there is none, and may be no more, or no
-        way to the server."""
+        """Return a channel with a free identifier, and whether it is new. None: there is none and no more may be
+        opened, or no route to the server."""
         for channel in self.channels:
             if channel.has_room:
                 return channel, False
@@ -221,7 +221,7 @@ class HomeServer:
         self.refused(now)
 
     def send(self, channel: Channel[Pending], packet: bytes, now: float) -> None:
-        """Send without waiting. What the kernel does not take is lost, as on any way."""
+        """Send without waiting. If the kernel does not take the packet, it is lost, as on any network."""
         for _ in range(2):  # the error may be of an earlier packet; then this one was not sent
             try:
                 channel.sock.send(packet)
@@ -234,7 +234,7 @@ class HomeServer:
                 return
 
     def close_idle(self, now: float = math.inf) -> None:
-        """Close the channels that are not needed any more; without a time, all."""
+        """Close the unused channels; without a time, all channels."""
         idle = [channel for channel in self.channels if now == math.inf or channel.is_idle(now)]
         for channel in idle:
             self.channels.remove(channel)

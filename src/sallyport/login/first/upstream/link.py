@@ -66,11 +66,11 @@ class Link:
         self._failed_at = -math.inf
 
     def pair(self) -> tuple[socket.socket, socket.socket]:
-        """A channel's end, and the one for `carry`. OSError: there are no sockets."""
+        """Return a channel's end, and the end for `carry`. OSError: there are no sockets."""
         return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
 
     async def carry(self, far: socket.socket, address: str, port: int) -> str:
-        """Connect, and carry packets until either side ends: why it did, for an admin."""
+        """Connect, and carry packets until either side ends; return the reason, for an admin."""
         with far:
             await trio.sleep_until(self._failed_at + RECONNECT_S)
             try:
@@ -95,7 +95,7 @@ class Link:
 
 
 async def _converse(far: socket.socket, tls: Tls, turns: LoopTurns) -> str:
-    """Both ways at once, until one of them ends; why."""
+    """Carry packets in both directions until one of them ends; return the reason."""
     reasons: list[str] = []
     async with trio.open_nursery() as nursery:
 
@@ -115,7 +115,7 @@ async def _converse(far: socket.socket, tls: Tls, turns: LoopTurns) -> str:
 
 
 async def _to_server(far: socket.socket, tls: Tls) -> None:
-    """What the channel sends, until it is closed."""
+    """Carry the packets of the channel, until it is closed."""
     while True:
         await trio.lowlevel.wait_readable(far)
         packets: list[bytes] = []
@@ -130,7 +130,7 @@ async def _to_server(far: socket.socket, tls: Tls) -> None:
 
 
 async def _to_channel(far: socket.socket, tls: Tls, turns: LoopTurns) -> None:
-    """Pass on the packets of the server, until it ends or breaks the framing (RFC 6613 section 2.6.3)."""
+    """Carry the packets of the server, until it ends or breaks the framing (RFC 6613 section 2.6.3)."""
     pending = bytearray()
     while received := await tls.receive_some(CHUNK):
         await turns.take()
@@ -150,7 +150,7 @@ async def _to_channel(far: socket.socket, tls: Tls, turns: LoopTurns) -> None:
 
 
 def _why(error: BaseException) -> str:
-    """What OpenSSL says, without its place in its own source."""
+    """Return OpenSSL's error text, without its place in OpenSSL's source."""
     cause = error.__cause__
     if isinstance(cause, ssl.SSLCertVerificationError):
         return cause.verify_message

@@ -1,7 +1,7 @@
-"""The home servers of a domain: which one is asked, which question waits for which answer, and failover.
+"""The home servers of a domain: choice of the server, matching of questions and answers, failover.
 
-Everything but the waiting for sockets runs by plain calls, with `now` passed in. A readable socket is drained as
-`listen/udp` drains its own.
+All work except the wait for sockets runs by plain calls, with `now` passed in. A readable socket is drained as in
+`listen/udp`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ CONVERSATION_S: Final = 120.0
 LIMIT_S: Final = 30.0
 """Failover time limit for one login, as FreeRADIUS's max_request_time."""
 DRAIN: Final = 64
-TICK_S: Final = 0.25  # between two looks at the questions that wait
+TICK_S: Final = 0.25  # seconds between two searches for expired questions
 QUIET_S: Final = 0.5  # the same, if no question waits
 LOCATE_S: Final = 30.0  # how often the name of a server that is away is looked up
 LOCATE_ALL_S: Final = 300.0  # and that of any other
@@ -56,9 +56,9 @@ log = structlog.get_logger()
 
 
 class Pool:
-    """Home servers in their order. `run` must run for any to be asked; `located` is set when one may be.
+    """Home servers in their order. `run` must run while logins ask; `located` is set once a server has an address.
 
-    domain_id: for metrics and the log. The others are as `UpstreamSettings` has them.
+    domain_id: for metrics and the log. The other parameters are those of `UpstreamSettings`.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Pool:
     # --- a login ----------------------------------------------------------------------------------------------
 
     def begin(self, question: Question, state: bytes | None, now: float) -> bool:
-        """Pending a server. state: the State of the request. False: there is none to ask."""
+        """Ask a server. state: the State of the request. False: there is no server to ask."""
         question.limit_at = now + max(LIMIT_S, self._window_s)
         partner = None if state is None else self._partners.get(state, now=now)
         if partner is not None and partner.health.state is not State.DEAD:
@@ -105,7 +105,8 @@ class Pool:
         return self._ask_next(question, now)
 
     def again(self, question: Question, now: float) -> None:
-        """The NAS sends it again: to the same server, or to one that is alive if that one does not answer any more."""
+        """Process a retransmission of the NAS: ask the same server again, or one that is alive if that one no longer
+        answers."""
         server = question.server
         if server is None or question.over:
             return None
@@ -117,7 +118,8 @@ class Pool:
         return server.send(question.channel, question.packet, now)
 
     def _reconnect(self, question: Question, server: HomeServer, now: float) -> None:
-        """The connection by which it was asked has ended. While there is no new one it keeps its place."""
+        """Process the end of the connection of a question. Until there is a new connection, the question keeps its
+        place."""
         before, identifier = question.channel, question.identifier
         channel = self._channel(server, now)
         if channel is None:
@@ -144,7 +146,7 @@ class Pool:
         return RANK[server.health.state], server.waiting if self._shares else 0
 
     def _ask_next(self, question: Question, now: float) -> bool:
-        """Pending the best server that was not asked yet. False: none is left."""
+        """Ask the best server that was not asked yet. False: none is left."""
         while (best := self._best(question)) is not None:
             if self._send(question, best, now):
                 return True
@@ -159,11 +161,11 @@ class Pool:
         return best
 
     def _can_flee(self, question: Question) -> bool:
-        """Whether a server is alive that was not asked yet."""
+        """Return whether a server is alive that was not asked yet."""
         return any(each.is_alive and each not in question.tried for each in self.servers)
 
     def _move(self, question: Question, now: float) -> None:
-        """Pending another server; where there is none, or no time, that was it."""
+        """Ask another server; end the login if there is none, or no time."""
         self._let_go(question, now)
         if now < question.limit_at and self._ask_next(question, now):
             self._moved_cell.count += 1
@@ -202,7 +204,7 @@ class Pool:
         self._warn(server, "home_server_connection_ended", server.trouble, trio.current_time())
 
     def _let_go(self, question: Question, now: float) -> None:
-        """Its identifier rests: an answer may still come."""
+        """Let the identifier rest, since an answer may still arrive."""
         if question.server is not None:
             question.channel.rest(question.identifier, now + self._window_s)
             question.server.waiting -= 1
@@ -219,7 +221,7 @@ class Pool:
             except trio.ClosedResourceError:
                 return None
             await self._egress.turns.take()
-            if channel.sock.fileno() < 0:  # closed in the turn in which something came
+            if channel.sock.fileno() < 0:  # closed in the pass in which a packet arrived
                 return None
             now = trio.current_time()
             try:
@@ -317,7 +319,7 @@ class Pool:
         return server.send(channel, check.packet, now)
 
     async def run(self) -> None:
-        """Look names up, read and check, until cancelled; then no server is asked any more."""
+        """Look up names, read and check, until cancelled; then ask no more servers."""
         try:
             async with trio.open_nursery() as self._nursery:
                 for server in self.servers:
@@ -340,7 +342,7 @@ class Pool:
                 server.close_idle()
 
     def _give_up(self) -> None:
-        """End all questions: the sockets are not read any more."""
+        """End all questions, since the sockets are no longer read."""
         for server in self.servers:
             for channel in server.channels:
                 for ask in tuple(channel.waiting.values()):
@@ -349,7 +351,7 @@ class Pool:
                         ask.end()
 
     async def _locate(self, server: HomeServer) -> None:
-        """Look a server's name up, again and again: its address may change."""
+        """Look up a server's name, again and again, since its address may change."""
         looked_at = -math.inf
         while True:
             now = trio.current_time()

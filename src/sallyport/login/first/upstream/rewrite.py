@@ -44,13 +44,13 @@ _OF_THE_HOP: Final = frozenset({MESSAGE_AUTHENTICATOR, PROXY_STATE})
 
 
 class Forward:
-    """A request to pass on. password: in clear, of a request that has one. name: to send instead of the one that came.
+    """A request to forward. password: in clear, of a request that has one. name: sent in place of the received one.
     mark: our Proxy-State."""
 
     __slots__ = ("_attributes", "_password")
 
     def __init__(self, request: Request, *, password: bytes | None, name: bytes | None, mark: bytes) -> None:
-        """PacketError: it is too long with the attributes that are added."""
+        """PacketError: it is too long with the added attributes."""
         self._password = password
         kept = request.without(_CHANGED if name is None else _CHANGED_WITH_NAME)
         attributes = kept + push_attribute(PROXY_STATE, mark)
@@ -66,7 +66,7 @@ class Forward:
             raise PacketError(f"passed on, it would have {length} octets")
 
     def packet(self, identifier: int, secret: SharedSecret) -> bytes:
-        """The request to a home server, with an authenticator of its own."""
+        """Return the request to a home server, with an authenticator of its own."""
         authenticator, attributes = token_bytes(16), self._attributes
         if self._password is not None:
             hidden = hide_password(self._password, secret, authenticator)

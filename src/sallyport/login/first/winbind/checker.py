@@ -22,8 +22,8 @@ log = structlog.get_logger()
 
 
 class Winbind:
-    """MS-CHAP logins of one domain. domain: the service's name for it. nt_domain: its name in Active Directory; empty
-    for the one that the host has joined."""
+    """MS-CHAP logins of one domain. domain: the service's name for it. nt_domain: its name in Active Directory; empty:
+    the domain that the host has joined."""
 
     def __init__(self, helpers: Helpers, domain: str, nt_domain: str) -> None:
         self._helpers = helpers
@@ -33,7 +33,7 @@ class Winbind:
 
     async def check(self, login: Login, tell: Tell) -> Reason:
         """Check the response; if it is right, `login.found` has the attributes of the answer. A failure of the other
-        end is a reason, never an exception."""
+        side is a reason, never an exception."""
         attempt = attempt_of(login)
         if isinstance(attempt, Reason):
             return attempt
@@ -45,7 +45,8 @@ class Winbind:
         return Reason.NONE
 
     async def ask(self, account: str, attempt: MsChap1 | MsChap2, name: bytes, tell: Tell) -> bytes | Reason:
-        """The hash of the NT hash of an account's password, 16 octets, where it made the response; else why not.
+        """Return the hash of the NT hash of an account's password, 16 octets, if the password made the response, or the
+        reason against it.
 
         name: the octets that the client hashed as its name.
         """
@@ -67,7 +68,7 @@ class Winbind:
         return reason
 
     async def _unreachable(self, trouble: str, tell: Tell) -> Reason:
-        """Tell the trouble with its remedy, and log it once, until it changes."""
+        """Report the error with its remedy, and log it once, until it changes."""
         is_new, self._trouble = trouble != self._trouble, trouble
         if is_new or tell is not silent:
             told = _joined(trouble, await self._remedy(trouble))
@@ -93,7 +94,7 @@ def hashed_name(user_name: bytes) -> bytes:
 
 
 def account_name(user: str) -> str:
-    """The account of a user's name: a Windows computer logs in as host/NAME.DOMAIN, and its account is NAME$."""
+    """Return the account of a user's name: a Windows computer logs in as host/NAME.DOMAIN, and its account is NAME$."""
     computer = _COMPUTER.fullmatch(user)
     return f"{computer[1]}$" if computer else user
 

@@ -1,6 +1,7 @@
-"""The running ntlm_auth processes: started as they are needed, one question at a time for each, ended when idle.
+"""The running ntlm_auth processes: started on demand, one question at a time for each, ended when idle.
 
-One that dies, hangs or leaves the protocol is killed, so that a late answer can never be taken for another login's.
+A process that ends, hangs or violates the protocol is killed, so that a late answer can never be taken for another
+login's.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ _MAX_ANSWER: Final = 65_536
 
 
 class Unanswered(Exception):
-    """There is no answer; the message says why."""
+    """There is no answer; the message has the reason."""
 
 
 class Helpers:
-    """The processes of one program. `run` ends those that are idle, and at its own end all of them.
+    """The processes of one program. `run` ends the idle ones, and at its own end all of them.
 
-    program: the path of ntlm_auth. most: processes at a time. patience_s: for one question, its waiting included.
+    program: the path of ntlm_auth. most: processes at a time. patience_s: seconds for one question, with its wait.
     """
 
     def __init__(
@@ -39,7 +40,7 @@ class Helpers:
         self._turns = trio.Semaphore(most)
         self._patience_s = patience_s
         self._idle_s = idle_s
-        self._idle: list[_Helper] = []  # the last was busy last, so that the first stay idle
+        self._idle: list[_Helper] = []  # the last one was busy last, so that the first ones stay idle
 
     async def run(self) -> None:
         """End idle processes, until cancelled."""
@@ -51,7 +52,7 @@ class Helpers:
             await self._end(before=trio.current_time())
 
     async def ask(self, question: Question) -> Answer:
-        """The answer to a question, which is asked once. Unanswered."""
+        """Ask a question once and return the answer. Unanswered."""
         try:
             with trio.fail_after(self._patience_s):
                 async with self._turns:
@@ -97,7 +98,7 @@ class Helpers:
         return await _Helper.start(self._program)
 
     async def _end(self, *, before: float) -> None:
-        """End those that are idle since then or earlier."""
+        """End the processes that have been idle since then."""
         while self._idle and self._idle[0].idle_since <= before:
             await self._idle.pop(0).end()
 
@@ -121,11 +122,11 @@ class _Helper:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it has not ended by itself."""
+        """Return whether the process has not ended."""
         return self._process.poll() is None
 
     async def ask(self, question: Question) -> Answer:
-        """Its answer. Nonsense, EOFError, trio.BrokenResourceError: then, or when it is cancelled, `end` it."""
+        """Ask it. Nonsense, EOFError, trio.BrokenResourceError: after these, or after a cancellation, `end` it."""
         await self._stdin.send_all(push_question(question))
         received = b""
         while len(received) <= _MAX_ANSWER:
@@ -139,7 +140,7 @@ class _Helper:
         raise Nonsense("an answer without an end")
 
     async def end(self) -> None:
-        """Kill it, and wait until it is gone."""
+        """Kill it, and wait for its end."""
         with trio.CancelScope(shield=True):
             self._process.kill()
             await self._process.wait()

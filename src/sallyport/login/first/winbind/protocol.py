@@ -21,8 +21,8 @@ class Nonsense(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Whether a response is right. domain: its NetBIOS or DNS name; empty for the one that the host has joined.
-    challenge: 8 octets. response: the NT response, 24 octets."""
+    """The question whether a response is right. domain: its NetBIOS or DNS name; empty: the domain that the host has
+    joined. challenge: 8 octets. response: the NT response, 24 octets."""
 
     user: str
     domain: str
@@ -32,14 +32,14 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """key: MD4 of the password's NT hash, 16 octets; None where the response is not right. error: why it is not."""
+    """key: MD4 of the password's NT hash, 16 octets; None if the response is wrong. error: the reason."""
 
     key: bytes | None
     error: str = ""
 
 
 def push_question(question: Question) -> bytes:
-    """A question in octets. Names go in base64: whatever is in them, they end no line."""
+    """Return a question in octets. Names are in base64, so that no name can end a line."""
     lines = [f"Username:: {_base64(question.user)}"]
     if question.domain:
         lines.append(f"NT-Domain:: {_base64(question.domain)}")
@@ -53,7 +53,8 @@ def push_question(question: Question) -> bytes:
 
 
 def pull_answer(received: bytes) -> Answer | None:
-    """The answer to one question; None while it is not whole. received: all that came since the question. Nonsense."""
+    """Return the answer to one question; None if it is not complete. received: all octets since the question.
+    Nonsense."""
     whole = received[: received.rfind(b"\n") + 1]
     values: dict[str, str] = {}
     for line in whole.decode(errors="replace").splitlines():
