@@ -24,6 +24,7 @@ WALKS = [
     Walk("README.md", serves=True, replace={".venv/bin/": ""}, skip=["make demo"]),
     Walk("docs/getting-started.md", serves=True, skip=["make demo"]),
     Walk("docs/guides/eap.md"),
+    Walk("docs/guides/agents.md", skip=["sudo sallyport agent"]),
     Walk("docs/guides/mac-bypass.md"),
     Walk(
         "docs/guides/enforcement.md",
@@ -56,7 +57,7 @@ WALKS = [
         replace={"/var/backups": "backups"},
         typed={"sallyport db restore": "y"},
     ),
-    *(Walk(f"docs/operate/{name}.md") for name in ("data", "lockouts", "running", "sessions")),
+    *(Walk(f"docs/operate/{name}.md") for name in ("capacity", "data", "lockouts", "running", "sessions")),
     Walk("docs/install/upgrade.md", typed={"sallyport db restore": "y\nn"}),
     Walk(
         "docs/operate/troubleshooting.md",
@@ -76,6 +77,9 @@ TESTED_BY = {
 NOT_RUN = {
     "README.md": {"make demo": "tests/cli/test_demo.py runs the demo"},
     "docs/getting-started.md": {"make demo": "tests/cli/test_demo.py runs the demo"},
+    "docs/guides/agents.md": {
+        "sudo sallyport agent": "it changes the host of an agent; tests/peers installs agents on a Debian of its own",
+    },
     "docs/guides/second-factors.md": {
         "sallyport user totp": "it asks for the code of an app; tests/endpoints/test_cli.py enrols a user",
         "sallyport provider set default duo": "it needs an account at Duo",
