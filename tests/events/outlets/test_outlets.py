@@ -12,6 +12,7 @@ import trio
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
+from sallyport.base.log import set_level
 from sallyport.base.setting_values import ANYWHERE
 from sallyport.events.outlets.service import BATCH, Outlets
 from sallyport.events.outlets.transport import Target, parse_target
@@ -51,6 +52,7 @@ async def decide(store: SqliteStore, *users: str, backwards: bool = False) -> No
 @asynccontextmanager
 async def carried(store: SqliteStore, *targets: Target, in_log: bool = False) -> AsyncIterator[OutletMetrics]:
     """Outlets at work until the block is left; they know their place before it begins."""
+    set_level("info")  # a command that ran in this process before may have set another
     metrics = OutletMetrics(CollectorRegistry())
     outlets = Outlets(
         store,
