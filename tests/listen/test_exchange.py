@@ -7,8 +7,10 @@ import trio.testing
 from sallyport.base.errors import StoreError
 from sallyport.events.repo import EventQuery, EventRow
 from sallyport.events.service import Events
+from sallyport.listen import causes
 from sallyport.listen.counts import Kind
 from sallyport.listen.pacing import BEGIN_AT_ONCE
+from sallyport.listen.senders import cause
 from sallyport.radius.attributes import push_attribute
 from sallyport.radius.packet import (
     ACCESS_ACCEPT,
@@ -253,8 +255,10 @@ async def test_a_login_that_cannot_be_written(wire: Wire) -> None:
     wire.put(datagram)
     await wire.silence()
     assert (wire.dropped("internal_error"), wire.auth.in_flight) == (1, 0)
+    assert [cause(each, each.client).verdict for each in wire.senders.all()] == [causes.INTERNAL]
     await wire.areas.store.write(lambda tx: tx.execute("alter table gone rename to events"))
     assert await wire.ask(datagram) == ACCESS_ACCEPT
+    assert wire.senders.all() == []
     assert len(await events(wire.areas)) == 1
 
 
@@ -266,6 +270,7 @@ async def test_a_login_whose_user_cannot_be_read(wire: Wire) -> None:
     await until(lambda: wire.dropped("internal_error") == 1)
     await wire.silence()
     assert (wire.auth.in_flight, wire.waiting.now) == (0, 0)
+    assert [cause(each, each.client).verdict for each in wire.senders.all()] == [causes.INTERNAL]
     await wire.areas.store.write(lambda tx: tx.execute("alter table gone rename to endpoint_users"))
     assert await wire.ask(datagram) == ACCESS_ACCEPT
     with pytest.raises(StoreError):

@@ -158,7 +158,7 @@ LOGIN, EAP = b"", push_attribute(EAP_MESSAGE, b"\2\1\0\5\1")
         ("unknown_type", {}, LOGIN, causes.OTHER_PORT, "1813 for accounting"),
         ("no_domain", {}, LOGIN, causes.NO_DOMAIN, "sallyport domain add"),
         ("overload", {}, LOGIN, causes.OVERLOAD, "max_waiting_requests"),
-        ("internal_error", {}, LOGIN, causes.INTERNAL, "radius_request_failed in the log"),
+        ("internal_error", {}, LOGIN, causes.INTERNAL, "store_not_writable in the log"),
     ],
 )  # fmt: skip
 def test_each_cause_has_its_remedy(

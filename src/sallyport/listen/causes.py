@@ -83,7 +83,9 @@ def _of_client(reason: str, client: Client, request: Request | None, product: st
         "unknown_type": Cause(OTHER_PORT, "set port 1812 for authentication and 1813 for accounting at the device"),
         "no_domain": Cause(NO_DOMAIN, "sallyport domain add NAME --org N --tenant N"),
         "overload": Cause(OVERLOAD, "see sallyport_radius_discards_total; the setting is max_waiting_requests"),
-        "internal_error": Cause(INTERNAL, "see radius_request_failed in the log, and sallyport doctor"),
+        "internal_error": Cause(
+            INTERNAL, "see radius_request_failed or store_not_writable in the log, and sallyport doctor"
+        ),
     }
     return causes.get(reason, Cause(REFUSED, f"see the metric sallyport_radius_discards_total, reason {reason}"))
 

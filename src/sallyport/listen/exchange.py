@@ -158,7 +158,7 @@ class Exchange:
             self._refuse(error, client, source, at, datagram)
             return None
 
-    def _refuse(self, error: Exception, client: Client, source: Source, at: int, datagram: bytes = b"") -> None:
+    def _refuse(self, error: Exception, client: Client, source: Source, at: int, datagram: bytes) -> None:
         reason = error.reason if isinstance(error, PacketError) else "internal_error"
         self._discard(reason, source, at, client, datagram)
         if not isinstance(error, PacketError):
@@ -237,7 +237,7 @@ class Exchange:
         return self._undecided.put(login)
 
     def _handed_back(self, login: Login, say: Callable[[], Decision | None]) -> None:
-        """Continue with a login in a task. say: sends the result."""
+        """Continue with a login whose first factor has answered. say: returns the result of `Pipeline.check`."""
         self.handed_over -= 1
         try:
             decision = say()
@@ -253,9 +253,7 @@ class Exchange:
             decision = await self._pipeline.check(login)
             if decision is None:
                 if login.request.signed or login.proven:
-                    self._pipeline.note(
-                        login
-                    )  # the present time: a device that is deleted meanwhile does not return by this login
+                    self._pipeline.note(login)  # now: a device that is deleted meanwhile must not return by this login
                 else:
                     show_unproven(login)
                 began = self._clock()
@@ -283,7 +281,7 @@ class Exchange:
 
     def _fail(self, login: Login, error: Exception) -> None:
         self._drop(login)
-        self._refuse(error, login.client, login.source, login.at)
+        self._refuse(error, login.client, login.source, login.at, login.request.data)
 
     def _go_on(self, login: Login) -> None:
         """Answer a round of the first factor's conversation, without a write, since it decides nothing. Write first if
@@ -318,9 +316,8 @@ class Exchange:
         decision = login.decision
         code = _REPLIES[decision.applied]
         attributes = refusal(login, decision.reason) if code == ACCESS_REJECT else login.attributes
-        if (
-            code == ACCESS_REJECT and login.found.challenge is not None
-        ):  # EAP sends the message in its own way before it ends
+        # EAP sends the reason of a failure in a request of its own before it ends.
+        if code == ACCESS_REJECT and login.found.challenge is not None:
             code, attributes = ACCESS_CHALLENGE, login.found.challenge
         login.reply = encode_reply(code, login.request, login.client.secret, attributes)
         if not login.noted:
@@ -378,7 +375,7 @@ class Exchange:
         if isinstance(entry, Login):
             self._pipeline.abandoned(entry)
         self._drop(entry)
-        self._discard("internal_error", entry.source, entry.at, entry.client)
+        self._discard("internal_error", entry.source, entry.at, entry.client, entry.request.data)
 
     def _drop(self, entry: Answered) -> None:
         self._done(entry.request, entry.client)
