@@ -41,6 +41,7 @@ NETWORK = "127.0.0.0/8"
 USERS = 20
 VERDICTS = {ACCESS_ACCEPT: "accept", ACCESS_REJECT: "reject"}
 WINDOW = 96
+RETRANSMIT_S = 1.0
 IDENTIFIERS = 256
 SOCKETS = 40
 
@@ -127,17 +128,23 @@ class Load:
             pass
 
     def again(self, requests: Iterable[Sent], *, seconds: float) -> list[tuple[Sent, bytes]]:
-        """Send the identical datagrams again. Return each request with its answer. Raise TimeoutError if answers are
-        missing.
+        """Retransmit requests once a second, as a NAS does; return each with its answer. TimeoutError: one has none.
+
+        A request may get no answer at first: its transaction failed, for instance while the disk was full.
         """
         first = {id(each): each.reply for each in requests}
         left = [each for each in self.sent if id(each) in first]
         answers: list[tuple[Sent, bytes]] = []
         deadline = time.monotonic() + seconds
+        repeated_at = time.monotonic()
         self._waiting.clear()
         while left or self._waiting:
             if time.monotonic() > deadline:
                 raise TimeoutError(f"{len(left) + len(self._waiting)} retransmits were not answered")
+            if time.monotonic() > repeated_at + RETRANSMIT_S:
+                repeated_at = time.monotonic()
+                for each in list(self._waiting.values()):
+                    self._send(each)
             while left and len(self._waiting) < self._window:
                 self._send(left.pop())
             for each in self._receive(0.05):
