@@ -9,6 +9,8 @@ from contextlib import contextmanager
 
 import pytest
 
+from sallyport.cli.diagnosis import REMEDIES
+from sallyport.login.login import Reason
 from sallyport.radius.packet import ACCESS_ACCEPT, SharedSecret, decode, encode_reply, response_authenticator
 from tests.cli import SECRET, Service, add_client, add_user
 from tests.service import RunningService
@@ -240,3 +242,8 @@ def test_a_lost_packet_is_sent_again(service: Service) -> None:
 def test_wrong_usage_ends_with_2(service: Service, arguments: tuple[str, ...]) -> None:
     """What cannot be asked is not sent."""
     assert service.cli("check", "radius", *arguments).returncode == 2
+
+
+def test_each_remedy_is_of_a_reason() -> None:
+    """Each reason with a remedy is one that the service gives."""
+    assert set(REMEDIES) <= {reason.value for reason in Reason}

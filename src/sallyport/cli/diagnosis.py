@@ -25,12 +25,15 @@ _NO_ANSWER: Final = {
     Why.MALFORMED: "What answers there is no RADIUS server: check the port.",
 }
 
-_REJECTS: Final = {
+REMEDIES: Final = {
     "unknown user": "sallyport user add {user} --domain {domain} --password -",
     "unknown realm": "no domain of the client has this realm: sallyport domain list",
     "the RADIUS client has no domain": "sallyport domain add NAME --org N --tenant N",
     "no provider": "the domain has no MFA provider: sallyport provider set, or sallyport domain mode {domain} monitor",
-    "not enrolled": "the user has no second factor yet: enrol at the provider, or sallyport user totp {user}",
+    "not enrolled": "the user has no second factor yet: enrol the user at the provider; for the provider totp, "
+    "sallyport user totp {user} --domain {domain}",
+    "second factor not answered in time": "sallyport provider check {domain}; if it works, the user did not answer: "
+    "--timeout-seconds of sallyport provider set is the time for it",
     "blocked by rule": "sallyport rule test --domain {domain} --user {user} shows the rule",
     "locked out after failures": "sallyport lockout remove --domain {domain} --user {user}",
     "the RADIUS client may not vouch for passwords": "sallyport client set NAME --password-verified, if it checks them",
@@ -74,7 +77,7 @@ def explain_reject(line: Line, client: RadiusClient, nas: str, began: str) -> No
         return
     reason, names = str(event["reason"]), {name: quote(str(event[name])) for name in ("domain", "user")}
     line.note(f"Refused in domain {event['domain']}: {reason}")
-    remedy = _REJECTS.get(reason, _CHECK if event["factor"] != "local" and reason != "wrong password" else "")
+    remedy = REMEDIES.get(reason, _CHECK if event["factor"] != "local" and reason != "wrong password" else "")
     if remedy:
         line.note(f"What to do: {remedy.format(**names)}")
 

@@ -78,6 +78,19 @@ async def test_the_steps_of_a_check(upstream: Upstream) -> None:
     assert all("s3cret" not in step for step in steps)
 
 
+async def test_a_server_without_an_address_is_named(upstream: Upstream) -> None:
+    """A server whose name does not resolve has no address; the step does not call it alive."""
+    areas, steps = upstream.areas, list[str]()
+    domain = areas.domains.table.by_id[areas.domain]
+    fields = {"servers": [{**SERVER, "host": "nowhere.invalid"}]}
+    await areas.first_settings.set(domain, FirstFactor.RADIUS, {"radius": fields})
+    domain = areas.domains.table.by_id[areas.domain]
+    with trio.fail_after(30):
+        await areas.first.check(upstream.login(pap("ann", PASSWORD)), domain, lambda: False, steps.append)
+    assert any("nowhere.invalid" in step and "has no address" in step for step in steps), steps
+    assert not any("alive" in step for step in steps), steps
+
+
 async def test_a_login_that_is_cancelled_leaves_nothing(upstream: Upstream) -> None:
     """The identifier of a cancelled login is not used again for a while, and its late answer is dropped."""
     areas = upstream.areas

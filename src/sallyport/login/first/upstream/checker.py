@@ -245,7 +245,8 @@ class Upstream:
 
     def _unreachable(self, tell: Tell) -> Reason:
         for server in self._pool.servers:
-            tell(f"{server} is {server.health.state}{': ' if server.trouble else ''}{server.trouble}")
+            state = f"is {server.health.state}" if server.address else "has no address"
+            tell(f"{server} {state}{': ' if server.trouble else ''}{server.trouble}")
         tell(SILENCE)
         return self._count("none", Reason.FIRST_FACTOR_UNREACHABLE)
 
