@@ -184,8 +184,11 @@ def domains(line: CommandLine, name: str | None) -> Iterator[Row]:
 def named(
     rows: Iterable[Row], field: str, name: str, kind: str, all_rows: Callable[[], Iterable[Row]] | None = None
 ) -> Row:
-    """Return the entry of a list whose field is a name, in any case. kind: of thing, for the message. all_rows: gives
-    the entries whose names the message suggests, where `rows` are a part of them. NotFound."""
+    """Return the entry of a list whose field is a name, in any case. NotFound.
+
+    kind: the kind of thing, for the message. all_rows: returns the entries whose names the message suggests, if `rows`
+    are only a part of them.
+    """
     rows = list(rows)
     found = [each for each in rows if fold(str(each[field])) == fold(name)]
     if len(found) > 1:

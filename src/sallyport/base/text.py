@@ -11,6 +11,7 @@ where a text is longer than NAME characters: 255 marks take 0.4 ms at most. No t
 from collections.abc import Iterable
 from difflib import get_close_matches
 from functools import lru_cache
+from itertools import islice
 from typing import Final, Literal
 from unicodedata import combining, normalize
 
@@ -49,11 +50,14 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def existing(word: str, known: Iterable[str]) -> str:
-    """Return `; existing: NAME, NAME` for the known names that are most like a word, or else the first; empty if there
-    are none."""
-    names = sorted(set(known))
-    shown = get_close_matches(word, names[:MOST_COMPARED], n=SUGGESTED) or names[:SUGGESTED]
-    more = "" if len(names) <= len(shown) else f", and {len(names) - len(shown)} more"
+    """Return `; existing: NAME, NAME` for the known names that are most similar to a word, or the first ones.
+
+    Empty if there is no name. known: read up to MOST_COMPARED names, since a list may have a million.
+    """
+    names = sorted(set(islice(known, MOST_COMPARED)))
+    shown = get_close_matches(word, names, n=SUGGESTED) or names[:SUGGESTED]
+    left = len(names) - len(shown)
+    more = ", and more" if len(names) == MOST_COMPARED else f", and {left} more" if left else ""
     return f"; existing: {', '.join(shown)}{more}" if shown else ""
 
 

@@ -72,7 +72,7 @@ def commands(service: Tenancy, clock: Clock) -> dict[str, Command]:
 
     async def listing(wanted: ListTokens) -> JSON:
         now = clock()
-        await service.check_scope(wanted.org, wanted.tenant)
+        await service.check_exists(wanted.org, wanted.tenant)
         return [_row(record, now) for record in await service.list_tokens(wanted.org, wanted.tenant)]
 
     async def revoke(wanted: RevokeToken) -> JSON:

@@ -44,14 +44,13 @@ class Tenancy:
             f"organization {organization} has no tenant {number}; `token create` and `domain add` make tenants"
         )
 
-    async def check_scope(self, organization: int | None, number: int | None) -> None:
-        """Raise NotFound if no tenant is in an organization, or has a number, or both; None: any. StoreError."""
-        for found in (await self.numbers()).values():
-            if organization in (None, found[0]) and number in (None, found[1]):
-                return
+    async def check_exists(self, organization: int | None, number: int | None) -> None:
+        """Raise NotFound if no tenant has a given organization and number; None: any. StoreError."""
         kinds = {"organization": organization, "tenant": number}
         wanted = " with ".join(f"{kind} {each}" for kind, each in kinds.items() if each is not None)
-        raise NotFound(f"there is no {wanted}; `token create` and `domain add` make tenants")
+        tenants = (await self.numbers()).values()
+        if wanted and not any(organization in (None, of) and number in (None, own) for of, own in tenants):
+            raise NotFound(f"there is no {wanted}; `token create` and `domain add` make tenants")
 
     async def numbers(self) -> dict[int, tuple[int, int]]:
         """Return (orgId, tenantId) by the tenant's internal id. StoreError."""
