@@ -14,6 +14,7 @@ from sallyport.base.errors import StoreError
 from sallyport.base.sha512crypt import sha512_crypt
 from sallyport.endpoints.agents.desired import PolicyRules
 from sallyport.endpoints.agents.machines import Machine, Registered
+from sallyport.endpoints.groups.group import NewGroup
 from sallyport.endpoints.membership import Action
 from sallyport.endpoints.users.account import UserChange
 from sallyport.store.model import Tx
@@ -122,3 +123,13 @@ class Failing:
         if instance_id == self.broken:
             raise StoreError("the search took longer than 10 s")
         return self._policies.demands(tx, instance_id, policy_ids)
+
+
+async def group(host: Host, name: str, *users: int, **policy: str) -> int:
+    """Add a group of the machine with these users."""
+    areas = host.areas
+    group_id = await areas.groups.add(areas.domain, NewGroup(name), [host.id])
+    await areas.groups.assign_users(areas.domain, group_id, users, Action.ADD)
+    if policy:
+        await areas.groups.set_credential_policy(areas.domain, group_id, dict(policy))
+    return group_id

@@ -1,10 +1,7 @@
 """The state of a machine: its users, its versions and signatures, and how soon an agent gets a change."""
 
 from base64 import b64decode
-from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 
 import pytest
 import trio
@@ -12,33 +9,20 @@ import trio.testing
 
 from sallyport.base.agentwire.envelope import Position, follow, open_envelope
 from sallyport.base.agentwire.fields import MAX_STATE, MAX_USERS, NO_PASSWORD
-from sallyport.base.errors import Conflict, NotFound, StoreError, WireError
+from sallyport.base.errors import Conflict, NotFound, WireError
 from sallyport.base.secret import Secret
 from sallyport.base.sha512crypt import matches
 from sallyport.base.wire import dumps
-from sallyport.endpoints.agents.states import States
-from sallyport.endpoints.groups.group import NewGroup
 from sallyport.endpoints.membership import Action
 from sallyport.endpoints.users.account import UserChange
 from sallyport.passwords.policy import Assignment
 from sallyport.store.model import Tx
 from sallyport.store.rotation import Rotation as KeyRotation
-from sallyport.tenancy.keys.key import NewKey
 from tests.areas import Areas, SetClock
-from tests.endpoints.agents.hosts import Failing, Host, machine, user
+from tests.endpoints.agents.hosts import Host, group, user
 from tests.endpoints.keys import ED25519
 
 HOUR = 3600
-
-
-async def group(host: Host, name: str, *users: int, **policy: str) -> int:
-    """Add a group of the machine with these users."""
-    areas = host.areas
-    group_id = await areas.groups.add(areas.domain, NewGroup(name), [host.id])
-    await areas.groups.assign_users(areas.domain, group_id, users, Action.ADD)
-    if policy:
-        await areas.groups.set_credential_policy(areas.domain, group_id, dict(policy))
-    return group_id
 
 
 async def test_an_empty_machine(host: Host) -> None:
@@ -275,139 +259,6 @@ async def test_an_unknown_machine(areas: Areas) -> None:
     """A poll for an unknown machine is NotFound."""
     with pytest.raises(NotFound):
         await areas.agents.states.poll(areas.tenant, areas.domain, 999, 0, 0)
-
-
-# --- waiting -------------------------------------------------------------------------------------------------------
-
-
-async def test_an_agent_waits_for_a_change(areas: Areas, host: Host) -> None:
-    """A waiting agent gets a change of its machine at the next look, and no change of another machine."""
-    await user(areas, "ann")
-    await host.fetch()
-    other = await Host.register(areas, "db")
-    heard = trio.Event()
-
-    async def wait() -> None:
-        assert await host.poll(60) is not None
-        heard.set()
-
-    with trio.fail_after(30):
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(wait)
-            await until(lambda: areas.agents.states.waits(host.id))
-            await areas.agents.states.wake_changed()
-            await other.assign("ann")
-            await areas.agents.states.wake_changed()
-            await trio.testing.wait_all_tasks_blocked()
-            assert not heard.is_set()
-            await host.assign("ann")
-            await areas.agents.states.wake_changed()
-            await heard.wait()
-
-
-async def test_a_machine_whose_state_cannot_be_computed(areas: Areas, host: Host) -> None:
-    """A machine whose state cannot be computed does not keep other domains' agents from their changes.
-
-    Its own agent gets an error.
-    """
-    await user(areas, "ann")
-    domain = await areas.domains.add(areas.tenant, "branch")
-    _, key = await areas.keys.create(NewKey(domain))
-    other = await areas.agents.machines.register(await areas.keys.authenticate(key), None, machine("broken"))
-    policies = Failing(areas.policies)
-    states = States(areas.store, areas.vault, policies, areas.clock)
-    mine, broken = await states.current(host.id), await states.current(other.instance_id)
-    heard = list[int]()
-
-    async def wait(domain_id: int, instance_id: int, version: int) -> None:
-        with suppress(StoreError):
-            assert await states.poll(areas.tenant, domain_id, instance_id, version, 60) != {"unchanged": True}
-        heard.append(instance_id)
-
-    with trio.fail_after(30):
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(wait, domain, other.instance_id, broken.version)
-            await until(lambda: states.waits(other.instance_id))
-            nursery.start_soon(wait, areas.domain, host.id, mine.version)
-            await until(lambda: states.waits(host.id))
-            await states.wake_changed()
-            await areas.keys.create(NewKey(domain))
-            await host.assign("ann")
-            policies.broken = other.instance_id
-            await states.wake_changed()
-    assert set(heard) == {host.id, other.instance_id}
-
-
-async def test_expired_rights_wake_the_agent(areas: Areas, host: Host, clock: SetClock) -> None:
-    """A waiting agent gets a new state when a group's time to live ends."""
-    ann = await user(areas, "ann")
-    await host.assign("ann")
-    await group(host, "admins", ann, ttl_user="1h", privileged_user="yes")
-    assert (await host.user("ann")).privileged
-
-    async def wait() -> None:
-        state = await host.poll(60)
-        assert state is not None
-        assert not state.users[0].privileged
-
-    with trio.fail_after(30):
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(wait)
-            await until(lambda: areas.agents.states.waits(host.id))
-            await areas.agents.states.wake_changed()
-            clock.pass_by(HOUR + 1)
-            await areas.agents.states.wake_changed()
-
-
-async def test_the_end_of_a_wait(areas: Areas, host: Host) -> None:
-    """A poll ends unchanged after its time, when the same machine polls again, and when the service stops."""
-    await host.fetch()
-    assert await host.poll(0.01) is None
-    poll = partial(areas.agents.states.poll, areas.tenant, areas.domain, host.id, host.position.version, 60)
-    with trio.fail_after(30):
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(poll)
-            await until(lambda: areas.agents.states.waits(host.id))
-            nursery.start_soon(poll)
-            await trio.testing.wait_all_tasks_blocked()
-            assert areas.agents.states.waiting == 1
-            areas.agents.states.close()
-        assert await host.poll(60) is None
-    assert areas.agents.states.waiting == 0
-
-
-async def test_each_tenant_has_a_share_of_the_waiting_agents(areas: Areas, host: Host) -> None:
-    """A tenant above the limit of waiting agents gets its own agents answered early.
-
-    Another tenant's agent waits on.
-    """
-    states = States(areas.store, areas.vault, areas.policies, areas.clock, most_waiting=2)
-    others = [await Host.register(areas, f"other{number}") for number in range(4)]
-    for each in (host, *others):
-        await each.fetch()
-    answered: list[int] = []
-
-    async def poll(each: Host, tenant_id: int) -> None:
-        assert await states.poll(tenant_id, areas.domain, each.id, each.position.version, 60) == {"unchanged": True}
-        answered.append(each.id)
-
-    with trio.fail_after(30):
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(poll, host, 1)
-            await until(lambda: states.waits(host.id))
-            for each in others:
-                nursery.start_soon(poll, each, 2)
-                await until(partial(states.waits, each.id))
-            await until(lambda: len(answered) == 3)
-            assert set(answered) == {each.id for each in others[:3]}  # in the order in which their reads ended
-            assert states.waits(host.id)
-            nursery.cancel_scope.cancel()
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    """Wait until `holds` is true. The caller sets the timeout."""
-    while not holds():
-        await trio.sleep(0.001)
 
 
 async def test_rotation_of_the_state_key(areas: Areas, host: Host) -> None:
