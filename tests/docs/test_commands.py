@@ -85,8 +85,8 @@ NOT_RUN = {
         "sallyport provider set default duo": "it needs an account at Duo",
     },
     "docs/guides/winbind.md": {
-        "sudo apt-get install winbind": "it changes the machine; tests/peers/test_active_directory.py joins a Samba",
-        "sallyport domain first-factor": "it needs a domain controller; tests/peers/test_active_directory.py has one",
+        "sudo apt-get install winbind": "it changes the machine; tests/peers/test_samba.py joins a Samba",
+        "sallyport domain first-factor": "it needs a domain controller; tests/peers/test_samba.py has one",
     },
     "docs/install/container.md": {"docker compose": "it needs Docker; tests/deploy/test_image.py builds the image"},
     "docs/install/debian.md": {"sudo apt-get install": "tests/deploy/test_package.py installs it"},
