@@ -1,8 +1,8 @@
 """Messages about values that click or the service refuses: each names the option or argument that was given.
 
-An operation refuses a field by its path in the body, such as `time.from`. A command passes the values of its options
-into a body as they are, mostly: the value at that path, and the name of the field, tell which option it came from. So
-no command maps its fields by hand. Values of options that hold a secret are never repeated.
+An operation names a wrong field by its path in the body, such as `time.from`. A command mostly passes the values of its
+options into the body unchanged. So the value at that path, and the name of the field, identify the option, and no
+command maps its fields by hand. Values of options with a secret are never repeated.
 """
 
 import ast

@@ -157,8 +157,10 @@ class DynamicAuthorization:
         attributes: bytes = b"",
         changes: dict[str, JSON] | None = None,
     ) -> list[Result]:
-        """Ask about each session and record the results, also if this is cancelled meanwhile. The sessions of a removed
-        domain are left to the devices; one that is removed meanwhile is gone on with."""
+        """Ask about each session and record the results, even if cancelled meanwhile.
+
+        Sessions of a removed domain are left to the devices. If a domain is removed meanwhile, its requests continue.
+        """
         domains = self._domains().by_id
         targets = [each for each in targets if each.domain_id in domains]
         stopped = Answer(RequestOutcome.TIMEOUT, problem="the service was stopped")

@@ -107,7 +107,7 @@ def is_garbled(password: bytes) -> bool:
 
 
 def hides_garbage(request: Request, secret: SharedSecret) -> bool:
-    """Whether an unsigned PAP request carries a password that looks as if it was hidden under another secret. A signed
+    """Return whether an unsigned PAP request has a password that was probably hidden with another secret. A signed
     request proves its secret. PacketError: the password is malformed."""
     return not request.signed and USER_PASSWORD in request.first and is_garbled(sent_password(request, secret))
 

@@ -59,7 +59,7 @@ def check_directory(examination: Examination) -> Iterator[Finding]:
 
 
 def check_files(examination: Examination) -> Iterator[Finding]:
-    """The owner of the data directory, as whom the service runs, can read its files and those of the settings."""
+    """The owner of the data directory, the user of the service, can read its files and those of the settings."""
     settings, data_dir = examination.settings, examination.settings.data_dir
     owner = user_name(data_dir.stat().st_uid)
     reader = owner if os.geteuid() == 0 else user_name(os.geteuid())

@@ -92,8 +92,8 @@ def _declare_settings(groups: Operations, service: Groups) -> None:
     async def add_auth_flow(body: AddAuthFlow, caller: Caller) -> AuthFlowAdded:
         """Set the authentication methods of a group's users: SSH, DID and Password, separated by commas; empty: all.
 
-        A user who is assigned to a machine in several ways may use each method that one of these ways allows and the
-        machine accepts.
+        If several assignments give a user access to a machine, the user may use each method that one of them allows and
+        the machine accepts.
         """
         await service.edit(body.domainId, body.groupId, {"auth_flow": body.authFlow})
         return AuthFlowAdded(instanceId=body.groupId, message="authentication flow set")

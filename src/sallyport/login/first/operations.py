@@ -21,27 +21,27 @@ def operations(service: FirstFactorSettings, trials: Trials, domains: Domains, g
 
     @factors.post("/ad/GetFirstFactor", roles=READERS)
     async def get_first_factor(body: GetFirstFactor, caller: Caller) -> DomainFirstFactor:
-        """Who checks the passwords of a domain's logins, and how that is configured, but for every secret."""
+        """Return the first factor of a domain and its configuration, without secrets."""
         domain = domains.table.present(body.domainId)
         return DomainFirstFactor(domainId=domain.id, firstFactor=domain.first_factor, **service.shown(domain.id))
 
     @factors.post("/ad/SetFirstFactor", roles=ADMINS)
     async def set_first_factor(body: SetFirstFactor, caller: Caller) -> Done:
-        """Choose who checks the passwords of a domain's logins; it holds for the next login.
+        """Set the first factor of a domain, from the next login on.
 
         local: the domain's endpoint users. ldap {servers: [url], baseDN, bindDN?, bindPassword?, userFilter?,
         startTls?, caCertificate?, cacheSeconds?, timeoutSeconds?, codeDigits?, winbind?, winbindDomain?}: a bind to the
         directory, and for MS-CHAP the host's winbind. radius {servers: [{host, port?, secret}],
         responseWindowSeconds?, loadBalance?, statusCheck?, requireMessageAuthenticator?, stripRealm?, codeDigits?}:
-        other RADIUS servers, to which everything goes. none: the forwarding server has checked it already; only from
-        clients with `passwordVerified`. An `ldap` or `radius` that was set before may be left out.
+        other RADIUS servers, which get every request. none: the forwarding server has checked the password; only for
+        clients with `passwordVerified`. An `ldap` or `radius` configuration that was set before may be left out.
         """
         await service.set(domains.table.present(body.domainId), body.firstFactor, body.given())
         return Done(message=f"the first factor is {body.firstFactor}")
 
     @factors.post("/ad/CheckFirstFactor", roles=ADMINS)
     async def check_first_factor(body: CheckFirstFactor, caller: Caller) -> FirstFactorChecked:
-        """Try out a name and a password as a device would send them, and list each step.
+        """Check a name and a password as a device would send them, and list each step.
 
         No login is recorded and no second factor is asked for, but a directory counts a wrong password as usual. At
         most five a minute in a domain: 429.
