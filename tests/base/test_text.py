@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from unicodedata import combining, normalize
 
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sallyport.base.text import MARKS, composed, counted, fold, fold_name, normal
+from sallyport.base.text import MARKS, composed, counted, existing, fold, fold_name, normal
 
 SOURCES = Path(__file__).parents[2] / "src"
 
@@ -86,3 +87,12 @@ def test_no_message_leaves_the_plural_to_the_reader() -> None:
     for path in sorted(SOURCES.rglob("*.py")):
         for text in _texts(ast.parse(path.read_text(encoding="utf-8"))):
             assert not re.search(r"[a-z]\((?:s|es|ies)\)", text), path
+
+
+def test_a_long_list_is_not_read_to_its_end() -> None:
+    """A suggestion reads at most 1,000 names of a list."""
+    names = (f"server-{number:07}" for number in count())
+    assert existing("server-0000007", names).startswith("; existing: server-0000007, ")
+    assert next(names) == "server-0001000"
+    assert existing("x", ["a", "b"]) == "; existing: a, b"
+    assert existing("x", [str(number) for number in range(7)]).endswith(", and 2 more")
