@@ -17,7 +17,7 @@ from typing import Final
 import trio
 
 YOUNG: Final = 5_000
-"""So many new objects are looked at whatever the clock says."""
+"""New objects after which Python starts a collection, whatever the clock says."""
 NEVER: Final = 1_000_000_000
 SHORTEST_S, LONGEST_S = 0.01, 1.0
 LOOK_S: Final = 0.001

@@ -21,11 +21,12 @@ from sallyport.base.notify import Notifier
 from sallyport.store.model import Store
 
 LOOK_S: Final = 60.0
-"""How often the room on the disk is looked at."""
+"""Seconds between two checks of the free disk space."""
 MORE: Final = 1.25
-"""There is room again when there is so much more of it: who is at the edge is told once."""
+"""Hysteresis: the shortage ends when the free space exceeds the limit by this factor, so that a level near the limit
+is logged once."""
 AT_ONCE = frozenset({"log_level", "log_identities"})
-"""Settings that hold as soon as they are read anew."""
+"""Settings that a reload applies without a restart."""
 
 log = structlog.get_logger()
 
@@ -44,7 +45,7 @@ async def feed_watchdog(store: Store, notifier: Notifier) -> None:
 
 
 def free_octets(directory: Path) -> int | None:
-    """Return the free octets of a directory's file system; None if the system does not tell."""
+    """Return the free octets of a directory's file system; None if the system does not report them."""
     try:
         return shutil.disk_usage(directory).free
     except OSError:
@@ -70,7 +71,7 @@ async def watch_room(directory: Path, least: int, free: Callable[[Path], int | N
 async def reload(app: App, read: Callable[[], Settings]) -> list[str]:
     """Reload settings, certificates and the store's configuration; return the changed settings that need a restart.
 
-    ConfigError: a setting or a certificate cannot be used. StoreError. After an error the old settings stay.
+    ConfigError: a setting or a certificate cannot be used. Raises StoreError. After an error the old settings stay.
     """
     settings = read()
     app.apply(settings)

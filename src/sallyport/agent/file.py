@@ -1,4 +1,4 @@
-"""The configuration file of an agent: read, checked, and rewritten where its keys change; and the lock of its state.
+"""The configuration file of an agent: read, checked, and rewritten when its keys change. Also the lock of its state.
 
     service = "https://sallyport.example.org"
     enrolment_key = "spk_..."
@@ -38,7 +38,7 @@ class Table:
         self._where = where
 
     def text(self, name: str, default: str | None = None) -> str:
-        """Take a text; without a default it is required, and not empty. ConfigError."""
+        """Take a text; without a default it is required, and not empty. Raises ConfigError."""
         value = self._values.pop(name, default)
         if value is None or (default is None and value == ""):
             raise self.wrong(name, "is missing")
@@ -47,42 +47,42 @@ class Table:
         return value
 
     def long_text(self, name: str, default: str = "") -> str:
-        """Take a text of several lines. ConfigError."""
+        """Take a text of several lines. Raises ConfigError."""
         value = self._values.pop(name, default)
         if not isinstance(value, str):
             raise self.wrong(name, "must be text")
         return value
 
     def texts(self, name: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
-        """Take an array of texts. ConfigError."""
+        """Take an array of texts. Raises ConfigError."""
         value = self._values.pop(name, list(default))
         if not isinstance(value, list) or not all(isinstance(each, str) and each.isprintable() for each in value):
             raise self.wrong(name, "must be an array of texts")
         return tuple(value)
 
     def flag(self, name: str, default: bool) -> bool:
-        """Take true or false. ConfigError."""
+        """Take true or false. Raises ConfigError."""
         value = self._values.pop(name, default)
         if not isinstance(value, bool):
             raise self.wrong(name, "must be true or false")
         return value
 
     def number(self, name: str, default: int, low: int, high: int) -> int:
-        """Take a whole number within bounds. ConfigError."""
+        """Take a whole number within bounds. Raises ConfigError."""
         value = self._values.pop(name, default)
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             raise self.wrong(name, f"must be a whole number from {low} to {high}")
         return value
 
     def choice(self, name: str, default: str, *others: str) -> str:
-        """Take one of some words. ConfigError."""
+        """Take one of some words. Raises ConfigError."""
         value = self._values.pop(name, default)
         if value not in (default, *others):
             raise self.wrong(name, f"must be one of {', '.join((default, *others))}")
         return str(value)
 
     def table(self, name: str) -> "Table":
-        """Take a table in this one; empty if there is none. ConfigError."""
+        """Take a table in this one; empty if there is none. Raises ConfigError."""
         value = self._values.pop(name, {})
         if not isinstance(value, dict):
             raise self.wrong(name, "must be a table")
@@ -112,7 +112,8 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class AgentFile:
-    """The settings of both agents' files. own: the table of the agent itself, which it takes and ends."""
+    """The settings that the files of both agents have. own: the agent's own table, which the agent itself reads and
+    checks."""
 
     path: Path
     service: str
@@ -147,7 +148,7 @@ def read(path: Path, agent: str) -> AgentFile:
 def rewrite(path: Path, changes: Mapping[str, str | None]) -> None:
     """Set single-line texts at the top of the file, or delete them (None), atomically.
 
-    ConfigError: the file cannot be written, or the lines have another form.
+    ConfigError: the file cannot be written, or a text is not on a line of its own above the tables.
     """
     before = _text(path)
     text = before
@@ -187,12 +188,12 @@ def _parsed(text: str, path: Path) -> dict[str, object]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        # Its message may hold a character of the value, never more.
+        # The message may contain one character of the value, never more.
         raise ConfigError(f"{path}: {error}") from None
 
 
 def _text(path: Path) -> str:
-    """Return the text of a private file. ConfigError."""
+    """Return the text of a private file. Raises ConfigError."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
     except OSError as error:
@@ -210,7 +211,7 @@ def _text(path: Path) -> str:
 
 
 def _check_owner(path: Path, found: os.stat_result) -> None:
-    """Check that the file is regular and private. ConfigError."""
+    """Check that the file is regular and private. Raises ConfigError."""
     if not stat.S_ISREG(found.st_mode):
         raise ConfigError(f"{path}: not a file")
     if found.st_uid not in (os.geteuid(), 0):

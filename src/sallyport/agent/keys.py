@@ -24,9 +24,9 @@ _NO_FIELDS: Final[Mapping[str, object]] = {}
 
 
 class KeyRing:
-    """The keys of an agent's file, which only the agent rewrites.
+    """The keys in an agent's file, which only the agent rewrites.
 
-    agent: the file's table. ConfigError: the file is wrong.
+    agent: name of the agent's table in the file. ConfigError: the file is wrong.
     """
 
     def __init__(self, path: Path, agent: str, service: ServiceClient, *, clock: Callable[[], int] = now_us) -> None:
@@ -38,7 +38,7 @@ class KeyRing:
 
     @property
     def enrolment_key(self) -> Secret | None:
-        """Return the enrolment key of the file, until it is exchanged."""
+        """Return the enrolment key of the file; None if it was exchanged."""
         return self._keys.enrolment_key
 
     @property
@@ -49,7 +49,7 @@ class KeyRing:
         return self._keys.key
 
     def reload(self) -> None:
-        """Read the file again: an admin may have added an enrolment key. ConfigError."""
+        """Read the file again, since an admin may have added an enrolment key. Raises ConfigError."""
         self._keys = file.read(self._path, self._agent).credentials
 
     def enrol(self, fields: Mapping[str, object] = _NO_FIELDS, *, path: str = EXCHANGE) -> dict[str, object] | None:
@@ -66,7 +66,8 @@ class KeyRing:
         return answer
 
     def renew_when_due(self) -> bool:
-        """Renew the key if due, or if the time is unknown; return whether. ServiceAway, ServiceRefused; ConfigError."""
+        """Renew the key if due, or if the time is unknown; return whether it was renewed. ServiceAway, ServiceRefused;
+        ConfigError."""
         renew_at = _time(self._keys.renew_at)
         if renew_at is not None and self._clock() < renew_at:
             return False
@@ -76,8 +77,8 @@ class KeyRing:
         return True
 
     def refused(self, refusal: ServiceRefused) -> None:
-        """Recover from a refused request: read the file again, since an admin may have added an enrolment key; if the
-        service does not accept the key, register it again with the former one. ConfigError."""
+        """Recover from a refused request. Read the file again, since an admin may have added an enrolment key. If the
+        service does not accept the key, register it again with the former key. Raises ConfigError."""
         self.reload()
         key, former = self._keys.key, self._keys.former_key
         if refusal.status == _NO_KEY and key is not None and former is not None:
@@ -95,7 +96,7 @@ class KeyRing:
         try:
             answer = self._service.post(path, {**fields, "keyHash": token_hash(text)}, key=authority)
         except ServiceRefused as refusal:
-            if refusal.status == _CONFLICT:  # the key, or the machine, belongs to another: do not repeat this one
+            if refusal.status == _CONFLICT:  # the key, or the machine, is another's: do not send this key again
                 self._rewrite({"next_key": None})
             raise
         return answer, text

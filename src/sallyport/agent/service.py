@@ -2,7 +2,7 @@
 
 There are two errors. `ServiceAway`: the service was not reached, is busy, or something else has answered (a captive
 portal, a proxy's page, half an answer); the agent tries again later. `ServiceRefused`: the service has refused the
-request, in its own form of error.
+request, with an error in its own form.
 
 An agent starts at once and stays small, so this uses the standard library's client.
 """
@@ -26,7 +26,7 @@ from sallyport.base.secret import Secret
 TIMEOUT_S: Final = 30.0
 ANSWER_LIMIT: Final = 16 << 20
 IDLE_S: Final = 15.0
-"""Seconds after which an unused connection is not used again; the service closes it some time later."""
+"""Seconds after which an idle connection is not used again. The service closes it some time later."""
 FIRST_WAIT_S: Final = 1.0
 MOST_WAIT_S: Final = 300.0
 _LATER: Final = frozenset({408, 425, 429})
@@ -37,8 +37,8 @@ _CHUNK: Final = 65_536
 class ServiceClient:
     """A client of one service, for one thread at a time.
 
-    url: `https://host[:port][/path]`; `http://` for a loopback address only. ca_certificate: a file in PEM, trusted
-    in place of the system's. ConfigError: another form.
+    url: `https://host[:port][/path]`; `http://` for a loopback address only. ca_certificate: a file in PEM, trusted in
+    place of the system's. ConfigError: the URL has another form, or the certificate cannot be read.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class ServiceClient:
     ) -> dict[str, object]:
         """Run an operation; return the answer's JSON object. key: an API key. timeout_s: for the whole request.
 
-        The operation may run twice if the connection ends before its answer. ServiceAway, ServiceRefused.
+        The operation may run twice if the connection ends before its answer. Raises ServiceAway, ServiceRefused.
         """
         octets = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
         status, kind, answer, after = self._exchange(path, octets, key, timeout_s)
@@ -88,7 +88,7 @@ class ServiceClient:
     def _exchange(
         self, path: str, octets: bytes, key: Secret | None, timeout_s: float
     ) -> tuple[int, str, bytes, float]:
-        """Return status, content type, body, and the seconds of Retry-After. ServiceAway."""
+        """Return status, content type, body, and the seconds of Retry-After. Raises ServiceAway."""
         deadline = self._clock() + timeout_s
         headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": self._agent}
         if key is not None:
@@ -155,8 +155,8 @@ class ServiceClient:
 
 
 class BackOff:
-    """Waits that double with each failure, each reduced by up to half at random, so that agents do not retry together.
-    chance: returns a random number in 0..1."""
+    """An exponential back-off. The wait doubles with each failure, and is reduced by up to half at random, so that
+    agents do not retry together. chance: returns a random number in 0..1."""
 
     def __init__(
         self, *, first_s: float = FIRST_WAIT_S, most_s: float = MOST_WAIT_S, chance: Callable[[], float] = random.random
@@ -178,7 +178,7 @@ class BackOff:
 
 
 def _split(url: str) -> tuple[str, int, str, bool]:
-    """Return host, port, path without a slash at its end, and whether it is HTTPS. ConfigError."""
+    """Return host, port, path without a slash at its end, and whether the URL is HTTPS. Raises ConfigError."""
     wrong = ConfigError("service: not a URL such as https://sallyport.example.org")
     try:
         parts = urlsplit(url)
@@ -213,7 +213,7 @@ def _object(octets: bytes) -> dict[str, object] | None:
 
 
 def _clean(text: str) -> str:
-    """Return a text of the service for a log, with printable characters only."""
+    """Return a text of the service for a log; non-printable characters are replaced."""
     return "".join(character if character.isprintable() else "?" for character in text[:_MAX_TEXT])
 
 

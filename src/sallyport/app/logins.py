@@ -1,4 +1,4 @@
-"""The wiring of the login path: its steps, the MFA providers, the first factors, and tests of login rules."""
+"""The composition of the login path: its steps, the MFA providers, the first factors, and tests of login rules."""
 
 from __future__ import annotations
 
@@ -110,8 +110,10 @@ class Logins:
         )
 
     def _winbind_of(self, domain_id: int) -> Helpers | None:
-        """Return the helpers that ask the winbind of this host, which has joined one company's Active Directory; None
-        if the domain's organization may not use it."""
+        """Return the helpers for the winbind of this host; None if the domain's organization may not use it.
+
+        The host has joined the Active Directory of one company, so other organizations must not use it.
+        """
         allowed, tenant_id = self._app.settings.winbind_orgs, self._app.domains.tenant_of(domain_id)
         is_allowed = allowed is None or self._organizations.value.get(tenant_id or 0) in allowed
         return self.ntlm_auth if is_allowed else None

@@ -1,4 +1,4 @@
-"""The requests and answers of /api/v1/audit/list."""
+"""Request and response bodies of /api/v1/audit/list."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -20,7 +20,7 @@ MomentIfGiven = Annotated[Moment | None, BeforeValidator(_none_where_empty)]
 
 
 class ListAudit(ScopedIfGiven, Paged):
-    """Body of audit/list. An empty text is no filter."""
+    """Body of audit/list. Empty text means no filter."""
 
     domainId: Whole | None = Field(default=None, description="Id of a domain. Absent: all entries of the tenant.")
     search: AddressOrText = Field(

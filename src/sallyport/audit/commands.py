@@ -1,4 +1,4 @@
-"""The command of the audit trail: audit.list, which covers the installation."""
+"""The command of the audit trail: audit.list, for the whole installation."""
 
 from collections.abc import Callable
 
@@ -16,9 +16,9 @@ PAGE = 100
 
 
 class ListAudit(Arguments):
-    """Entries of a domain (name or domainId), or of the installation, newest first.
+    """Arguments of audit.list: entries of a domain (name or domainId), or of the installation, newest first.
 
-    after: time (microseconds) and id of the last entry of the page before.
+    after: time (microseconds) and id of the last entry on the previous page.
     """
 
     domain: str | None = None
@@ -32,7 +32,8 @@ class ListAudit(Arguments):
 
 
 def commands(service: Audit, tenants: Tenants, find_domain: Callable[[str], int]) -> dict[str, Command]:
-    """The commands of this area by name. find_domain: the id of a domain by its name or id (NotFound)."""
+    """Return the commands of the audit trail by name. find_domain: returns the id of a domain by name or id
+    (NotFound)."""
 
     async def listing(wanted: ListAudit) -> JSON:
         query = AuditQuery(

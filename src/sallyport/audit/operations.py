@@ -1,4 +1,4 @@
-"""The HTTP operation of the audit trail: /api/v1/audit/list."""
+"""HTTP operation of the audit trail: /api/v1/audit/list."""
 
 import json
 
@@ -13,7 +13,7 @@ from sallyport.web.scope import READERS, Caller, Gate
 
 
 def operations(service: Audit, gate: Gate) -> Operations:
-    """Return the operation."""
+    """Declare the operation of the audit trail."""
     audit = Operations("Audit trail", gate)
 
     @audit.post("/api/v1/audit/list", roles=READERS)
@@ -48,7 +48,7 @@ def operations(service: Audit, gate: Gate) -> Operations:
 
 
 def entry(row: AuditRow) -> dict[str, JSON]:
-    """Return an `AuditEntry`."""
+    """Return an entry in the form of `AuditEntry`."""
     return {
         "auditId": row.id,
         "time": iso(row.at),

@@ -1,4 +1,4 @@
-"""The SQL of the audit trail, as it is read and as it ends; `store/audit.py` writes it."""
+"""SQL for reading and deleting entries of the audit trail; `store/audit.py` writes them."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ FOREVER = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """One entry. at: microseconds. changes: JSON."""
+    """An entry of the audit trail. at: microseconds. changes: JSON."""
 
     id: int
     at: int
@@ -25,7 +25,7 @@ class AuditRow:
 
 @dataclass(frozen=True, slots=True)
 class NumberedRow(AuditRow):
-    """One entry with its tenant as bodies call it; None: of the whole installation."""
+    """An entry with the numbers of its organization and tenant; None for an entry about the whole installation."""
 
     organization: int | None
     tenant: int | None
@@ -33,9 +33,10 @@ class NumberedRow(AuditRow):
 
 @dataclass(frozen=True, slots=True)
 class AuditQuery:
-    """Which entries: of a domain, else of a tenant, else of the whole installation, from `since` up to `until`.
+    """A selection of entries, and a page of it. The entries are a domain's, else a tenant's, else all.
 
-    action, actor: equal to this; empty for any. before: (at, id) of the last entry of the page before.
+    since, until: range of times; `until` is exclusive. action, actor: exact values; empty for any. before: (at, id)
+    of the last entry on the previous page.
     """
 
     tenant_id: int | None = None
@@ -51,7 +52,7 @@ class AuditQuery:
 
     @property
     def narrowed(self) -> bool:
-        """Whether it is not all of the domain's, the tenant's or the installation's."""
+        """Whether a filter restricts the entries of the domain, the tenant or the installation."""
         return bool(self.search or self.action or self.actor or self.since or self.until < FOREVER)
 
 
@@ -60,7 +61,7 @@ _SEARCHED = ("action", "actor", "target", "changes")
 
 
 def newest(tx: Tx, query: AuditQuery) -> list[AuditRow]:
-    """One page of entries, newest first."""
+    """Return one page of entries, newest first."""
     where, parameters = _filter(query)
     if query.before is not None:
         parameters["before_at"], parameters["before_id"] = query.before
@@ -75,7 +76,7 @@ def newest(tx: Tx, query: AuditQuery) -> list[AuditRow]:
 
 
 def matching(tx: Tx, query: AuditQuery) -> int:
-    """How many entries match on all pages: counted, or the kept total where all are asked for."""
+    """Return the number of all matches; without a filter it is a stored total."""
     if query.narrowed:
         where, parameters = _filter(query)
         return tx.value(int, f"select count(*) from audit_trail where {where}", **parameters) or 0
@@ -84,7 +85,7 @@ def matching(tx: Tx, query: AuditQuery) -> int:
 
 
 def after(tx: Tx, entry_id: int, limit: int) -> list[NumberedRow]:
-    """The entries that were written next."""
+    """Return the entries that were written after an entry."""
     columns = ", ".join(f"audit_trail.{name} as {name}" for name in AuditRow.__dataclass_fields__)
     return tx.all(
         NumberedRow,
@@ -97,12 +98,12 @@ def after(tx: Tx, entry_id: int, limit: int) -> list[NumberedRow]:
 
 
 def last(tx: Tx) -> int:
-    """The newest entry's id; 0 where there is none."""
+    """Return the id of the newest entry; 0 if there is none."""
     return tx.value(int, "select max(id) from audit_trail") or 0
 
 
 def _of(query: AuditQuery) -> tuple[str, dict[str, Value]]:
-    """A domain's entries, a tenant's, or all."""
+    """Return the SQL condition for entries of a domain, of a tenant or of all, and its parameters."""
     if query.domain_id is not None:
         return "domain_id = :d", {"d": query.domain_id}
     if query.tenant_id is not None:
@@ -125,6 +126,7 @@ def _filter(query: AuditQuery) -> tuple[str, dict[str, Value]]:
 
 
 def delete_older(tx: Tx, at: int, limit: int) -> int:
-    """Delete the oldest entries from before a time, at most `limit`; return how many. A trigger keeps the totals."""
+    """Delete the oldest entries from before a time, at most `limit`; return their number. A trigger updates the
+    totals."""
     oldest = "select id from audit_trail where at < :at order by at, id limit :limit"
     return tx.execute(f"delete from audit_trail where id in ({oldest})", at=at, limit=limit)

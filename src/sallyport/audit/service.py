@@ -1,8 +1,8 @@
-"""The audit trail for its readers, and its end.
+"""The service for the audit trail: pages and retention.
 
-Retention deletes an entry when its time is over, unless that is never. Entries are few, and a day more or less does not
-matter: so the trail is read once an hour, and expired entries are deleted a few hundred rows at a time, with the kept
-totals in the same transaction, and a pause that leaves the writer to logins.
+Retention deletes an entry after `audit_days`, unless that is 0. There are few entries, and the exact time does not
+matter. So the trail is checked once an hour, and expired entries are deleted a few hundred rows at a time, with the
+totals in the same transaction, and a pause in which logins can use the writer.
 """
 
 from functools import partial
@@ -25,13 +25,13 @@ PAUSE_S = 0.1
 
 
 class Audit:
-    """The audit trail, for its readers."""
+    """The service for reading the audit trail."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def page(self, query: AuditQuery) -> tuple[list[AuditRow], int]:
-        """One page of entries, newest first, and how many match in all. StoreError."""
+        """Return one page of entries, newest first, and the number of all matches. Raises StoreError."""
 
         def work(tx: Tx) -> tuple[list[AuditRow], int]:
             return repo.newest(tx, query), repo.matching(tx, query)
@@ -39,12 +39,12 @@ class Audit:
         return await self._store.search(work)
 
     async def newest(self, query: AuditQuery) -> list[AuditRow]:
-        """`page` without the total. StoreError."""
+        """Return one page of entries, newest first, without the total. Raises StoreError."""
         return await self._store.search(lambda tx: repo.newest(tx, query))
 
 
 class Retention:
-    """The deletion of expired entries. days: how long entries are kept; 0: for ever."""
+    """The deletion of expired entries. days: retention time; 0 for no deletion."""
 
     def __init__(self, store: Store, *, days: int, clock: Clock = now_us, every_s: float = EVERY_S) -> None:
         self._store = store
@@ -53,11 +53,11 @@ class Retention:
         self._every_s = every_s
 
     async def run(self) -> None:
-        """Delete expired entries again and again, until cancelled."""
+        """Delete expired entries every `every_s` seconds, until cancelled."""
         await every(self._every_s, self.purge, failure="audit_purge_failed")
 
     async def purge(self) -> None:
-        """Delete all expired entries, a chunk at a time. StoreError: the chunks deleted before stay deleted."""
+        """Delete all expired entries, in chunks. After a StoreError the chunks before it stay deleted."""
         if not self._days:
             return
         chunk = partial(repo.delete_older, at=self._clock() - self._days * DAY, limit=CHUNK)

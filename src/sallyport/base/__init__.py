@@ -3,10 +3,10 @@
 config, setting_values  the settings, and the types of their values
 limits                  the limits of a tenant
 errors                  every error that is raised on purpose, as one tree
-validation, model       errors of pydantic as `errors.Invalid`; the root of all pydantic models
+validation, model       conversion of pydantic's errors to `errors.Invalid`; the base class of all pydantic models
 wire, agentwire         JSON to dataclasses; the messages between service and endpoint agents
-command                 what a command of an area may use
-actor                   who acts, for the audit trail
+command                 the interface of command line and control socket for the commands of an area
+actor                   the token or user that causes a change, for the audit trail
 secret, sha512crypt     secrets in memory and random names; password hashes for /etc/shadow
 text, addresses         canonical forms, for comparison
 clock, periodic         time in microseconds; repeated work

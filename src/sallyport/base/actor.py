@@ -1,7 +1,7 @@
-"""Who acts: the caller of an operation or the user of the command line, for the audit trail.
+"""The actor of a change, for the audit trail: the caller of an operation, or the user of the command line.
 
-The gate of the API and the control socket say it once for each request; everything that the request starts, in other
-tasks and in the store's thread, sees the same.
+The gate of the API and the control socket set the actor once for each request, as a context variable. All tasks that
+the request starts and the store's thread inherit it.
 """
 
 from contextvars import ContextVar
@@ -10,8 +10,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """kind: `token`, `command line`, `agent` or `service`, which acts by itself. name: of the token or of the user.
-    tenant_id: of a token or an agent."""
+    """The actor of a change. kind: `token`, `command line`, `agent`, or `service` for a change without a request.
+
+    name: name of the token or the user. tenant_id: tenant of the token or the agent.
+    """
 
     kind: str
     name: str = ""
@@ -24,12 +26,12 @@ _ACTING: ContextVar[Actor] = ContextVar("acting", default=_SERVICE)
 
 
 def acting() -> Actor:
-    """Who acts in this context."""
+    """Return the actor of the current context."""
     return _ACTING.get()
 
 
 class acting_as:  # noqa: N801  it reads as a statement
-    """Context manager: the actor acts in the block."""
+    """A context manager that sets the actor for the block."""
 
     __slots__ = ("_actor", "_token")
 

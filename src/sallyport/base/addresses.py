@@ -1,7 +1,7 @@
-"""IP addresses and networks in canonical form, so that equal ones compare equal as text, and the form of host names.
+"""Canonical forms of IP addresses, networks and host names, so that equal ones are equal as text.
 
-The canonical form is that of RFC 5952. An IPv4-mapped IPv6 address (RFC 4291 section 2.5.5.2) becomes the IPv4 address,
-since dual-stack programs write IPv4 addresses so.
+IP addresses have the form of RFC 5952. An IPv4-mapped IPv6 address (RFC 4291 section 2.5.5.2) becomes the IPv4 address,
+since dual-stack programs write IPv4 addresses in that form.
 """
 
 import re
@@ -49,7 +49,7 @@ def canonical_host(name: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host, without brackets, is written as this machine; no name is resolved."""
+    """Return whether a host is `localhost` or a loopback address, without brackets. No name is resolved."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

@@ -3,7 +3,7 @@
     users = BoundedMap[str, User](1000)
     users.put("alice", user, tenant_id)
 
-A full table drops one entry for each that it takes: the oldest entry of the owner with the most entries. An owner that
+A full table drops an entry for each new one: the oldest entry of the owner with the most entries. An owner that
 fills the table therefore drops entries of its own. Owners can be nested: `put(state, talk, tenant_id, client_id)` drops
 the oldest entry of the client with the most entries, within the tenant with the most entries.
 
@@ -20,7 +20,7 @@ V = TypeVar("V")
 
 
 class BoundedMap(Generic[K, V]):
-    """At most `limit` entries, in the order of their last `put`. Give each entry of a map as many owners, or none.
+    """A map with at most `limit` entries, in the order of their last `put`. All entries have the same number of owners.
 
     get: return the value of a key, or None.
     """
@@ -134,9 +134,9 @@ class ExpiringMap(Generic[K, V]):
 
 
 class _Share(Generic[K]):
-    """The keys of an owner, the oldest first, or the shares of its parts.
+    """The keys of an owner, the oldest first; with nested owners, the shares of its parts instead.
 
-    The parts are grouped by size, so the largest is found without a search: a size changes by one at a time.
+    The parts are grouped by size. A size changes by one at a time, so the largest part is found without a search.
     """
 
     __slots__ = ("_by_size", "_keys", "_largest", "_parts", "size")

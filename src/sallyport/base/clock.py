@@ -1,4 +1,4 @@
-"""Time: UTC integer microseconds everywhere inside, text at the edges."""
+"""Time: integer microseconds UTC inside the program, text in input and output."""
 
 import time
 from collections.abc import Callable
@@ -8,39 +8,39 @@ from functools import lru_cache
 SECOND = 1_000_000
 
 Clock = Callable[[], int]
-"""Gives the present as microseconds since 1970-01-01 UTC."""
+"""A function that returns the current time in microseconds since 1970-01-01 UTC."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def now_us() -> int:
-    """The wall clock."""
+    """Return the time of the wall clock in microseconds since 1970-01-01 UTC."""
     return time.time_ns() // 1000
 
 
 def from_us(at: int) -> datetime:
-    """Microseconds as a time in UTC."""
+    """Return a time in microseconds as a datetime in UTC."""
     return _EPOCH + timedelta(microseconds=at)
 
 
 def iso(at: int) -> str:
-    """Microseconds as ISO 8601 UTC with microseconds, such as 2026-01-31T08:00:00.000000Z."""
+    """Return a time in microseconds as ISO 8601 UTC with microseconds, such as 2026-01-31T08:00:00.000000Z."""
     seconds, fraction = divmod(at, SECOND)
     return f"{_to_the_second(seconds)}.{fraction:06}Z"
 
 
 def iso_seconds(at: int) -> str:
-    """Microseconds as ISO 8601 UTC without their fraction, such as 2026-01-31T08:00:00Z."""
+    """Return a time in microseconds as ISO 8601 UTC without a fraction, such as 2026-01-31T08:00:00Z."""
     return f"{_to_the_second(at // SECOND)}Z"
 
 
-@lru_cache(1024)  # of a busy second there are thousands of events
+@lru_cache(1024)  # a busy second has thousands of events
 def _to_the_second(seconds: int) -> str:
     return from_us(seconds * SECOND).replace(tzinfo=None).isoformat()
 
 
 def from_iso(text: str) -> int:
-    """ISO 8601 text (no zone means UTC) as microseconds. ValueError when it is none."""
+    """Return ISO 8601 text as microseconds; without a time zone it is UTC. ValueError: malformed text."""
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)

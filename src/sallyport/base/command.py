@@ -41,13 +41,13 @@ ArgumentsT = TypeVar("ArgumentsT", bound=BaseModel)
 
 
 Ready: TypeAlias = Callable[[], Awaitable[JSON]]
-"""Runs a command whose arguments are valid."""
+"""A function that runs a command with validated arguments."""
 Command: TypeAlias = Callable[[Mapping[str, object]], Ready]
-"""Validates the arguments of a command, in any thread. Invalid: names fields, without values."""
+"""A function that validates the arguments of a command, in any thread. Invalid: it has the wrong fields, no values."""
 
 
 def command(arguments: type[ArgumentsT], run: Callable[[ArgumentsT], Awaitable[JSON]]) -> Command:
-    """Return a command with arguments of a model."""
+    """Return a command that validates its arguments with a model and passes them to `run`."""
 
     def ready(values: Mapping[str, object]) -> Ready:
         try:
@@ -70,7 +70,7 @@ class Commands:
                 self._commands[name] = each
 
     def ready(self, name: str, arguments: Mapping[str, object]) -> Ready:
-        """Validate the arguments of a command, in any thread. NotFound: no such command. Invalid."""
+        """Validate the arguments of a command, in any thread. NotFound: no such command. Raises Invalid."""
         found = self._commands.get(name)
         if found is None:
             raise NotFound("no such command; the running service may be of another version")
@@ -78,35 +78,34 @@ class Commands:
 
 
 class Tenants(Protocol):
-    """Knows the tenants."""
+    """A look-up of tenants."""
 
     async def tenant_id(self, organization: int, number: int) -> int:
-        """The tenant's internal id. NotFound."""
+        """Return a tenant's internal id. organization, number: as in bodies (orgId, tenantId). Raises NotFound."""
 
     async def numbers(self) -> Mapping[int, tuple[int, int]]:
-        """Organization and tenant as bodies call them, by the tenant's internal id."""
+        """Return (orgId, tenantId) of all tenants by internal id."""
 
 
 class Arguments(Model):
-    """The root of all commands' arguments; of itself, no arguments. An unknown one is an error."""
+    """The base class for the arguments of commands, itself without arguments. An unknown argument is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
 def entries(value: JSON) -> list[Row]:
-    """Return the objects of a list."""
+    """Return the objects in a list; empty if the value is no list."""
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 class CommandLine(Protocol):
-    """The connection to the service and the two outputs, as the commands of an area use them.
+    """The connection to the service, and the outputs, for the commands of an area.
 
-    Standard output carries the result alone; notes go to standard error. No output can send control sequences to a
-    terminal.
+    Only results go to standard output; notes go to standard error. Control sequences are replaced in both.
     """
 
     def settings(self) -> Settings:
-        """Return the settings of the service. ConfigError."""
+        """Return the settings of the service. Raises ConfigError."""
 
     def run(
         self,
@@ -117,11 +116,11 @@ class CommandLine(Protocol):
         domain: str | None = None,
         domains: Sequence[str] | None = None,
     ) -> Row:
-        """Run an operation of the API, in the running service or on the store if none runs, and return its answer;
-        a confirmation text as `message`.
+        """Run an operation of the API, in the running service or on the store if no service runs. Return its answer.
 
-        domain, domains: by name or id; they become domainId and domainIds of the body. A domain also tells orgId and
-        tenantId, which the body must have otherwise. SallyportError: it failed.
+        An answer that is no object is returned as the field `message`. domain, domains: names or ids; they become
+        domainId and domainIds of the body. A domain also sets orgId and tenantId; without one, the body must contain
+        them. SallyportError: the operation failed.
         """
 
     def listed(
@@ -134,25 +133,31 @@ class CommandLine(Protocol):
         domain: str | None = None,
         size: int = 1000,
     ) -> Iterator[Row]:
-        """Yield the entries of a list, page by page. field: their place in the answer; None: the answer is an array.
-        size: the entries of a page, at most what the operation gives."""
+        """Yield the entries of a list operation, page by page.
+
+        field: name of the list in the answer; None if the answer is an array. size: entries of a page, at most the
+        limit of the operation.
+        """
 
     def listed_everywhere(
         self, path: str, field: str | None, body: Mapping[str, JSON] = MappingProxyType({}), /, *, size: int = 1000
     ) -> Iterator[Row]:
-        """`listed` for each tenant of the installation, whose numbers become `org` and `tenant` of the entries."""
+        """Yield the entries of `listed` for each tenant of the installation, with its numbers as `org` and `tenant`."""
 
     def call(self, command: str, /, **arguments: JSON) -> JSON:
-        """Run a command in the running service, or on the store if none runs. SallyportError: it failed."""
+        """Run a command in the running service, or on the store if no service runs. SallyportError: it failed."""
 
     def row(self, command: str, /, **arguments: JSON) -> Row:
-        """`call` a command that returns an object."""
+        """Run a command that returns an object; see `call`."""
 
     def rows(self, command: str, /, **arguments: JSON) -> list[Row]:
-        """`call` a command that returns a list of objects."""
+        """Run a command that returns a list of objects; see `call`."""
 
     def read_secret(self, prompt: str, *, confirm: bool = True) -> bytes:
-        """Return the octets of standard input's next line; at a terminal, prompt without echo. confirm: ask twice."""
+        """Read a secret: at a terminal with a prompt and without echo, otherwise the next line of standard input.
+
+        confirm: ask twice at a terminal.
+        """
 
     def print(self, text: str) -> None:
         """Print a line on standard output."""
@@ -160,8 +165,11 @@ class CommandLine(Protocol):
     def print_rows(
         self, rows: Iterable[Row], columns: Sequence[str], form: Form | None = None, *, to: TextIO | None = None
     ) -> None:
-        """Print rows on standard output, or `to` a file: the columns as a table (the default) or as CSV, or whole rows
-        as JSON, in one array or (jsonl) in a line for each row."""
+        """Print rows to standard output, or to the file `to`.
+
+        A table (the default) and CSV have these columns. JSON has whole rows: json as one array, jsonl as a line for
+        each row.
+        """
 
     def print_json(self, value: JSON) -> None:
         """Print indented JSON."""
@@ -171,12 +179,12 @@ class CommandLine(Protocol):
 
 
 def domains(line: CommandLine, name: str | None) -> Iterator[Row]:
-    """Yield the domain with a name or id, or every domain of the installation, as GetAllDomains lists them."""
+    """Yield the domain with a name or id, or every domain if the name is None, in the form of GetAllDomains."""
     path, field, size = "/ad/GetAllDomains", "domains", 100
     if name is None:
         yield from line.listed_everywhere(path, field, size=size)
         return
-    own = list(line.listed(path, field, domain=name, size=size))  # of its tenant
+    own = list(line.listed(path, field, domain=name, size=size))  # all domains of its tenant
     by_id = [each for each in own if str(each["domainId"]) == name]
     yield from by_id or [each for each in own if fold(str(each["domainName"])) == fold(name)]
 
@@ -184,10 +192,10 @@ def domains(line: CommandLine, name: str | None) -> Iterator[Row]:
 def named(
     rows: Iterable[Row], field: str, name: str, kind: str, all_rows: Callable[[], Iterable[Row]] | None = None
 ) -> Row:
-    """Return the entry of a list whose field is a name, in any case. NotFound.
+    """Return the entry whose field has a name, ignoring case. NotFound: no entry, or several.
 
-    kind: the kind of thing, for the message. all_rows: returns the entries whose names the message suggests, if `rows`
-    are only a part of them.
+    kind: the kind of entry, for the message. all_rows: returns all entries for suggestions in the message; needed if
+    `rows` are only some of them.
     """
     rows = list(rows)
     found = [each for each in rows if fold(str(each[field])) == fold(name)]
@@ -200,7 +208,7 @@ def named(
 
 
 def note_new(line: CommandLine, made: Row) -> None:
-    """Report the organization and the tenant that a command has made."""
+    """Print a note about an organization or tenant that a command has created."""
     new = made["new"]
     for each in new if isinstance(new, list) else ():
         line.note(f"{each} is new")

@@ -1,4 +1,4 @@
-"""Files that are there as a whole or not at all, whatever crashes: written beside, synced, renamed."""
+"""Atomic replacement of files, also in case of a crash: write a temporary file, sync it, rename it."""
 
 import os
 import secrets
@@ -15,10 +15,10 @@ PRIVATE = 0o600
 
 @contextmanager
 def replacing(path: Path, *, mode: int = PRIVATE, like: Path | None = None) -> Iterator[BinaryIO]:
-    """Yield a file to write. It replaces the file at `path`, on disk, once the block has ended without an error. In
-    another user's directory, a file that root writes belongs to that user.
+    """Yield a file to write. When the block ends without an error, it is synced and replaces the file at `path`.
 
-    like: a file whose owner it gets. OSError, or the block's error: the former file is unchanged.
+    If root writes in another user's directory, the file belongs to that user. like: a file whose owner the new file
+    gets. OSError, or the block's error: the former file is unchanged.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     with as_owner(path.parent):
@@ -52,7 +52,7 @@ def write(path: Path, octets: bytes, *, mode: int = PRIVATE, like: Path | None =
 
 
 def sync(path: Path) -> None:
-    """Wait until a file's octets, or a directory's entries, are on disk. OSError."""
+    """Wait until a file's octets, or a directory's entries, are on disk. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

@@ -4,7 +4,7 @@ FairQueue    a queue that serves its owners in turn
 FairShares   the same with two levels, owners and their sources, and a limit
 FairLimiter  a limit of concurrent work; owners that wait are admitted in turn
 LoopTurns    a limit of work in one pass of the event loop; tenants that wait continue in turn
-PerMinute    a limit of what one owner may do in a minute
+PerMinute    a limit of calls per minute for each owner
 """
 
 import math
@@ -21,7 +21,7 @@ from sallyport.base.clock import SECOND, Clock
 from sallyport.base.errors import TooMany
 
 LONG_S: Final = 0.005
-"""CPU time of a pass of the event loop in which no more tasks continue."""
+"""CPU time in seconds after which no more tasks continue in a pass of the event loop."""
 
 OwnerT = TypeVar("OwnerT", bound=Hashable)
 SourceT = TypeVar("SourceT", bound=Hashable)
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class PerMinute(Generic[OwnerT]):
-    """At most `most` calls in a minute for each owner. what: the calls, for the refusal."""
+    """A rate limit of `most` calls per minute for each owner. what: name of the calls, for the error message."""
 
     def __init__(self, most: int, what: str, clock: Clock) -> None:
         self._most = most
@@ -38,7 +38,7 @@ class PerMinute(Generic[OwnerT]):
         self._lately: dict[OwnerT, deque[int]] = {}
 
     def admit(self, owner: OwnerT) -> None:
-        """Count a call. TooMany: the owner has made as many as a minute may have."""
+        """Count a call of an owner. TooMany: the owner has reached the limit."""
         now = self._clock()
         lately = self._lately.setdefault(owner, deque())
         while lately and lately[0] <= now - 60 * SECOND:
@@ -54,7 +54,7 @@ class FairQueue(Generic[OwnerT, T]):
     __slots__ = ("_by_owner", "_size")
 
     def __init__(self) -> None:
-        self._by_owner: OrderedDict[OwnerT, deque[T]] = OrderedDict()  # the next one first
+        self._by_owner: OrderedDict[OwnerT, deque[T]] = OrderedDict()  # the next owner first
         self._size = 0
 
     def __len__(self) -> int:
@@ -80,14 +80,14 @@ class FairQueue(Generic[OwnerT, T]):
 class FairShares(Generic[OwnerT, SourceT, T]):
     """A queue that serves its owners in turn, and the sources of one owner in turn.
 
-    limit: of items. At the limit, an owner with an equal share of them or more cannot add another. So the queue holds
-    at most twice as many.
+    limit: number of items at which the queue is full. Then an owner with an equal share or more cannot add an item.
+    Other owners can, so the queue holds at most twice as many items.
     """
 
     __slots__ = ("_by_owner", "_limit", "_size")
 
     def __init__(self, limit: float = math.inf) -> None:
-        self._by_owner: OrderedDict[OwnerT, FairQueue[SourceT, T]] = OrderedDict()  # the next one first
+        self._by_owner: OrderedDict[OwnerT, FairQueue[SourceT, T]] = OrderedDict()  # the next owner first
         self._limit = limit
         self._size = 0
 
@@ -95,7 +95,7 @@ class FairShares(Generic[OwnerT, SourceT, T]):
         return self._size
 
     def put(self, owner: OwnerT, source: SourceT, item: T) -> bool:
-        """Add an item behind all others of its source. False: the queue is full, and the owner has its share."""
+        """Add an item behind all others of its source. Return False if the queue is full for its owner."""
         own = self._by_owner.get(owner)
         if own is None:
             self._by_owner[owner] = own = FairQueue()
@@ -122,7 +122,7 @@ class _Waiter:
 
 
 class FairLimiter(Generic[OwnerT]):
-    """A limit of concurrent work. Owners that wait are admitted in turn, and of one owner the first comes first."""
+    """A limit of concurrent work. Owners that wait are admitted in turn; of one owner, in order of arrival."""
 
     def __init__(self, most: int) -> None:
         self._free = most
@@ -130,7 +130,7 @@ class FairLimiter(Generic[OwnerT]):
 
     @asynccontextmanager
     async def slot(self, owner: OwnerT) -> AsyncIterator[None]:
-        """Wait until the owner is admitted, and count it for the time of the block."""
+        """Wait until the owner is admitted, and occupy a slot for the block."""
         if self._free:
             self._free -= 1
         else:
@@ -166,22 +166,22 @@ class _Parked:
 class LoopTurns:
     """A limit of tasks that continue in one pass of the event loop. Tenants that wait continue in turn.
 
-    A thousand answers that arrive at once would be handled in one pass, and a login that arrives meanwhile would wait
-    for all of them. A pass admits at most `most` tasks, and none once its tasks have taken LONG_S of CPU time. The
-    next pass after a long one admits a single task: one answer of a hostile server can take 20 ms.
+    Otherwise a thousand answers that arrive at the same time would be handled in one pass, and a login would wait for
+    all of them. A pass admits at most `most` tasks, and no more tasks after LONG_S of CPU time. The pass after such a
+    long one admits a single task, since one answer of a hostile server can take 20 ms.
     """
 
     def __init__(self, most: int) -> None:
         self._loop = _Pass(most)
 
     def for_tenant(self) -> "LoopTurns":
-        """Return the same limit for another tenant."""
+        """Return an object for another tenant that shares this limit."""
         other = LoopTurns.__new__(LoopTurns)
         other._loop = self._loop
         return other
 
     async def take(self) -> None:
-        """Continue in this pass or in a later one."""
+        """Wait until the task may continue, in this pass or in a later one."""
         loop = self._loop
         if loop.admits():
             loop.left -= 1
@@ -197,7 +197,7 @@ class LoopTurns:
 
 
 class _Pass:
-    """The current pass, as all tenants share it. left: tasks that it still admits."""
+    """The current pass of the event loop, shared by all tenants. left: number of tasks that may still continue."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -222,7 +222,7 @@ class _Pass:
     def _end(self) -> None:
         now = time.thread_time()
         was_long, self._was_long = self._was_long, now >= self._began + LONG_S
-        # Two passes, since trio runs this before or after the tasks of a pass at random.
+        # A long pass limits the next two, since trio runs this at random before or after the tasks of a pass.
         self.left = 1 if self._was_long or was_long else self._most
         self._began, self._ends = now, False
         while self.left and self.waiting:

@@ -1,7 +1,7 @@
-"""The log: one event a line on standard error, JSON, or coloured text on a terminal.
+"""The log: one event per line on standard error, as JSON, or as coloured text on a terminal.
 
-Areas log through `structlog.get_logger()`; this module says how it looks, from which level on, and whether people are
-named in it. Level and names can be changed while the process runs: they are its own, as structlog's settings are.
+Areas log through `structlog.get_logger()`. This module configures format and level, and whether the log has names of
+people. Level and names can be changed while the process runs. They are global, like structlog's configuration.
 """
 
 import hashlib
@@ -19,11 +19,11 @@ from sallyport.base.clock import iso, now_us
 LEVELS: Final = ("debug", "info", "warning", "error")
 _RANKS: Final = {name.lower(): rank for name, rank in logging.getLevelNamesMapping().items()}
 IDENTITIES: Final = frozenset({"user", "station"})
-"""The keys under which a line names a person, or what a person carries."""
+"""Keys of log fields that identify a person or a person's device."""
 
 
 class _Lossy(io.TextIOBase):
-    """A stream that never fails: a line that a full disk or a closed pipe does not take is lost."""
+    """A stream that raises no errors: a line is lost if the disk is full or the pipe is closed."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -31,7 +31,7 @@ class _Lossy(io.TextIOBase):
     def write(self, text: str, /) -> int:
         try:  # noqa: SIM105  each line comes this way
             self._stream.write(text)
-        except (OSError, ValueError):  # a closed stream is the latter
+        except (OSError, ValueError):  # a closed stream raises ValueError
             pass
         return len(text)
 
@@ -43,7 +43,7 @@ class _Lossy(io.TextIOBase):
 
 
 class Pseudonyms:
-    """Names as short keyed hashes. Equal names have equal hashes, and without the key no hash leads to a name."""
+    """Pseudonyms of names: short keyed hashes. Equal names have equal hashes, and guesses need the key."""
 
     def __init__(self, key: bytes) -> None:
         self._key = hmac.digest(key, b"sallyport identities in logs", hashlib.sha256)
@@ -54,7 +54,7 @@ class Pseudonyms:
 
 
 class _Manner:
-    """The settings of the log that a reload changes."""
+    """The settings of the log that may change at run time."""
 
     def __init__(self) -> None:
         self.level = "info"
@@ -63,7 +63,7 @@ class _Manner:
     def filter(
         self, _logger: structlog.typing.WrappedLogger, method: str, event: structlog.typing.EventDict
     ) -> structlog.typing.EventDict:
-        """Drop events below the level, and hide names."""
+        """Drop events below the level, and replace names by pseudonyms; a structlog processor."""
         if _rank(method) < _rank(self.level):
             raise structlog.DropEvent
         if self.pseudonyms is not None:
@@ -75,7 +75,7 @@ class _Manner:
 _manner = _Manner()
 _encode: Final = JSONEncoder(default=repr).encode
 _processors: list[structlog.typing.Processor] = []
-"""One list, however often the log is set up: loggers that are in use keep it."""
+"""The processors. `configure` changes this list in place, since existing loggers keep a reference to it."""
 
 
 def _rank(method: str) -> int:
@@ -110,32 +110,32 @@ def configure(*, level: str = "info", json: bool | None = None) -> None:
 
 
 def set_level(level: str) -> None:
-    """From now on, for all loggers. level: one of LEVELS."""
+    """Set the lowest level that is logged, for all loggers. level: one of LEVELS."""
     _manner.level = level
 
 
 def level() -> str:
-    """The level that holds now."""
+    """Return the lowest level that is logged."""
     return _manner.level
 
 
 def is_silent(level: str) -> bool:
-    """Whether lines of a level are dropped now."""
+    """Return whether events of a level are dropped."""
     return _rank(level) < _rank(_manner.level)
 
 
 def pseudonyms() -> Pseudonyms | None:
-    """The pseudonyms of people in the log. None: the log has their names."""
+    """Return the pseudonyms that the log uses; None if it has names."""
     return _manner.pseudonyms
 
 
 def hide_identities(pseudonyms: Pseudonyms | None) -> None:
-    """Show users and stations as hashes from now on; None: by name."""
+    """Replace names of users and stations by pseudonyms from now on; None: log the names."""
     _manner.pseudonyms = pseudonyms
 
 
 def _readable() -> list[structlog.typing.Processor]:
-    """For a terminal. Traces are plain: the default shows local variables, and with them passwords."""
+    """Return the processors for a terminal. Tracebacks are plain: the default shows local variables, so passwords."""
     return [
         structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback)
     ]
@@ -150,6 +150,6 @@ def _as_json(_logger: structlog.typing.WrappedLogger, _method: str, event: struc
 
 
 def logger() -> structlog.typing.FilteringBoundLogger:
-    """A logger for the command line; areas take theirs from structlog."""
+    """Return a logger for the command line; areas use structlog.get_logger()."""
     bound: structlog.typing.FilteringBoundLogger = structlog.get_logger()
     return bound

@@ -1,4 +1,4 @@
-"""The root of all pydantic models: bodies and answers of the API, arguments of commands, settings of providers."""
+"""The base class of all pydantic models: bodies and answers of the API, command arguments, settings of providers."""
 
 from collections.abc import Mapping
 
@@ -8,8 +8,10 @@ from pydantic_core import PydanticUndefined
 
 
 class Model(BaseModel):
-    """A model whose validator is made when it is first used, in a few milliseconds: a start would make hundreds, of
-    which a day needs some."""
+    """A model whose validator is built on first use, which takes a few milliseconds.
+
+    The program has hundreds of models, of which a process uses only some.
+    """
 
     model_config = ConfigDict(defer_build=True)
 
@@ -17,8 +19,11 @@ class Model(BaseModel):
 def as_given(
     model: type[BaseModel], values: Mapping[str, object], *, nothing: tuple[object, ...] = (None,)
 ) -> Mapping[str, object]:
-    """Return the sent values without null in fields that have a default other than null: programs that write every
-    field of a record send it. In other fields, null has a meaning or is refused. nothing: further values like null."""
+    """Return the sent values without null in fields whose default is not null.
+
+    Some programs send null for each field without a value. In other fields null has a meaning or is refused. nothing:
+    the values that count as null.
+    """
     if not any(value in nothing for value in values.values()):
         return values
     own = {

@@ -1,6 +1,6 @@
-"""Messages to the service manager (sd_notify(3)): a datagram of lines to the socket that NOTIFY_SOCKET names.
+"""Messages to the service manager (sd_notify(3)): datagrams of lines to the socket in the variable NOTIFY_SOCKET.
 
-Without that variable nothing is sent: the process was started by hand.
+Without the variable nothing is sent, since no service manager has started the process.
 """
 
 import os
@@ -11,8 +11,11 @@ from contextlib import suppress
 
 
 class Notifier:
-    """The socket of the service manager. watchdog_s: seconds within which it expects `alive`; None: it does not watch
-    this process. alive_s: half of them, the period of `alive`."""
+    """The socket of the service manager.
+
+    watchdog_s: seconds within which the service manager expects `alive`; None without a watchdog. alive_s: half of
+    watchdog_s, the interval for `alive`.
+    """
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._path = environ.get("NOTIFY_SOCKET", "")
@@ -22,7 +25,7 @@ class Notifier:
         self.alive_s = self.watchdog_s / 2 if self.watchdog_s is not None else None
 
     def ready(self, status: str) -> None:
-        """Report that the process works. status: as for `status`."""
+        """Report that the process is ready. status: text for `systemctl status`."""
         self._send("READY=1", _status(status))
 
     def status(self, text: str) -> None:
@@ -34,15 +37,15 @@ class Notifier:
         self._send("RELOADING=1", f"MONOTONIC_USEC={time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000}")
 
     def stopping(self, within_s: float | None = None) -> None:
-        """Report that the process stops. within_s: seconds that it needs, whatever the unit's limit."""
+        """Report that the process stops. within_s: seconds that it needs, in place of the unit's limit."""
         self._send("STOPPING=1", *(() if within_s is None else (f"EXTEND_TIMEOUT_USEC={int(within_s * 1e6)}",)))
 
     def alive(self) -> None:
-        """Restart the watchdog's time."""
+        """Reset the watchdog's timer."""
         self._send("WATCHDOG=1")
 
     def _send(self, *lines: str) -> None:
-        """Send a message; a failure must not stop the service."""
+        """Send a message. Errors are ignored, so that they do not stop the service."""
         if not self._path:
             return
         address = "\0" + self._path[1:] if self._path.startswith("@") else self._path

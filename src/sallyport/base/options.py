@@ -1,4 +1,4 @@
-"""What the commands of all areas share: groups, and types of options."""
+"""Parts that the commands of all areas share: groups, and types of options."""
 
 import os
 import re
@@ -13,14 +13,17 @@ from sallyport.base.clock import SECOND, from_iso, iso, now_us
 from sallyport.base.text import nearest
 
 _SENTENCE = 1000
-"""Characters of a command's first sentence that the help shows."""
+"""Maximum characters of a command's first sentence in the help."""
 
 
 _UNITS: Final = {"m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
 
 class Time(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.4
-    """A time as ISO 8601 text, or as a span before now (sign -1) or from now on (1). accepted: examples."""
+    """An option type for a time: ISO 8601 text, or a span such as 24h.
+
+    sign: -1 for a span before now, 1 for a span after now. accepted: examples for error messages.
+    """
 
     name = "time"
 
@@ -29,7 +32,7 @@ class Time(click.ParamType):  # type: ignore[type-arg]  # not generic before cli
         self.accepted = accepted
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return ISO 8601 text in UTC. BadParameter."""
+        """Return the time as ISO 8601 text in UTC. BadParameter."""
         text = str(value).strip()
         span = re.fullmatch(r"(\d{1,6})([mhdw])", text)
         try:
@@ -43,7 +46,7 @@ FUTURE: Final = Time(1, "90d, 12h, 2027-11-23 or 2027-11-23T10:00")
 
 
 class InputFile(click.Path):
-    """A file that a command reads, as a path. An error that keeps this user from it is not told as a missing file."""
+    """An option type for a file that a command reads. A permission error is not reported as a missing file."""
 
     def __init__(self) -> None:
         super().__init__(exists=True, dir_okay=False, path_type=Path)
@@ -55,14 +58,14 @@ class InputFile(click.Path):
         try:
             Path(value).stat()
         except FileNotFoundError:
-            pass  # click tells that
+            pass  # click reports the missing file
         except OSError as error:
             self.fail(f"{os.fspath(value)}: {error.strerror}", param, ctx)
         return super().convert(value, param, ctx)
 
 
 class Group(click.Group):
-    """A group of commands. The help has those of `first` first, then the others in the order of their declaration."""
+    """A group of commands. The help lists the commands in `first`, then the others in the order of declaration."""
 
     def __init__(self, *args: object, first: Sequence[str] = (), **options: object) -> None:
         super().__init__(*args, **options)  # type: ignore[arg-type]
@@ -82,7 +85,7 @@ class Group(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the called command. UsageError: no such command; names the one that is most like it."""
+        """Return the called command. UsageError: there is no such command; the message has the most similar name."""
         name = args[0]
         if not name.startswith("-") and self.get_command(ctx, name) is None:
             known = self.list_commands(ctx)
@@ -92,14 +95,14 @@ class Group(click.Group):
 
 
 def option_name(parameter: click.Parameter) -> str:
-    """Return the name of an option as it is typed, or of an argument as the help writes it."""
+    """Return the name of an option as typed, or the name of an argument as in the help."""
     if isinstance(parameter, click.Argument):
         return (parameter.name or "").upper()
     return max(parameter.opts, key=len)
 
 
 def scope_of(command: click.Command, context: click.Context) -> list[str]:
-    """Return the options that a command requires, with the values that they have in the called command."""
+    """Return the required options of a command, with their values from the called command."""
     return [
         f"{option_name(each)} {shlex.quote(str(context.params[each.name]))}"
         for each in command.params
@@ -108,7 +111,7 @@ def scope_of(command: click.Command, context: click.Context) -> list[str]:
 
 
 def list_command(group: str) -> str:
-    """Return the command that lists a group's things, with the scope of the called command."""
+    """Return the list command of a group as text, with required options as in the called command; see `scope_of`."""
     context, words = click.get_current_context(silent=True), f"sallyport {group} list"
     root = context.find_root().command if context is not None else None
     if context is None or not isinstance(root, click.Group):

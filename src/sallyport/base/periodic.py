@@ -1,4 +1,4 @@
-"""Work that a task repeats for as long as the service runs."""
+"""Work that a task repeats while the service runs."""
 
 from collections.abc import Awaitable, Callable
 from typing import NoReturn

@@ -1,4 +1,4 @@
-"""A secret in memory, which no log, error or repr shows, and random names: tokens, keys, shared secrets, error ids."""
+"""A secret in memory that logs, errors and repr do not show, and random tokens, keys, shared secrets and error ids."""
 
 import hashlib
 import hmac
@@ -8,10 +8,7 @@ from typing import Final
 
 
 class Secret:
-    """Octets that show themselves as `***`; `reveal` is the only way to them.
-
-    Equality takes the same time wherever the octets differ.
-    """
+    """Secret octets, shown as `***`. Only `reveal` returns them. The comparison takes constant time."""
 
     __slots__ = ("_octets",)
 
@@ -19,7 +16,7 @@ class Secret:
         self._octets: Final = octets
 
     def reveal(self) -> bytes:
-        """The octets themselves, for the one place that uses them."""
+        """Return the octets. Call it only where they are used."""
         return self._octets
 
     def __repr__(self) -> str:
@@ -35,32 +32,32 @@ class Secret:
         raise TypeError("a secret is not pickled")
 
 
-TOKEN_PREFIX = "sp_"  # noqa: S105  lets a scanner of leaked text recognize one
+TOKEN_PREFIX = "sp_"  # noqa: S105  so that scanners for leaked secrets recognize a token
 KEY_PREFIX = "spk_"
 
 _ALPHABET = string.ascii_letters + string.digits
 
 
 def new_token() -> str:
-    """An access token: `sp_` and 32 random octets in base64url."""
+    """Return a new access token: `sp_` and 32 random octets in base64url."""
     return TOKEN_PREFIX + secrets.token_urlsafe(32)
 
 
 def new_key() -> str:
-    """An API key: `spk_` and 32 random octets in base64url."""
+    """Return a new API key: `spk_` and 32 random octets in base64url."""
     return KEY_PREFIX + secrets.token_urlsafe(32)
 
 
 def token_hash(token: str) -> str:
-    """What the store keeps of a token or a key: its SHA-256 in hex. It has 256 random bits, so no salt is needed."""
+    """Return the SHA-256 of a token or key in hex, for the store. It has 256 random bits, so no salt is needed."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 
 def new_shared_secret() -> str:
-    """A RADIUS shared secret: 32 letters and digits, which every product takes, 190 random bits."""
+    """Return a new RADIUS shared secret: 32 letters and digits (190 random bits), which all products accept."""
     return "".join(secrets.choice(_ALPHABET) for _ in range(32))
 
 
 def new_error_id() -> str:
-    """Names one unexpected error, in the answer and in the log."""
+    """Return a random id of an unexpected error, for the answer and the log."""
     return secrets.token_hex(8)

@@ -1,4 +1,4 @@
-"""Types of settings: each reads the text of the environment and the values of `sallyport.toml`."""
+"""Types of settings. Each accepts the text of an environment variable and the value in `sallyport.toml`."""
 
 import ipaddress
 import re
@@ -37,7 +37,7 @@ def _address(value: object) -> object:
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise ValueError("no text")  # noqa: TRY004  told as any other malformed value
+        raise ValueError("no text")  # noqa: TRY004  reported as any other malformed value
     return value
 
 
@@ -45,7 +45,7 @@ Addresses = Annotated[tuple[Address, ...], BeforeValidator(_addresses)]
 
 
 def _limits(value: object) -> object:
-    """The limits that are given, and the defaults of the others."""
+    """Return all limits: the given ones, and the defaults of the others. Raises ValueError."""
     given = dict(part.partition("=")[::2] for part in _parts(value)) if isinstance(value, str) else value
     if not isinstance(given, Mapping):
         raise unfit("limits by name, such as domains=50, wallets=20000")

@@ -1,14 +1,14 @@
-"""Values of settings for the login path and the protocols, without pydantic, by which `config` checks them."""
+"""Values of settings that the login path and the protocols use. They do not import pydantic, unlike `config`."""
 
 import ipaddress
 from typing import Final, Literal, NamedTuple
 
 PREFIX: Final = "SALLYPORT_"
-"""Of every environment variable."""
+"""Prefix of all environment variables."""
 MASTER_KEY: Final = "SALLYPORT_MASTER_KEY"
-"""Read from the environment alone: a secret has no place in a file of settings."""
+"""Environment variable of the master key. The settings file cannot have it, since it is a secret."""
 EGRESS_DEFAULT: Final = "default"
-"""The member of the setting `egress` that stands for all addresses but those of `outgoing/egress.py`."""
+"""Entry of the setting `egress` for all addresses except the ones that `outgoing/egress.py` excludes."""
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 EgressRule = Literal["default"] | Network
 ANYWHERE: Final = (ipaddress.ip_network("0.0.0.0/0"), ipaddress.ip_network("::/0"))
@@ -30,7 +30,7 @@ def environment_name(setting: str) -> str:
 
 
 def parse_address(text: str) -> Address:
-    """Parse `192.0.2.1:1812` or `[2001:db8::1]:1812`. ValueError: the text is neither."""
+    """Parse an address such as `192.0.2.1:1812` or `[2001:db8::1]:1812`. ValueError: malformed."""
     host, _, port = text.strip().rpartition(":")
     if host == "localhost":
         host = "127.0.0.1"

@@ -1,7 +1,7 @@
-"""Passwords as /etc/shadow takes them on every Linux: `$6$salt$...`, SHA-512 in 5,000 rounds.
+"""Password hashes for /etc/shadow that every Linux accepts: `$6$salt$...`, SHA-512 with 5,000 rounds.
 
-By U. Drepper, "Unix crypt using SHA-256 and SHA-512", version 0.6; the numbers in the comments are its steps. It is
-here since the service makes such hashes for machines of any kind, and Python's own `crypt` is gone after 3.12.
+The algorithm is "Unix crypt using SHA-256 and SHA-512", version 0.6, by U. Drepper; numbers in comments are its steps.
+It is implemented here since the service creates hashes for other machines, and Python has no `crypt` after 3.12.
 """
 
 import hmac
@@ -17,9 +17,10 @@ _SIZE: Final = 64
 
 
 def sha512_crypt(password: bytes, salt: str | None = None) -> str:
-    """The hash of a password; it takes some milliseconds. salt: 1 to 16 letters of the alphabet; random unless given.
+    """Return the hash of a password. It takes some milliseconds.
 
-    ValueError: the password holds NUL, with which it would end for crypt(3), or the salt is none.
+    salt: 1 to 16 characters of the alphabet; None for a random one. ValueError: the salt is malformed, or the password
+    contains NUL, at which crypt(3) would end it.
     """
     chosen = "".join(secrets.choice(_ALPHABET) for _ in range(SALT)) if salt is None else salt
     if b"\0" in password or not 1 <= len(chosen) <= SALT or not set(chosen) <= set(_ALPHABET):
@@ -28,7 +29,7 @@ def sha512_crypt(password: bytes, salt: str | None = None) -> str:
 
 
 def matches(password: bytes, hashed: str) -> bool:
-    """Whether a hash that `sha512_crypt` made is this password's."""
+    """Return whether a hash of `sha512_crypt` is the hash of this password."""
     _, kind, salt, *_ = [*hashed.split("$"), "", "", ""]
     try:
         return kind == "6" and hmac.compare_digest(sha512_crypt(password, salt).encode(), hashed.encode())
@@ -37,16 +38,16 @@ def matches(password: bytes, hashed: str) -> bool:
 
 
 def _digest(password: bytes, salt: bytes) -> bytes:
-    other = sha512(password + salt + password).digest()  # 4 to 8
-    mixed = sha512(password + salt + _stretched(other, len(password)))  # 1 to 3, 9, 10
+    other = sha512(password + salt + password).digest()  # steps 4 to 8
+    mixed = sha512(password + salt + _stretched(other, len(password)))  # steps 1 to 3, 9, 10
     bits = len(password)
-    while bits:  # 11
+    while bits:  # step 11
         mixed.update(other if bits & 1 else password)
         bits >>= 1
     digest = mixed.digest()
-    p = _stretched(sha512(password * len(password)).digest(), len(password))  # 13 to 16
-    s = _stretched(sha512(salt * (16 + digest[0])).digest(), len(salt))  # 17 to 20
-    for turn in range(ROUNDS):  # 21
+    p = _stretched(sha512(password * len(password)).digest(), len(password))  # steps 13 to 16
+    s = _stretched(sha512(salt * (16 + digest[0])).digest(), len(salt))  # steps 17 to 20
+    for turn in range(ROUNDS):  # step 21
         octets = p if turn & 1 else digest
         octets += (s if turn % 3 else b"") + (p if turn % 7 else b"")
         digest = sha512(octets + (digest if turn & 1 else p)).digest()
@@ -54,12 +55,12 @@ def _digest(password: bytes, salt: bytes) -> bytes:
 
 
 def _stretched(digest: bytes, length: int) -> bytes:
-    """A digest, repeated and cut to a length."""
+    """Return a digest, repeated and cut to a length."""
     return (digest * (length // _SIZE + 1))[:length]
 
 
 def _encoded(digest: bytes) -> str:
-    """22: three octets at a time, the lowest six bits first, in an order that walks round the thirds."""
+    """Return a digest in crypt's base64 (step 22): three octets at a time, in rotating order, lowest six bits first."""
     groups = [(turn, turn + 21, turn + 42) for turn in range(21)]
     turned = [group[turn % 3 :] + group[: turn % 3] for turn, group in enumerate(groups)]
     text = [_letters(digest[high] << 16 | digest[middle] << 8 | digest[low], 4) for high, middle, low in turned]

@@ -1,8 +1,8 @@
-"""The installation of a host: the paths and names of the system service, and units for systemd.
+"""The installation on a host: paths and names of the system service, and functions for systemd units.
 
-`sallyport server install` makes these users, directories and units. The Debian package uses the same names, and every
+`sallyport server install` creates these users, directories and units. The Debian package uses the same names, and every
 command finds the system service by them. The agents install their units with the functions. Every command imports this
-module, so it needs the standard library alone.
+module, so it uses only the standard library.
 """
 
 import os
@@ -21,13 +21,13 @@ CONFIG_DIR: Final = Path("/etc/sallyport")
 CONFIG_FILE: Final = CONFIG_DIR / "sallyport.toml"
 """Settings of the system service. Owner root, group USER, mode 0640. It sets `data_dir`."""
 DATA_DIR: Final = Path("/var/lib/sallyport")
-"""`data_dir` as installed. Owner USER, mode 0700. The service's working directory, so relative settings start here."""
+"""`data_dir` of the system service. Owner USER, mode 0700. Relative paths in its settings start here."""
 UNIT: Final = "sallyport.service"
 BACKUP_UNIT: Final = "sallyport-backup.service"
 BACKUP_TIMER: Final = "sallyport-backup.timer"
 UNITS: Final = (UNIT, BACKUP_UNIT, BACKUP_TIMER)
 ADMIN_UNITS: Final = Path("/etc/systemd/system")
-"""Where units of an admin are; they replace those of a package."""
+"""Directory of an admin's units, which replace the units of a package."""
 PACKAGE_UNITS: Final = (Path("/usr/lib/systemd/system"), Path("/lib/systemd/system"))
 PATH: Final = "/usr/sbin:/usr/bin:/sbin:/bin"
 _BOOTED: Final = Path("/run/systemd/system")
@@ -46,13 +46,13 @@ def is_booted() -> bool:
 
 
 def write_unit(path: Path, text: str) -> None:
-    """Write a unit, or a drop-in of one. ConfigError: the former one is unchanged."""
+    """Write a unit file or a drop-in. ConfigError: it could not be written; the former file is unchanged."""
     make_directory(path.parent, 0o755)
     disk.write(path, text.encode(), mode=0o644)
 
 
 def make_directory(directory: Path, mode: int) -> None:
-    """Make a directory if there is none; the mode does not depend on the umask. ConfigError."""
+    """Create a directory if it does not exist. The mode does not depend on the umask. Raises ConfigError."""
     try:
         if not directory.is_dir():
             directory.mkdir(parents=True)
@@ -69,7 +69,7 @@ def systemctl(*arguments: str) -> None:
 
 
 def is_active(unit: str) -> bool:
-    """Return whether a unit runs. ConfigError."""
+    """Return whether a unit runs. Raises ConfigError."""
     return _run("is-active", "--quiet", unit).returncode == 0
 
 

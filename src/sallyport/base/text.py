@@ -1,11 +1,11 @@
-"""Text as it is compared: without case, and however its letters are written.
+"""Text for comparison: case-folded and in a Unicode normalization form.
 
-Unicode has two ways to write an `é`: as one character, and as an `e` with an accent behind it. It depends on keyboard
-and system which one a person types, and both are the same name (RFC 8265 section 3.3: normalization form C).
+Unicode has two forms of `é`: one character, or an `e` followed by a combining accent. Keyboards and systems differ, and
+both forms are the same name (RFC 8265 section 3.3: normalization form C).
 
-Normalization sorts the combining marks behind a letter in a time that grows with the square of their number: 80,000
-of them take 14 s. So a joiner is put behind each MARKS of them first (UAX #15 section 13, Stream-Safe Text Format),
-where a text is longer than NAME characters: 255 marks take 0.4 ms at most. No text of any language has so many.
+Normalization sorts the combining marks after a letter, in quadratic time: 80,000 marks take 14 s. So in a text longer
+than NAME characters, a joiner is inserted after each MARKS marks first (UAX #15 section 13, Stream-Safe Text Format):
+255 marks take 0.4 ms at most. No text in any language has so many marks.
 """
 
 from collections.abc import Iterable
@@ -19,38 +19,38 @@ MARKS: Final = 30
 NAME: Final = 255
 SUGGESTED: Final = 5
 MOST_COMPARED: Final = 1000
-"""Known names that a wrong one is compared with."""
+"""Maximum known names that an unknown name is compared with."""
 _JOINER: Final = "\u034f"  # COMBINING GRAPHEME JOINER
 
 
 def normal(form: Literal["NFC", "NFKC"], text: str) -> str:
-    """Return a text in a normalization form, in a time that grows with its length."""
+    """Return a text in a normalization form, in linear time."""
     return normalize(form, text if len(text) <= NAME else _with_joiners(text))
 
 
 def composed(text: str) -> str:
-    """Return a text in normalization form C: a letter and its accents are one character, if there is one."""
+    """Return a text in normalization form C: a letter and its accents are one character if Unicode has one."""
     return text if text.isascii() else normal("NFC", text)
 
 
 def fold(text: str) -> str:
-    """Return a text in the form that is compared."""
+    """Return a text in the form for comparison: case-folded and normalized."""
     return text.lower() if text.isascii() else normal("NFC", normal("NFC", text).casefold())
 
 
 def counted(number: object, one: str, several: str = "") -> str:
-    """Return a number with its noun: `1 device`, `2 devices`. several: the plural, if it is not made with an s."""
+    """Return a number with its noun: `1 device`, `2 devices`. several: the plural; empty for a regular plural in s."""
     return f"{number} {one if number == 1 else several or one + 's'}"
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Return ` Did you mean "NAME"?` for the known name that is most like a word; empty if none is."""
+    """Return ` Did you mean "NAME"?` for the known name most similar to a word; empty if no name is similar."""
     found = get_close_matches(word.casefold(), list(known), n=1)
     return f' Did you mean "{found[0]}"?' if found else ""
 
 
 def existing(word: str, known: Iterable[str]) -> str:
-    """Return `; existing: NAME, NAME` for the known names that are most similar to a word, or the first ones.
+    """Return `; existing: NAME, NAME` for the known names most similar to a word, or else the first known names.
 
     Empty if there is no name. known: read up to MOST_COMPARED names, since a list may have a million.
     """
@@ -62,7 +62,7 @@ def existing(word: str, known: Iterable[str]) -> str:
 
 
 def folded(texts: Iterable[str]) -> frozenset[str]:
-    """Return texts in the form that is compared. A hostile name takes 0.4 ms: fold many of them in a thread."""
+    """Return texts in the form for comparison. A hostile name takes 0.4 ms, so fold many names in a thread."""
     return frozenset(map(fold, texts))
 
 
@@ -81,7 +81,7 @@ def _with_joiners(text: str) -> str:
 
 @lru_cache(4096)
 def _marks_of(character: str) -> tuple[int, int, bool]:
-    """Return the numbers of marks before and behind the letter in a character, and whether there is a letter."""
+    """Return the numbers of marks before and after the letter in a character, and whether it has a letter."""
     are_marks = [combining(each) > 0 for each in normalize("NFKD", character)]
     if all(are_marks):
         return len(are_marks), 0, False
@@ -89,6 +89,9 @@ def _marks_of(character: str) -> tuple[int, int, bool]:
 
 
 def fold_name(name: str) -> str:
-    """A user's name in the form that is compared where others check the password: to many of them spaces around it are
-    nothing, and ` ann` would be ann without her rules, her failures and her prompts."""
+    """Return a user name in the form for comparison, without surrounding spaces.
+
+    Many servers that check passwords ignore such spaces. Otherwise ` ann` could log in as ann, but without ann's login
+    rules, failure counts and prompts.
+    """
     return fold(name.strip())

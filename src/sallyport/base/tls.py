@@ -1,4 +1,4 @@
-"""TLS of a server's connections: RadSec and HTTPS."""
+"""TLS on the server side: RadSec and HTTPS."""
 
 import ssl
 from collections.abc import Callable
@@ -12,10 +12,10 @@ T = TypeVar("T")
 
 
 class TlsStream:
-    """The server's side of a connection, over memory: unlike trio.SSLStream it sends the alert by which a peer that is
-    refused hears why (RFC 8446 section 6.2). One task may read while another one sends.
+    """The server's side of a TLS connection. One task may read while another task sends.
 
-    BrokenResourceError: the connection is gone, or the peer does not keep to TLS.
+    Unlike trio.SSLStream it sends an alert with the reason if it refuses a peer (RFC 8446 section 6.2).
+    BrokenResourceError: the connection is broken, or the peer violates TLS.
     """
 
     def __init__(self, transport: trio.SocketStream, context: ssl.SSLContext) -> None:
@@ -25,8 +25,11 @@ class TlsStream:
         self._one_sends = trio.Lock()
 
     async def handshake(self, turn: trio.Lock) -> bytes:
-        """Do the handshake. Return the certificate of the peer, in DER; empty if the peer has shown none. turn: of the
-        listener's handshakes, one of which continues in each turn of the event loop."""
+        """Do the handshake. Return the peer's certificate in DER; empty if the peer has sent none.
+
+        turn: a lock that all handshakes of the listener share, so that one of them continues in each pass of the event
+        loop.
+        """
         try:
             await self._step(self._tls.do_handshake, turn)
         except ssl.SSLError as error:
@@ -35,26 +38,26 @@ class TlsStream:
         return self._tls.getpeercert(binary_form=True) or b""
 
     async def receive_some(self, most: int) -> bytes:
-        """Return received octets; none if the peer has closed the connection, with a closure alert or without."""
+        """Return received octets; empty if the peer has closed the connection, with or without a closure alert."""
         try:
             return await self._step(lambda: self._tls.read(most))
         except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
             return b""
 
     async def send_all(self, octets: bytes) -> None:
-        """Send octets. Cancelled, the connection is of no use any more."""
+        """Send octets. If the call is cancelled, the connection cannot be used any more."""
         self._tls.write(octets)
         await self._flush()
 
     async def close(self) -> None:
-        """Tell the peer that this is the end, and wait for nothing."""
+        """Send a closure alert to the peer, without waiting for its answer."""
         with suppress(ssl.SSLError, trio.BrokenResourceError, trio.ClosedResourceError):
             with suppress(ssl.SSLWantReadError):
                 self._tls.unwrap()
             await self._flush()
 
     async def _step(self, work: Callable[[], T], turn: trio.Lock | None = None) -> T:
-        """Do a thing that may have to wait for the peer."""
+        """Call a TLS operation, and repeat it after each receipt until it needs no more octets from the peer."""
         while True:
             if turn is not None:
                 async with turn:
@@ -75,6 +78,6 @@ class TlsStream:
                 self._incoming.write_eof()
 
     async def _flush(self) -> None:
-        async with self._one_sends:  # octets are sent in the order in which they are taken
+        async with self._one_sends:  # so that octets are sent in the order of the buffer
             if self._outgoing.pending:
                 await self.transport.send_all(self._outgoing.read())

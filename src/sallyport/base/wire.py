@@ -1,6 +1,6 @@
-"""JSON to frozen dataclasses and back, strictly and within bounds, on the standard library alone.
+"""Strict conversion between JSON and frozen dataclasses, with bounds. It uses only the standard library.
 
-A message is a dataclass whose annotations say what its fields take:
+A message is a dataclass whose annotations define the valid values of its fields:
 
     @dataclass(frozen=True, slots=True)
     class Greeting:
@@ -8,9 +8,9 @@ A message is a dataclass whose annotations say what its fields take:
         friends: Annotated[tuple[Greeting, ...], Many(10)] = ()
         since: Annotated[int, Whole(0, LATEST)] | None = None
 
-A field's name on the wire is its name in camelCase. A field with a default may be absent; `null` means absent.
-Fields that a message does not know are ignored, so that a newer sender can say more to an older receiver. Errors
-name the field and never repeat its value.
+A field's name in JSON is its name in camelCase. A field with a default may be absent; `null` means absent. Unknown
+fields are ignored, so that a newer sender can add fields for newer receivers. Errors contain the name of the field and
+never its value.
 """
 
 import json
@@ -28,9 +28,9 @@ LATEST: Final = 253_402_300_799_999_999
 """The last microsecond of the year 9999."""
 
 JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
-"""A value that JSON can carry."""
+"""A value in JSON's types."""
 Row: TypeAlias = dict[str, JSON]
-"""One entry of a list."""
+"""A JSON object, such as an entry of a list."""
 
 MessageT = TypeVar("MessageT")
 _Reader = Callable[[object, str], object]
@@ -42,8 +42,7 @@ Describe: TypeAlias = Callable[[object], JsonSchema]
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Printable text of at most `longest` characters that matches `pattern` as a whole; `means` describes it for a
-    person."""
+    """Printable text of at most `longest` characters that matches `pattern`. means: description for error messages."""
 
     longest: int
     pattern: str = ""
@@ -81,7 +80,7 @@ class Whole:
 
 @dataclass(frozen=True, slots=True)
 class Many:
-    """At most `most` entries."""
+    """A list of at most `most` entries."""
 
     most: int
 
@@ -90,7 +89,7 @@ class Many:
 
 
 def loads(octets: bytes, *, most: int) -> object:
-    """The JSON value of a message of at most `most` octets. WireError: too long, no JSON, a name twice in an object."""
+    """Parse a JSON message of at most `most` octets. WireError: too long, not JSON, or a name occurs twice."""
     if len(octets) > most:
         raise WireError(f"longer than {most} octets")
     try:
@@ -101,12 +100,12 @@ def loads(octets: bytes, *, most: int) -> object:
 
 
 def dumps(message: object) -> bytes:
-    """A message as canonical JSON: names sorted, no blanks, ASCII; the same message always gives the same octets."""
+    """Return a message as canonical JSON: ASCII, sorted names, no blanks. Equal messages give equal octets."""
     return json.dumps(encode(message), sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 
 def decode(kind: type[MessageT], value: object, path: str = "") -> MessageT:
-    """The message of that kind in a JSON value. WireError names the field by its path, such as users[3].name."""
+    """Return the message of a class in a JSON value. WireError: it has the path of the field, such as users[3].name."""
     if not isinstance(value, dict):
         raise WireError(f"{path or 'message'}: not an object")
     found: dict[str, object] = {}
@@ -121,7 +120,7 @@ def decode(kind: type[MessageT], value: object, path: str = "") -> MessageT:
 
 
 def encode(value: object) -> object:
-    """A message in JSON's types; fields that are None are left out."""
+    """Return a message in JSON's types, without fields that are None."""
     if is_dataclass(value):
         each = ((field.name, getattr(value, field.name)) for field in fields(value))
         return {camel(name): encode(item) for name, item in each if item is not None}
@@ -131,7 +130,7 @@ def encode(value: object) -> object:
 
 
 def mapping(message: object) -> dict[str, object]:
-    """A message as an object of JSON."""
+    """Return a message as a JSON object, without fields that are None."""
     value = encode(message)
     if not isinstance(value, dict):
         raise TypeError("no message")
@@ -139,14 +138,14 @@ def mapping(message: object) -> dict[str, object]:
 
 
 def camel(name: str) -> str:
-    """snake_case as camelCase."""
+    """Return a name in snake_case as camelCase."""
     first, *rest = name.split("_")
     return first + "".join(part.capitalize() for part in rest)
 
 
 @cache
 def _plan(kind: Hashable) -> tuple[tuple[str, str, bool, _Reader], ...]:
-    """(name, name on the wire, whether it must be there, reader) of each field."""
+    """Return (name, name in JSON, whether it is required, reader) of each field of a message class."""
     hints = get_type_hints(kind, include_extras=True)
     return tuple(
         (
@@ -161,7 +160,7 @@ def _plan(kind: Hashable) -> tuple[tuple[str, str, bool, _Reader], ...]:
 
 @dataclass
 class _Dataclass:
-    """What `fields` takes, to the type checker."""
+    """A type for the argument of `fields`, for the type checker."""
 
 
 def _takes_none(hint: object) -> bool:

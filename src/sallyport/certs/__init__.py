@@ -6,6 +6,6 @@ credentials  the files that the listeners use; a renewal applies without a resta
 bundle       PKCS#12 and Apple's configuration profile, for the device of a person
 cli          `sallyport cert`
 
-Everything is a PEM file, which other programs can read. No command needs the running service, and no certificate is
-lost with the database.
+All files are PEM files, which other programs can read. No command needs the running service, and no certificate is lost
+with the database.
 """

@@ -1,12 +1,12 @@
 """A certificate authority, sans-io: names and public keys in, certificates out, time passed in as `now`.
 
-RSA, since there is no supplicant that does not take it. What the certificates must look like:
+The keys are RSA keys, which every supplicant accepts. The certificates have these properties:
 
     all        version 3, SHA-256, a random serial number, a validity that began an hour ago: clocks differ
     authority  path length 0, ten years: it is installed on devices by hand, so it has to outlast them
     server     the extended key usage serverAuth (Windows), a subject alternative name, and at most 397 days (Apple
                takes 825 of a private authority, 398 of a public one, and Android looks at the name alone)
-    client     the extended key usage clientAuth; its subject alternative name is what it is mapped by
+    client     the extended key usage clientAuth; its subject alternative name identifies the client
 
 RFC 5280 is the profile; the user principal name is Microsoft's otherName 1.3.6.1.4.1.311.20.2.3.
 """
@@ -28,7 +28,7 @@ from sallyport.base.addresses import canonical_host
 from sallyport.base.errors import Invalid
 
 CA_BITS: Final = 3072
-BITS: Final = 2048  # each octet of a certificate goes through every EAP-TLS login, in fragments
+BITS: Final = 2048  # every EAP-TLS login transfers the whole certificate in fragments
 CA_LIFE: Final = timedelta(days=3650)
 LIFE: Final = timedelta(days=397)
 SKEW: Final = timedelta(hours=1)
@@ -42,7 +42,7 @@ _LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
 
 
 class Usage(Enum):
-    """What a certificate is for, by its extended key usage."""
+    """The purpose of a certificate, by its extended key usage."""
 
     SERVER = ExtendedKeyUsageOID.SERVER_AUTH
     CLIENT = ExtendedKeyUsageOID.CLIENT_AUTH
@@ -57,7 +57,7 @@ class Authority:
 
     @classmethod
     def new(cls, name: str, now: datetime) -> "Authority":
-        """An authority that vouches for itself."""
+        """Return a new authority with a self-signed certificate."""
         key = new_key(CA_BITS)
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, checked_name(name))])
         certificate = (
@@ -70,11 +70,11 @@ class Authority:
         return cls(certificate, key)
 
     def server(self, hosts: Sequence[str], key: rsa.RSAPublicKey, now: datetime) -> x509.Certificate:
-        """For a server that is called by these host names and IP addresses. Invalid: one is neither."""
+        """Return a certificate for a server with these host names and IP addresses. Invalid: a value is neither."""
         return self._sign(hosts[0], [_host(each) for each in hosts], Usage.SERVER, key, now)
 
     def client(self, name: str, key: rsa.RSAPublicKey, now: datetime) -> x509.Certificate:
-        """For a user, a machine or a RADIUS server. Invalid: no name."""
+        """Return a certificate for a user, a machine or a RADIUS server. Invalid: the name cannot be used."""
         return self._sign(name, _client_names(checked_name(name)), Usage.CLIENT, key, now)
 
     def _sign(
@@ -97,8 +97,8 @@ class Authority:
     def revocations(
         self, revoked: Iterable[x509.RevokedCertificate], number: int, now: datetime
     ) -> x509.CertificateRevocationList:
-        """The list of what it takes back (RFC 5280 section 5). It lives as long as a certificate: who renews those has
-        it signed again."""
+        """Return the certificate revocation list (RFC 5280 section 5). It is valid as long as a certificate, and is
+        signed again with renewals."""
         issuer_key = x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key())
         builder = (
             x509.CertificateRevocationListBuilder()
@@ -114,23 +114,23 @@ class Authority:
 
 
 def new_key(bits: int = BITS) -> rsa.RSAPrivateKey:
-    """A new private key."""
+    """Return a new private key."""
     return rsa.generate_private_key(public_exponent=65537, key_size=bits)
 
 
 def taken_back(serial: int, now: datetime) -> x509.RevokedCertificate:
-    """A line of a revocation list."""
+    """Return an entry of a revocation list."""
     return x509.RevokedCertificateBuilder().serial_number(serial).revocation_date(now).build()
 
 
 def common_name(certificate: x509.Certificate) -> str:
-    """The subject's common name; empty where it has none."""
+    """Return the subject's common name; empty if it has none."""
     found = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
     return str(found[0].value) if found else ""
 
 
 def fingerprint(certificate: x509.Certificate) -> str:
-    """SHA-256 of the certificate in DER, 64 hex digits."""
+    """Return the SHA-256 fingerprint of the certificate in DER, 64 hex digits."""
     return certificate.fingerprint(hashes.SHA256()).hex()
 
 
@@ -164,7 +164,7 @@ def read_peer(certificate: bytes) -> Peer:
 
 
 def checked_name(name: str) -> str:
-    """A name that a certificate and its file can bear. Invalid."""
+    """Return the name if a certificate and its file can have it. Raises Invalid."""
     if len(name) > MAX_NAME or not _NAME.fullmatch(name):
         wanted = f"a name has up to {MAX_NAME} letters, digits, spaces or ._@+-"
         raise Invalid(f"{wanted}, begins with a letter or digit and ends with neither a space nor @")
@@ -181,7 +181,8 @@ def _host(name: str) -> x509.GeneralName:
 
 
 def _client_names(name: str) -> list[x509.GeneralName]:
-    """A host by its name or address; anybody else by the user principal name, and as mail address where it is one."""
+    """Return the subject alternative names: of a host its name or address; of any other client the user principal name,
+    and the mail address if the name is one."""
     if _HOST.fullmatch(name):
         return [x509.DNSName(name)]
     try:

@@ -1,10 +1,10 @@
-"""A client's certificate and key for a device that a person holds: PKCS#12 (RFC 7292), and a configuration profile for
-Apple devices, sans-io.
+"""A client's certificate and key for a user's device: PKCS#12 (RFC 7292), and a configuration profile for Apple
+devices, sans-io.
 
 PKCS#12 is encrypted with AES-256-CBC by PBES2, PBKDF2 with HMAC-SHA-256, and has an HMAC-SHA-256 over the whole.
 OpenSSL 3 writes the same, and macOS 13, iOS 16, Android 13, Windows 10 and Windows Server 2019 read it. Older systems
-read 3DES and SHA-1 alone, and call the right password wrong: `legacy` is for them. The password has 99 random bits, so
-that 3DES is not the weak part. The salt of the MAC has 8 octets, since macOS does not read 16.
+read 3DES and SHA-1 alone, and report the right password as wrong: `legacy` is for them. The password has 99 random
+bits, so that 3DES is no weaker than the password. The salt of the MAC has 8 octets, since macOS does not read 16.
 
 The profile follows Apple's device management reference: com.apple.security.pkcs12 (one identity, without its password,
 which the device asks for), com.apple.security.root, com.apple.wifi.managed with EAP-TLS, and com.apple.vpn.managed with
@@ -34,7 +34,7 @@ _LETTERS: Final = "abcdefghjkmnpqrstuvwxyz23456789"
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A client's certificate and its key. authority: that has signed it."""
+    """A client's certificate and its key. authority: its issuer's certificate."""
 
     certificate: x509.Certificate
     key: rsa.RSAPrivateKey
@@ -47,14 +47,14 @@ class Identity:
 
     @property
     def login(self) -> str:
-        """The name by which the device calls itself outside EAP: a user's own, a host's as Windows writes it."""
+        """The device's login name outside EAP: a user's name, or a host's name in the form of Windows."""
         names = self.certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         return f"host/{self.name}" if names.get_values_for_type(x509.DNSName) else self.name
 
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """What a profile configures. ssid: of the Wi-Fi; empty: none. vpn: host name or address of the IKEv2 gateway;
+    """The networks of a profile. ssid: of the Wi-Fi; empty: none. vpn: host name or address of the IKEv2 gateway;
     empty: none. vpn_id: its IKE identity. server_names: of the RADIUS server's certificate. authorities: of that
     certificate."""
 
@@ -87,7 +87,7 @@ def as_pkcs12(identity: Identity, password: str, *, legacy: bool = False, with_a
 
 
 def as_profile(identity: Identity, password: str, network: Network, *, legacy: bool = False) -> bytes:
-    """Return a configuration profile as a property list in XML. password: of the identity in it, which is asked for."""
+    """Return a configuration profile as a property list in XML. password: of its PKCS#12, which the device asks for."""
     base = f"org.sallyport.{fingerprint(identity.authority)[:16]}.{identity.name.replace(' ', '-')}"
     own = _payload(
         "com.apple.security.pkcs12",

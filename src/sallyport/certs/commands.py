@@ -19,11 +19,11 @@ from sallyport.certs.authority import common_name, fingerprint
 from sallyport.certs.directory import Directory, present, read_certificates
 
 Note: TypeAlias = Callable[[str, str, Mapping[str, JSON]], Awaitable[None]]
-"""Writes action, target and changes into the audit trail."""
+"""A function that writes action, target and changes into the audit trail."""
 Gone: TypeAlias = Callable[[Sequence[tuple[str, int | None]]], Awaitable[None]]
-"""Ends the sessions of certificates, by name and the tenant that each was issued for; None: in all tenants."""
+"""A function that ends the sessions of certificates, given the name and the tenant of each; None: in all tenants."""
 Numbers: TypeAlias = Mapping[int, tuple[int, int]]
-"""Organization and tenant as bodies call them, by the tenant's internal id."""
+"""The orgId and tenantId of each tenant, by its internal id."""
 
 
 class Owners(Protocol):
@@ -40,7 +40,7 @@ class Owners(Protocol):
         """Raise Conflict if the name belongs to another tenant."""
 
     async def record(self, name: str, fingerprint: str, tenant_id: int) -> None:
-        """Store the tenant of a certificate. Conflict."""
+        """Store the tenant of a certificate. Raises Conflict."""
 
     async def forget(self, fingerprints: Sequence[str]) -> None:
         """Remove revoked certificates."""
@@ -54,7 +54,7 @@ class NewAuthority(Arguments):
 
 
 class _MayNameTenant(Arguments):
-    """org and tenant: the numbers that bodies call orgId and tenantId; both or neither."""
+    """org, tenant: the orgId and tenantId of bodies; both or neither."""
 
     org: int | None = Field(default=None, ge=1)
     tenant: int | None = Field(default=None, ge=1)
@@ -94,7 +94,7 @@ def commands(directory: Directory, owners: Owners, tenants: Tenants, note: Note,
         return list(shown)
 
     async def chosen(wanted: OfClient | Renewed, numbers: Numbers, recorded: int | None) -> int | None:
-        """Return the tenant that is named, else the recorded one, else the only one. NotFound, Invalid."""
+        """Return the given tenant, else the recorded one, else the only tenant. Raises NotFound, Invalid."""
         if (wanted.org is None) != (wanted.tenant is None):
             raise Invalid("org and tenant go together")
         if wanted.org is None or wanted.tenant is None:
@@ -127,7 +127,7 @@ def commands(directory: Directory, owners: Owners, tenants: Tenants, note: Note,
         return {**_shown(made), "path": str(directory.client(wanted.name))}
 
     async def renew(wanted: Renewed) -> JSON:
-        """Renew a certificate. Its tenant stays; a certificate without one gets the tenant that is named."""
+        """Renew a certificate. Its tenant stays; a certificate without a tenant gets the given one."""
         numbers, name = await tenants.numbers(), wanted.name
         sign = partial(directory.renew, name, wanted.hosts, present())
         tenant_id = None if name is None else await chosen(wanted, numbers, owners.tenant_of(name))

@@ -12,7 +12,7 @@ class Credentials:
     the authorities of peers' certificates, and possibly revocation lists; None: peers are not authenticated by a
     certificate. crl_file: a separate revocation list.
 
-    stamp: changes with each file, so that a user of the files knows when to load them again.
+    stamp: changes with each file, so that a listener knows when to load the files again.
     """
 
     certificate_file: Path
@@ -23,8 +23,8 @@ class Credentials:
 
 
 class Certificates:
-    """The files in use. certificate, key, ca: replace those of the data directory. A certificate of one's own needs no
-    authority if neither the settings nor the data directory have one: it is for peers' certificates."""
+    """The files in use. certificate, key, ca: replace those of the data directory. If `certificate` is set and `ca` is
+    not, the data directory needs no authority, which only checks peers' certificates."""
 
     def __init__(
         self, data_dir: Path, *, certificate: Path | None = None, key: Path | None = None, ca: Path | None = None
@@ -40,8 +40,8 @@ class Certificates:
         self._now: Credentials | None = None
 
     def server(self) -> Credentials | None:
-        """Return the present files, the same object while they are unchanged; None if one is missing. Each login by
-        EAP calls it: it takes the status of the files and reads nothing."""
+        """Return the present files, the same object while they are unchanged; None if one is missing. Each EAP login
+        calls this method, which checks the status of the files and reads none."""
         alone = self._may_stand_alone and not self._ca.exists()
         try:
             status = [path.stat() for path in (self._shown if alone else self._files)]

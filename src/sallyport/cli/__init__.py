@@ -1,16 +1,17 @@
-"""The command line. Each command is imported when it is used, so that it starts at once.
+"""The command line. Each command is imported only when it is used, to start fast.
 
-A command runs an operation of the API: in the running service through its socket, or on the store under its lock where
-none runs, so that a change holds at once. The commands of an area are in its own `cli.py`, and see nothing of this
-package but `base.command.CommandLine`, which is click's context object. Results go to standard output and notes to
-standard error; neither can send control sequences to a terminal.
+A command runs an operation of the API: in the running service through its control socket, or, if no service runs, in
+this process on the store under its lock. Both ways a change applies at once. The commands of an area are in `cli.py` of
+its package. They depend only on `base.command.CommandLine`, which is click's context object. Results go to standard
+output and notes to standard error; control sequences in both are replaced.
 
-main        the groups of commands, exit codes
-line        satisfies CommandLine: connection and output together
-connection  the running service, or `local`: the same requests in this process
+main        the groups of commands, and exit codes
+line        the implementation of CommandLine: connection and output
+connection  requests to the running service, or to `local`, which runs them in this process
+handover    files that root's command and the service exchange
 output      tables, JSON, CSV
-check       a login over `radius`, a small blocking client, and its `diagnosis`
+check       a login with the blocking client of `radius`, and its `diagnosis`
 doctor      the findings of `checks`
-demo        the service with simulated devices (`demo_devices`), and its steps (`demo_story`)
-serve       the service itself, and what it logs
+demo        the service with simulated devices (`demo_devices`); `demo_story` has the steps
+serve       the command that runs the service, and its log level
 """

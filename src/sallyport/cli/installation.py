@@ -1,8 +1,9 @@
-"""Find the installation that a command is about.
+"""Find the installation for a command.
 
-The first of these that exists: the settings file of `--config`; the data directory of SALLYPORT_DATA_DIR;
-`./sallyport.toml` and `./sallyport-data`; the system service's. A file or directory here counts only if the caller or
-root owns it: in a directory such as /tmp, another user could have made it for root's next command.
+It is the first of these that exists: the settings file of `--config`; the data directory of SALLYPORT_DATA_DIR;
+`./sallyport.toml` or `./sallyport-data`; the installation of the system service. A file or directory in the working
+directory is used only if the caller or root owns it: in a directory such as /tmp, another user could have created it
+to manipulate root's next command.
 """
 
 import os
@@ -26,9 +27,9 @@ NOTHING_HERE: Final = f"no Sallyport installation in ./{DEFAULT_DATA_DIR}; set {
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """Where an installation is, or may be. file: of its settings. named_by: the option, variable or file that names it.
+    """The location of an installation, which may not exist. file: its settings file.
 
-    is_callers: the caller named it.
+    named_by: the option, variable or file that names the data directory. is_callers: the caller named it explicitly.
     """
 
     settings: Settings
@@ -37,22 +38,22 @@ class Installation:
     is_callers: bool = False
 
     def __str__(self) -> str:
-        """Return the data directory as the caller would type it, with the settings file."""
+        """Return the data directory as the caller would type it, followed by the settings file."""
         path = self.settings.data_dir
         text = f"./{path}" if path == DEFAULT_DATA_DIR else str(path)
         return text if self.file is None else f"{text} ({self.file})"
 
     @property
     def absence(self) -> str:
-        """The message if no installation is there."""
+        """Error message if no installation exists here."""
         if not self.named_by:
             return NOTHING_HERE
         return f"no Sallyport installation in {self.settings.data_dir}, which {self.named_by} names"
 
     def exists(self, *, keyed: bool = False) -> bool:
-        """Whether a store is there, or a service that starts has begun one. StartError: this user may not look.
+        """Return whether a store exists, or a starting service is creating one.
 
-        keyed: a master key, and no store, is enough.
+        keyed: a master key without a store is enough. StartError: the user has no permission to look.
         """
         data_dir = self.settings.data_dir
         marks = [self.settings.database_path, data_dir / LOCK, *([data_dir / "master.key"] if keyed else [])]
@@ -61,14 +62,17 @@ class Installation:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where the installation may be, by precedence. passed_over: why files and directories here do not count."""
+    """Possible locations of the installation, in order of precedence.
+
+    passed_over: reasons why files or directories in the working directory are not used.
+    """
 
     places: tuple[Installation, ...]
     passed_over: tuple[str, ...] = ()
 
 
 def places(config: Path | None, environ: Mapping[str, str]) -> Places:
-    """Return where the installation may be. ConfigError: settings cannot be read. StartError."""
+    """Return the possible locations of the installation. ConfigError: settings cannot be read. Raises StartError."""
     if config is not None:
         return Places((Installation(_read(config, environ), config, CONFIG, is_callers=True),))
     strange: list[str] = []
@@ -91,13 +95,19 @@ def places(config: Path | None, environ: Mapping[str, str]) -> Places:
 
 
 def _read(file: Path, environ: Mapping[str, str]) -> Settings:
-    """Return the settings of a file. Paths of the system service's start at its working directory. ConfigError."""
+    """Return the settings in a file. Raises ConfigError.
+
+    Paths in the file of the system service are relative to that service's working directory.
+    """
     settings = load(file, environ)
     return settings.below(systemd.DATA_DIR) if file == systemd.CONFIG_FILE else settings
 
 
 def is_there(path: Path, owner: Path | None = None) -> bool:
-    """Whether a path exists. StartError: this user may not look. owner: a path whose owner may."""
+    """Return whether a path exists. StartError: the user has no permission to look.
+
+    owner: a path whose owner has the permission, for the message.
+    """
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -110,9 +120,10 @@ def is_there(path: Path, owner: Path | None = None) -> bool:
 
 
 def _counts(path: Path, strange: list[str], *, remedy: str) -> bool | None:
-    """Whether the caller or root owns a path here, and if it is a link, its target; None if it does not exist.
+    """Return whether the caller or root owns a path and, if it is a link, its target; None if it does not exist.
 
-    strange: gets the reason if it does not count. remedy: what names it all the same.
+    strange: the reason is appended to this list if the result is False. remedy: the option or variable that selects the
+    path nevertheless.
     """
     try:
         strangers = {path.lstat().st_uid, path.stat().st_uid} - {0, os.geteuid()}

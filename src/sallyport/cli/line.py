@@ -1,4 +1,4 @@
-"""The context object of every click command: the connection to the service and the two outputs."""
+"""The context object of every click command: the connection to the service, and standard output and error."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,15 +20,14 @@ if TYPE_CHECKING:
 
 
 class Line:
-    """Satisfies base.command.CommandLine. connect: makes the connection to the service when it is
-    first used."""
+    """The implementation of `base.command.CommandLine`. connect: opens the connection to the service on first use."""
 
     def __init__(self, connect: "Callable[[], Connection]") -> None:
         self._connect = connect
 
     @cached_property
     def connection(self) -> "Connection":
-        """Return the connection to the service."""
+        """The connection to the service."""
         return self._connect()
 
     def settings(self) -> "Settings":
@@ -60,7 +59,7 @@ class Line:
         domain: str | None = None,
         size: int = 1000,
     ) -> "Iterator[Row]":
-        for page in count(1):  # a body has one of the two page numbers
+        for page in count(1):  # an operation has pageId or pageNumber, and ignores the other
             asked = {**body, "pageId": page, "pageNumber": page, "pageSize": size}
             found = _entries(path, self._answer(path, asked, domain), field)
             yield from found
@@ -92,7 +91,7 @@ class Line:
         return self._ask({"command": command, "arguments": arguments}, arguments)
 
     def _ask(self, asked: "Row", sent: "JSON") -> "JSON":
-        """Send a request. An error names the options that the refused values came from."""
+        """Send a request. In an error message, options replace the fields that they set."""
         try:
             return self.connection.call(asked)
         except Invalid as error:
@@ -136,7 +135,7 @@ class Line:
 
 
 def _entries(name: str, result: "JSON", field: str | None = None) -> "list[Row]":
-    """Return the objects of a list, which is the result or one of its fields."""
+    """Return the objects in a list: in `field` of the result, or the result itself if `field` is None."""
     if field is not None and isinstance(result, dict):
         result = result.get(field)
     if not isinstance(result, list):

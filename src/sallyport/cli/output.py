@@ -1,7 +1,7 @@
 """Output of commands: tables for people, JSON and CSV for programs.
 
-Names come from the network, and a terminal obeys what it is sent: whatever is not printable is shown as a replacement
-character, or as an escape where the output is JSON.
+Names come from the network and may contain control sequences. Unprintable characters become a replacement character, or
+an escape in JSON.
 """
 
 import csv
@@ -21,8 +21,8 @@ _OUTSIDE_ASCII = re.compile(r"[^\n -~]")
 
 
 def safe(text: str) -> str:
-    """Replace the characters that a terminal would obey; keep line ends."""
-    if text.isprintable():  # as good as always
+    """Replace unprintable characters, since a terminal may execute control sequences; keep line ends."""
+    if text.isprintable():  # the usual case
         return text
     return "".join(each if each.isprintable() or each == "\n" else "\ufffd" for each in text)
 
@@ -30,9 +30,9 @@ def safe(text: str) -> str:
 def print_rows(
     rows: "Iterable[Row]", columns: Sequence[str], form: "Form | None" = None, *, to: TextIO | None = None
 ) -> None:
-    """Print the columns of rows as a table or CSV, or whole rows as JSON; only the table waits for all rows.
+    """Print the columns of rows as a table or CSV, or whole rows as JSON. Only a table waits for all rows.
 
-    to: a text file that leaves line ends as they are; standard output without one.
+    to: a text file opened without newline translation; None for standard output.
     """
     out = sys.stdout if to is None else to
     if form == "json":
@@ -61,13 +61,13 @@ def _print_json_rows(rows: "Iterable[Row]", out: TextIO) -> None:
 
 def _json(value: "JSON", indent: int | None = 2) -> str:
     text = json.dumps(value, indent=indent, ensure_ascii=False)
-    if text.isascii() and "\x7f" not in text:  # JSON itself escapes the other control characters
+    if text.isascii() and "\x7f" not in text:  # json.dumps escapes all other control characters
         return text
     return _OUTSIDE_ASCII.sub(lambda found: found[0] if found[0].isprintable() else json.dumps(found[0])[1:-1], text)
 
 
 def _print_csv(rows: "Iterable[Row]", columns: Sequence[str], out: TextIO) -> None:
-    """Print CSV with a line of names (RFC 4180). A cell that a spreadsheet would run as a formula is quoted."""
+    """Print CSV with a header line (RFC 4180). A cell that a spreadsheet would run as a formula begins with a quote."""
     writer = csv.writer(out)
     writer.writerow(columns)
     writer.writerows([_cell(row.get(column)) for column in columns] for row in rows)
@@ -79,7 +79,7 @@ def _cell(value: "JSON") -> str:
 
 
 def _table(rows: "Iterable[Row]", columns: Sequence[str]) -> str:
-    """Return a table of the columns; a list takes one cell."""
+    """Return the columns of rows as a text table; a list is shown in one cell."""
     from tabulate import tabulate
 
     lines = [[_text(row.get(column)) for column in columns] for row in rows]

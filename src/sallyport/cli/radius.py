@@ -1,7 +1,7 @@
 """A blocking RADIUS client that sends one packet at a time and reports why there is no answer.
 
-A packet is repeated unchanged, as RFC 5080 section 2.2.1 wants it. An answer that does not prove itself is no answer,
-but it tells something: it is reported when no better one comes in the same try.
+A packet is retransmitted unchanged, as RFC 5080 section 2.2.1 requires. A reply that is malformed or not authentic is
+not accepted. It is reported if no authentic reply arrives in the same try.
 """
 
 import socket
@@ -37,7 +37,7 @@ class Why(Enum):
 
 
 class NoAnswerError(SallyportError):
-    """A request got no authentic answer."""
+    """The request got no authentic answer. why: the cause."""
 
     def __init__(self, why: Why, detail: str = "") -> None:
         super().__init__(f"{why.value}{detail and f' ({detail})'}")
@@ -46,7 +46,7 @@ class NoAnswerError(SallyportError):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An authentic answer. attributes: the first value of each type. seconds: since the last transmission."""
+    """An authentic answer. attributes: the first value of each type. seconds: time since the last transmission."""
 
     code: int
     attributes: dict[int, bytes]
@@ -55,15 +55,16 @@ class Answer:
 
     @property
     def signed(self) -> bool:
-        """Whether it has a Message-Authenticator, which is then verified."""
+        """Whether the answer has a Message-Authenticator, which was verified then."""
         return MESSAGE_AUTHENTICATOR in self.attributes
 
 
 class RadiusClient:
-    """A client of one server, with one socket.
+    """A client of one RADIUS server, with one socket.
 
-    server: its first address is taken where a name has several. source: an address of this machine to send from.
-    timeout: seconds for each try; retries: tries after the first. Raises StartError where there is no such address.
+    server: host and port; of several addresses of a host name, the first is used. source: the local address; empty for
+    any. timeout: seconds for each try. retries: number of tries after the first. StartError: the host name cannot be
+    resolved, or the local address does not exist.
     """
 
     def __init__(
@@ -89,11 +90,10 @@ class RadiusClient:
 
     @property
     def source(self) -> str:
-        """Return the source address of the packets."""
+        """The source address of the packets."""
         return str(self._socket.getsockname()[0])
 
     def close(self) -> None:
-        """Close the socket."""
         self._socket.close()
 
     def __enter__(self) -> Self:
@@ -107,7 +107,10 @@ class RadiusClient:
     def login(
         self, user: bytes, password: bytes, attributes: bytes = b"", *, chap: bool = False, signed: bool = True
     ) -> Answer:
-        """Send an Access-Request with PAP or CHAP (RFC 2865 sections 5.2, 5.3). ValueError: too long. NoAnswerError."""
+        """Send an Access-Request with PAP or CHAP (RFC 2865 sections 5.2, 5.3), and return the answer.
+
+        NoAnswerError: no authentic answer arrived. ValueError: a value is too long.
+        """
 
         def body(authenticator: bytes) -> bytes:
             if chap:
@@ -119,7 +122,10 @@ class RadiusClient:
         return self.ask(ACCESS_REQUEST, body, signed=signed)
 
     def ask(self, code: int, body: Callable[[bytes], bytes], *, signed: bool = True) -> Answer:
-        """Send a request. body: makes the attributes for an authenticator. signed: with Message-Authenticator."""
+        """Send a request, and return the answer. Raises NoAnswerError.
+
+        body: returns the encoded attributes for a Request Authenticator. signed: add a Message-Authenticator.
+        """
         authenticator = token_bytes(16)
         attributes = body(authenticator)
         self._identifier = (self._identifier + 1) & 0xFF
@@ -145,7 +151,10 @@ class RadiusClient:
         raise NoAnswerError(Why.SILENT, f"tries: {self._tries}, of {self._timeout:g} s each")
 
     def _await(self, packet: bytes, sent: float) -> tuple[int, dict[int, bytes]] | None:
-        """Return the authentic answer to one try, or None. NoAnswerError: no answer is authentic."""
+        """Wait for the authentic answer to one try; return None if no packet arrived.
+
+        NoAnswerError: only packets that are not authentic arrived. sent: time of the transmission.
+        """
         doubt: NoAnswerError | None = None
         while (left := sent + self._timeout - time.perf_counter()) > 0:
             self._socket.settimeout(left)

@@ -1,4 +1,4 @@
-"""The service as a service of a machine: its user, its settings file, its data directory, its units for systemd.
+"""The installation of the service on a machine: its user, settings file, data directory, and units for systemd.
 
 The paths and names are in base/systemd.py, since every command looks there for the installation. Programs that systemd
 does not start (a container, a Debian package) use the same ones.

@@ -1,4 +1,4 @@
-"""The service's user: made and deleted, and what it can run and read."""
+"""The service's user: how it is made and deleted, and the checks of the files that it can run and read."""
 
 import grp
 import os
@@ -23,7 +23,7 @@ _FIND: Final = 'for path; do test -x "$path" || { echo "$path"; exit; }; done'
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Numbers of a user and its groups."""
+    """The uid of a user, and the gids of its groups."""
 
     uid: int
     gid: int
@@ -49,7 +49,8 @@ class Account:
         )
 
     def unreachable(self, paths: Iterable[Path]) -> str:
-        """Return the first directory or program on the way to the paths that this user cannot enter or run, or ''."""
+        """Return the first directory or program in the paths that this user cannot enter or run; empty if there is
+        none."""
         steps = dict.fromkeys(str(step) for path in paths for step in (*reversed(path.parents), path))
         return self.run("/bin/sh", "-c", _FIND, "sh", *steps).stdout.strip()
 
@@ -84,7 +85,8 @@ def make() -> Account:
 
 
 def delete() -> bool:
-    """Delete the user that `make` made. False: there is none, or it is another's, and stays. ConfigError."""
+    """Delete the user that `make` made. Return False if there is none, or if it was made otherwise and stays.
+    Raises ConfigError."""
     try:
         found = pwd.getpwnam(USER)
     except KeyError:
@@ -96,7 +98,8 @@ def delete() -> bool:
 
 
 def check_program(program: Path, account: Account) -> None:
-    """Check that the service's user can run this program. ConfigError: it cannot, with the path and the remedy."""
+    """Check that the service's user can run this program. ConfigError: the user cannot; the message names path and
+    remedy."""
     package = Path(sallyport.__file__).parent
     paths = [program, Path(sys.executable), package]
     real = [path.resolve() for path in paths]

@@ -1,7 +1,7 @@
-"""The steps of `sallyport server install`. Each can be repeated, and changes nothing that is right.
+"""The steps of `sallyport server install`. Each can be repeated, and changes only parts that are missing or wrong.
 
-Everything that may be refused is checked before the first change. A step that fails ends the installation; the next
-attempt continues there.
+All reasons to refuse the installation are checked before the first change. A step that fails ends the installation; the
+next attempt continues there.
 """
 
 import os
@@ -27,9 +27,10 @@ _DATA_MODE: Final = 0o700
 
 
 class Installation:
-    """The installation of the system service by this program. report: takes each step; warn: takes each doubt.
+    """The installation of the system service by this program. report: receives a line for each step. warn: receives
+    each warning.
 
-    ConfigError: it is refused, and nothing was changed.
+    ConfigError: the installation is refused, and nothing was changed.
     """
 
     def __init__(self, program: Path, report: Callable[[str], None], warn: Callable[[str], None]) -> None:
@@ -61,7 +62,7 @@ class Installation:
         return changed
 
     def _read_settings(self) -> Settings:
-        """Return the settings of the file, with absolute paths; without a file, those of a new one."""
+        """Return the settings of the file, with absolute paths; if there is no file, the settings of a new one."""
         if not CONFIG_FILE.exists():
             return Settings(data_dir=DATA_DIR)
         try:
@@ -77,7 +78,7 @@ class Installation:
 
     def _make_settings(self, user: Account) -> None:
         systemd.make_directory(CONFIG_DIR, 0o755)
-        if CONFIG_DIR.stat().st_mode & 0o005 != 0o005:  # made for an agent, whose own file is private
+        if CONFIG_DIR.stat().st_mode & 0o005 != 0o005:  # `agent install` has made the directory private
             CONFIG_DIR.chmod(0o755)
         if CONFIG_FILE.exists() and user.can_read(CONFIG_FILE):
             self._report(f"{CONFIG_FILE} {THERE}")
@@ -113,7 +114,7 @@ class Installation:
         self._report(f"{settings.database_path} is made; the first access token: {settings.data_dir / 'admin.token'}")
 
     def _make_units(self, settings: Settings) -> bool:
-        """Write the units and drop-ins that differ; return whether there were any."""
+        """Write the units and drop-ins whose text differs; return whether there were any."""
         if not self.has_systemd:
             self._report("no unit is made: systemd is not installed")
             return False
@@ -146,7 +147,7 @@ class Installation:
         self._report(f"{path} is " + (f"updated; the former is in {old(path).name}" if before else "made"))
 
     def _doubt(self, settings: Settings, user: Account) -> None:
-        """Warn of files of the settings that the service will not see or read."""
+        """Warn of files in the settings that the service cannot see or read."""
         for name, path in (*units.read_paths(settings), *units.written_paths(settings)):
             if units.is_hidden(path):
                 self._warn(
@@ -158,7 +159,7 @@ class Installation:
 
 
 def has_package(program: Path) -> bool:
-    """Return whether the units are those of a package, for this program. ConfigError: they are for another one."""
+    """Return whether the units are a package's, for this program. ConfigError: they are for another program."""
     for path in (directory / systemd.UNIT for directory in systemd.PACKAGE_UNITS):
         if path.exists():
             started = re.search(r"(?m)^ExecStart=(\S+)", path.read_text(encoding="utf-8"))
@@ -171,13 +172,14 @@ def has_package(program: Path) -> bool:
 
 
 def old(path: Path) -> Path:
-    """Return where the former text of a unit is kept."""
+    """Return the path of the former text of a unit."""
     return path.with_name(f"{path.name}.old")
 
 
 def _give(directory: Path, user: Account) -> None:
-    """Give a directory to the service's user: an empty one, or the standard one with all that is in it, as systemd does
-    for StateDirectory= (systemd.exec(5)). ConfigError: another directory has content, whose owner an admin decides."""
+    """Make the service's user the owner of an empty directory, or of the standard one with its content, as systemd does
+    for StateDirectory= (systemd.exec(5)). ConfigError: another directory has content, and an admin must decide on its
+    owner."""
     if directory != DATA_DIR and any(directory.iterdir()):
         raise ConfigError(
             f"data_dir {directory} belongs to another user. If it is the service's: sudo chown -R {USER}: {directory}"

@@ -1,4 +1,4 @@
-"""The steps of `sallyport server uninstall`. Each can be repeated, so an interrupted one is completed by the next."""
+"""The steps of `sallyport server uninstall`. Each can be repeated, so the next attempt completes an interrupted one."""
 
 import fcntl
 import os
@@ -16,7 +16,8 @@ from sallyport.deploy.install import has_package, old
 
 
 def check(program: Path) -> None:
-    """ConfigError: the units are a package's, or a service that systemd does not manage uses the data."""
+    """Check that this command may uninstall. ConfigError: the units are a package's, or a service that systemd does not
+    manage uses the data."""
     if has_package(program):
         raise ConfigError("the installation is a package's: remove that, such as by apt remove sallyport-radius")
     if not systemd.is_booted() and is_in_use(data_directory()):
@@ -24,7 +25,7 @@ def check(program: Path) -> None:
 
 
 def remove_units(report: Callable[[str], None]) -> None:
-    """Stop the service and remove its units. ConfigError."""
+    """Stop the service and remove its units. Raises ConfigError."""
     there = [name for name in UNITS if (systemd.ADMIN_UNITS / name).exists()]
     if there and systemd.is_booted():
         systemd.systemctl("disable", "--now", *there)
@@ -35,9 +36,9 @@ def remove_units(report: Callable[[str], None]) -> None:
     for name in (UNIT, BACKUP_UNIT):
         path = units.drop_in_path(name)
         _remove(path, report)
-        with suppress(OSError):  # an admin's own drop-ins stay
+        with suppress(OSError):  # a directory with an admin's own drop-ins stays
             path.parent.rmdir()
-    for name in there:  # without systemd, links of `systemctl enable` are left
+    for name in there:  # without systemd, the links of `systemctl enable` remain
         for wants in systemd.ADMIN_UNITS.glob("*.wants"):
             (wants / name).unlink(missing_ok=True)
     if there and systemd.is_booted():
@@ -54,12 +55,12 @@ def purge(report: Callable[[str], None]) -> None:
     try:
         if DATA_DIR.exists():
             shutil.rmtree(DATA_DIR.resolve())
-            DATA_DIR.unlink(missing_ok=True)  # a link to another disk
+            DATA_DIR.unlink(missing_ok=True)  # DATA_DIR may be a link to another disk
             report(f"{DATA_DIR} is deleted")
     except OSError as error:
         raise ConfigError(f"{error.filename}: {error.strerror}") from None
     _remove(CONFIG_FILE, report)
-    with suppress(OSError):  # an agent's file stays
+    with suppress(OSError):  # a directory with an agent's file stays
         CONFIG_DIR.rmdir()
     if account.delete():
         report(f"user {USER} is deleted")
@@ -68,7 +69,7 @@ def purge(report: Callable[[str], None]) -> None:
 
 
 def data_directory() -> Path:
-    """Return the data directory of the settings; the standard one if they cannot be read."""
+    """Return the data directory in the settings; the standard one if the settings cannot be read."""
     with suppress(ConfigError):
         if CONFIG_FILE.exists():
             return load(CONFIG_FILE, {}).below(DATA_DIR).data_dir

@@ -10,7 +10,7 @@ from sallyport.base.systemd import ADMIN_UNITS, BACKUP_UNIT, CONFIG_DIR, DATA_DI
 
 DROP_IN: Final = "50-settings.conf"
 HIDDEN: Final = (Path("/home"), Path("/root"), Path("/run/user"), Path("/tmp"), Path("/var/tmp"))  # noqa: S108
-"""Directories that the service does not see, by ProtectHome= and PrivateTmp= of its unit."""
+"""Directories that ProtectHome= and PrivateTmp= of the unit hide from the service."""
 _TEMPLATES: Final = Path(__file__).with_name("systemd")
 _PROGRAM: Final = "/opt/sallyport/bin/sallyport"
 _CAPABILITY: Final = "CAP_NET_BIND_SERVICE"
@@ -23,18 +23,18 @@ def unit(name: str, program: Path) -> str:
 
 
 def unit_paths() -> list[Path]:
-    """Return where `server install` writes units."""
+    """Return the paths of the units that `server install` writes."""
     return [ADMIN_UNITS / name for name in UNITS]
 
 
 def drop_in_path(name: str) -> Path:
-    """Return where the drop-in of a unit is."""
+    """Return the path of a unit's drop-in."""
     return ADMIN_UNITS / f"{name}.d" / DROP_IN
 
 
 def drop_ins(settings: Settings) -> dict[Path, str]:
-    """Return the text of each drop-in: what the settings need beyond the unit; empty if nothing. Paths of the settings
-    are absolute."""
+    """Return the text of each drop-in, with the rights that the settings need beyond the unit; empty if they need none.
+    Paths in the settings must be absolute."""
     written = [path for _, path in written_paths(settings) if not path.is_relative_to(DATA_DIR)]
     writes = [f"ReadWritePaths=-{_quoted(path)}" for path in dict.fromkeys(written)]
     binds = [f"{kind}={_CAPABILITY}" for kind in ("CapabilityBoundingSet", "AmbientCapabilities")]
@@ -46,7 +46,7 @@ def drop_ins(settings: Settings) -> dict[Path, str]:
 
 
 def read_paths(settings: Settings) -> Iterator[tuple[str, Path]]:
-    """Yield the settings whose files the service reads, with the path."""
+    """Yield the name and path of each setting whose file the service reads."""
     for name in ("tls_certificate", "tls_key", "eap_certificate", "eap_key", "eap_ca", "dictionaries"):
         path = getattr(settings, name)
         if path is not None:
@@ -54,7 +54,7 @@ def read_paths(settings: Settings) -> Iterator[tuple[str, Path]]:
 
 
 def written_paths(settings: Settings) -> Iterator[tuple[str, Path]]:
-    """Yield the settings with a directory in which the service writes, and the directory."""
+    """Yield the name and directory of each setting with a directory in which the service writes."""
     yield "data_dir", settings.data_dir
     yield "database", settings.database_path.parent
     for outlet in settings.event_outlets:

@@ -1,4 +1,4 @@
-"""The parts of decentralized identity, put together over a store."""
+"""Create all services of decentralized identity over a store."""
 
 from collections.abc import Callable, Collection
 
@@ -22,11 +22,11 @@ from sallyport.store.vault import Vault
 
 
 class DidArea:
-    """Issuers and holders, credentials, wallets and presentations. users: the credentials of endpoint users. prompts:
-    the wallet as second factor of a login.
+    """The services of decentralized identity. users: the credentials of endpoint users. prompts: the wallet as second
+    factor of a login.
 
-    base: the address that the service's own DIDs, schemas and lists begin with. hosts: the hosts of foreign did:web
-    that may be asked.
+    base: returns the URL that the service's own DIDs, schemas and lists start with. hosts: hosts of foreign did:web
+    documents that the service may request.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What decentralized identity needs of other areas: sessions, tokens, and the endpoints of presentation requests."""
+"""The protocols of other areas that this package uses: sessions, tokens, and the endpoints of requests."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -7,33 +7,33 @@ from sallyport.store.model import Tx
 
 
 class Sessions(Protocol):
-    """Ends the sessions of users once the transaction is committed, if their domain disconnects on revocation."""
+    """The sessions of users. They end when the transaction is committed, if their domain disconnects on revocation."""
 
     def revoke(self, tx: Tx, domain_id: int, names: Sequence[str], reason: str) -> None:
-        """End the sessions of users of a domain. reason: for a person."""
+        """End the sessions of users of a domain. reason: text for an admin."""
 
 
 class Tokens(Protocol):
-    """Makes access tokens."""
+    """The access tokens of wallets."""
 
     def wallet_token(self, tx: Tx, tenant_id: int, email: str) -> tuple[int, str]:
-        """Make a token with the role wallet; its id, and the token."""
+        """Create a token with the role wallet. Return its id and the token."""
 
     def end_wallet_token(self, tx: Tx, tenant_id: int, token_id: int) -> None:
         """Revoke a token."""
 
     def forget(self) -> None:
-        """Forget cached tokens, so that a revocation holds from now on."""
+        """Clear cached tokens, so that a revocation takes effect at once."""
 
 
 class Guesses(Protocol):
-    """Counts failures by source, and forgets them with time."""
+    """Counts of failures by source, which expire with time."""
 
     def too_many(self, source: str, now: int) -> bool:
         """Return whether this source has to wait. now: microseconds."""
 
     def fail(self, source: str, now: int) -> None:
-        """Count one more."""
+        """Count one more failure of a source. now: microseconds."""
 
 
 class Person(Protocol):
@@ -41,15 +41,15 @@ class Person(Protocol):
 
     @property
     def id(self) -> int:
-        """Its userId."""
+        """Return the userId."""
 
     @property
     def domain_id(self) -> int:
-        """Its domain."""
+        """Return the id of the user's domain."""
 
     @property
     def name(self) -> str:
-        """Its userName."""
+        """Return the userName."""
 
 
 class AccessTarget(Protocol):
@@ -57,29 +57,30 @@ class AccessTarget(Protocol):
 
     @property
     def id(self) -> int:
-        """Its number."""
+        """Return the id."""
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Return the name."""
 
     @property
     def is_active(self) -> bool:
-        """Whether it grants anything."""
+        """Return whether the target grants access at all."""
 
     @property
     def session_s(self) -> int | None:
-        """The longest session of its users."""
+        """Return the maximum session of its users, in seconds, or None."""
 
     def admits(self, tx: Tx, method: str, names: Sequence[str]) -> bool:
-        """Return whether one of the users of these names, or, without names, any user may authenticate so there."""
+        """Return whether one of the named users may authenticate there by the method. Without names: whether any user
+        may."""
 
 
 class AccessTargets(Protocol):
-    """Knows the instances and groups."""
+    """The instances and groups of tenants."""
 
     def find(self, tx: Tx, tenant_id: int, domain_id: int, name: str, *, group: bool = False) -> AccessTarget | None:
-        """Return the tenant's instance or group of that name or id; one of the domain first."""
+        """Return the tenant's instance or group with that name or id, or None. One of the domain takes precedence."""
 
     def members(self, tx: Tx, group_id: int) -> Sequence[Person]:
         """Return the users of a group."""

@@ -1,4 +1,4 @@
-"""All of the directories' services, wired: what the composition root, and the tests, hold of this area."""
+"""Create the services of directories, for the composition root and the tests."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -19,7 +19,7 @@ from sallyport.store.vault import Vault
 
 
 class DirectoryArea:
-    """The services of directories. readers, checks: by the kind of directory. advice: see `Trials`."""
+    """The services of directories. readers, checks: one for each kind of directory. advice: see `Trials`."""
 
     def __init__(
         self,
@@ -44,6 +44,6 @@ class DirectoryArea:
         self.runs = Runs(store, files, self.directories, clock)
 
     async def restored(self) -> None:
-        """The store was replaced as a whole. StoreError."""
+        """Cancel the running jobs and load the principals again, since the store was replaced. Raises StoreError."""
         self.jobs.forget()
         await self.principals.load()

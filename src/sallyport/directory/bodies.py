@@ -140,8 +140,8 @@ class DirectoryUserList(Model):
 
 
 class SaveDirectory(OfDomain):
-    """An entry of saveDirectoryConfig. A field that is absent keeps its value; an empty field is cleared, except for
-    the secret."""
+    """A directory in the body of saveDirectoryConfig. An absent field keeps the stored value. An empty field clears it,
+    but an empty secret keeps the stored one."""
 
     directoryName: DirectoryName
     accountName: Text | None = Field(
@@ -170,7 +170,7 @@ class SaveDirectory(OfDomain):
     )
 
     def settings(self) -> dict[str, str | None]:
-        """Return the settings of the reader; None for one that the body does not have."""
+        """Return the settings of the reader. A setting that the body does not have is None."""
         return {
             "baseDN": self.baseDN,
             "filter": self.filter,
@@ -183,7 +183,7 @@ class SaveDirectory(OfDomain):
 
 
 class CheckDirectory(SaveDirectory):
-    """Body of directory/check: the fields of saveDirectoryConfig, in place of the stored ones."""
+    """Body of directory/check: the fields of saveDirectoryConfig, which replace the stored values in the trial."""
 
 
 class DirectoryChecked(Done):
@@ -221,7 +221,7 @@ class DirectoryList(Done):
 
 
 class DeleteDirectory(OfDomain):
-    """An entry of deleteDirectoryConfig."""
+    """A directory in the body of deleteDirectoryConfig."""
 
     directoryName: DirectoryName
 
@@ -230,7 +230,7 @@ Complete = Annotated[Flag, Field(description="true: remove the people, groups an
 
 
 class ImportLdif(OfDomain):
-    """The fields of importLdif beside `file`."""
+    """The form fields of importLdif, in addition to `file`."""
 
     fileName: Text = Field(default="", description="Name of the file for lists; that of the upload unless given.")
     directoryName: NameOrNone = Field(default="", description="Directory of the entries; LDIF unless given.")
@@ -238,7 +238,7 @@ class ImportLdif(OfDomain):
 
 
 class ImportUsers(ScopedIfGiven):
-    """An entry of importUsers. Stored settings of a directory are not used."""
+    """A reading in the body of importUsers. Stored settings of a directory are not used."""
 
     ldapHost: HostName = Field(description="Host name or IP address of the LDAP server.")
     ldapPort: Annotated[Whole, Between(1, 65_535), BeforeValidator(_port)] = Field(
@@ -268,7 +268,7 @@ class ImportUsers(ScopedIfGiven):
         return (self.domainID,)
 
     def source(self) -> dict[str, str]:
-        """Return the appUrl and the settings of the reader, as `imports.job.Source` has them."""
+        """Return the appUrl and the settings of the reader, named as in `imports.job.Source.settings`."""
         tls = not is_loopback(self.ldapHost) if self.useTls is None else self.useTls
         secure = self.ldapPort in LDAPS_PORTS and (tls or self.useTls is None)
         host = f"[{self.ldapHost}]" if ":" in self.ldapHost else self.ldapHost
@@ -286,7 +286,7 @@ class ImportUsers(ScopedIfGiven):
 
 
 class ImportStatus(ScopedIfGiven):
-    """An entry of getImportStatus."""
+    """A query in the body of getImportStatus."""
 
     DirectoryName: Name = Field(
         validation_alias=AliasChoices("DirectoryName", "directoryName"),
@@ -301,7 +301,7 @@ class ImportStatus(ScopedIfGiven):
 
 
 class JobCounts(Model):
-    """Numbers of entries of an import."""
+    """The numbers of entries in an import, by result."""
 
     total: int = Field(description="Entries of the source; 0 until known.")
     added: int = Field(description="Entries added.")
@@ -312,14 +312,14 @@ class JobCounts(Model):
 
 
 class JobError(Model):
-    """An entry that could not be used."""
+    """An entry that could not be used, and the reason."""
 
     where: str = Field(description="Line of the file, distinguished name, or both.")
     message: str = Field(description="Reason.")
 
 
 class JobEntry(Model):
-    """An import."""
+    """An import with its state, its counts and its errors."""
 
     jobId: JobId
     domainId: DomainId
@@ -339,7 +339,7 @@ class JobEntry(Model):
 
 
 class JobList(Model):
-    """Answer of getImportStatus."""
+    """Answer of the operation `getImportStatus`."""
 
     message: str = Field(description="Result in words.")
     status: str = Field(default="Success", description="Success; an error has Failure.")

@@ -1,4 +1,4 @@
-"""The commands of directories that are no operations of the API: directory.import_ldif, jobs, job."""
+"""The commands of directories that the HTTP API does not have: directory.import_ldif, directory.jobs, directory.job."""
 
 from collections.abc import Callable
 
@@ -12,18 +12,18 @@ from sallyport.directory.service import Directories
 from sallyport.web.scope import Text
 
 FindDomain = Callable[[str], int]
-"""Return the id of a domain that is given by name or id. NotFound."""
+"""Return the id of a domain, given its name or id. NotFound."""
 MOST: int = 1000
 
 
 class OfDomain(Arguments):
-    """A domain by name or id."""
+    """A domain, given by name or id."""
 
     domain: str
 
 
 class ImportLdif(OfDomain):
-    """A file of this machine. directory: name of the directory of its entries; empty: LDIF."""
+    """An LDIF file on this machine. directory: name of the directory that the entries belong to; empty: `LDIF`."""
 
     path: str
     directory: Text = ""
@@ -31,7 +31,7 @@ class ImportLdif(OfDomain):
 
 
 class OneJob(Arguments):
-    """An import by id."""
+    """An import, given by id."""
 
     job: int
 

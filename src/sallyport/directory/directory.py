@@ -1,4 +1,4 @@
-"""The values of directories: a directory, its people and groups as lists show them, and its configuration."""
+"""The values of directories: a directory, its configuration, and its people and groups in lists."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 
 class DirectoryKind(StrEnum):
-    """The kind of a directory, and the protocol by which it is read."""
+    """The kind of a directory: the protocol or the source that it is read from."""
 
     LDAP = "ldap"
     GRAPH = "graph"
@@ -20,7 +20,7 @@ class DirectoryKind(StrEnum):
 CLOUD: Final = frozenset({DirectoryKind.GRAPH, DirectoryKind.OKTA})
 READ_BY_SERVICE: Final = frozenset({DirectoryKind.LDAP, *CLOUD})
 LDIF_NAME: Final = "LDIF"
-"""The directory of LDIF files that are imported without a name."""
+"""The name of the directory for LDIF files that are imported without a directory name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ GROUP_COUNT: Final = "directory_groups"
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A person of a directory. name: the login name; login: that of the directory itself, if a mapping gives another.
+    """A person of a directory. login: the login name in the directory. name: the login name after field mapping.
     source: the kind of the directory. fields: JSON of the mapped fields."""
 
     id: int
@@ -85,7 +85,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """New values of a directory; None leaves a value as it is, and so does an empty secret."""
+    """New values of a directory. None keeps the stored value; an empty secret keeps the stored secret."""
 
     name: str
     kind: DirectoryKind | None = None
@@ -97,8 +97,8 @@ class Configuration:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A request for one reading. name: of the directory, or "". source: as `Source.settings`, and appUrl. complete:
-    remove the entries that are not found."""
+    """A request for one reading. name: the name of the directory, or "". source: the settings of `Source.settings`, and
+    appUrl. complete: remove the entries that the reading does not find."""
 
     domain_id: int
     name: str
@@ -109,7 +109,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """The fields of a person before and after a mapping."""
+    """The fields of a person before and after a change of the mapping."""
 
     user_id: int
     dn: str
@@ -119,7 +119,7 @@ class Preview:
 
 @dataclass(frozen=True, slots=True)
 class Mapped:
-    """The mapping of a directory, or of a group. group_id: 0 for the directory."""
+    """The mapping of a directory or of a group. group_id: 0 for the directory."""
 
     directory_name: str
     group_id: int
@@ -133,7 +133,8 @@ _LDAP_PORT: Final = 389
 
 
 def hosts_of(app_url: str) -> list[tuple[str, int]]:
-    """Return the hosts, in lower case, and ports of an appUrl: one URL or, for LDAP, several. Other text is ignored."""
+    """Return the (host, port) pairs of an appUrl: one URL or, for LDAP, several. Hosts are in lower case. Text that is
+    not a URL is ignored."""
     return list(_hosts(app_url))
 
 

@@ -1,9 +1,9 @@
 """LDIF (RFC 2849) sans-io: octets in, records out.
 
-A file is cut at its empty lines into records, and a record is unfolded and split at once: the work for each line is
-small, and line numbers are only computed for errors. Parsed leniently: `changetype` may begin any record, a record of a
-file of changes may lack it, text may be UTF-8 without base64. Parsed strictly: everything else. A URL in a value is
-never fetched.
+A file is split at its empty lines into records. A record is unfolded and split as a whole: the work for each line is
+small, and line numbers are computed only for errors. The parser is lenient in three points: any record may have a
+`changetype`, a record in a file of changes may lack it, and text may be UTF-8 without base64. Everything else is parsed
+strictly. A URL in a value is never fetched.
 """
 
 import re
@@ -19,20 +19,20 @@ from sallyport.base.errors import Invalid
 from sallyport.directory.entry import Raw, attribute_key
 
 LONGEST_LINE: Final = 4 << 20
-"""Octets of one unfolded line."""
+"""Maximum size of one unfolded line, in octets."""
 LARGEST_RECORD: Final = 16 << 20
-"""Octets of a record: a group with every account of a large company."""
+"""Maximum size of a record, in octets: a group with every account of a large company fits."""
 MOST_LINES: Final = 500_000
-"""Lines of a record, each of which takes some hundred octets of memory."""
+"""Maximum number of lines in a record. Each takes some hundred octets of memory."""
 MOST_STEPS: Final = 1000
-"""Parts of one modification: each compares all values of an attribute."""
+"""Maximum number of parts in one modification. Each compares all values of an attribute."""
 _NAME: Final = re.compile(rb"(?:[A-Za-z][A-Za-z0-9-]*|[0-9]+(?:\.[0-9]+)+)(?:;[A-Za-z0-9=*_-]+)*")
 _EMPTY_LINES: Final = re.compile(rb"\n+")
 _MOST_NAMES: Final = 4096
 
 
 class LdifError(Invalid):
-    """A file that is not LDIF. line: number of the wrong line, from 1."""
+    """A file that is not LDIF. line: number of the faulty line, from 1."""
 
     def __init__(self, line: int, what: str) -> None:
         super().__init__(f"line {line}: {what}")
@@ -49,7 +49,7 @@ class Step(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """An entry, or an addition. line: of its name."""
+    """The content of an entry, or the addition of one. line: number of the line with its name."""
 
     line: int
     raw: Raw
@@ -57,7 +57,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """The deletion of an entry."""
+    """The deletion of an entry. line: see `Content`."""
 
     line: int
     dn: str
@@ -65,7 +65,7 @@ class Deletion:
 
 @dataclass(frozen=True, slots=True)
 class Modification:
-    """The change of an entry's attributes. steps: operation, attribute in lower case, values."""
+    """The change of an entry's attributes. steps: triples of operation, attribute in lower case, and values."""
 
     line: int
     dn: str
@@ -74,7 +74,7 @@ class Modification:
 
 @dataclass(frozen=True, slots=True)
 class Renaming:
-    """The renaming of an entry. superior: the name of the new parent; None to keep the parent."""
+    """The renaming of an entry. superior: the name of the new parent; None: the parent stays."""
 
     line: int
     dn: str
@@ -85,11 +85,11 @@ class Renaming:
 
 Record = Content | Deletion | Modification | Renaming
 _Line = tuple[int, str, bytes]
-"""The place of a line in its record, the attribute as `attribute_key`, and the value; `-` has no value."""
+"""The index of a line in its record, the attribute as `attribute_key`, and the value. A `-` line has no value."""
 
 
 class LdifParser:
-    """A parser that takes a file piece by piece. After an LdifError it cannot continue."""
+    """An incremental parser of an LDIF file. After an LdifError it cannot continue."""
 
     def __init__(self) -> None:
         self._pending = bytearray()
@@ -100,7 +100,7 @@ class LdifParser:
         self._names: dict[bytes, str] = {}
 
     def feed(self, octets: bytes) -> Iterator[Record]:
-        """Yield the records that end in a piece. LdifError."""
+        """Take the next piece of the file, and yield the records that end in it. LdifError."""
         octets = self._carriage + octets
         self._carriage = b"\r" if octets.endswith(b"\r") else b""
         self._pending += octets.removesuffix(b"\r").replace(b"\r\n", b"\n")
@@ -118,7 +118,7 @@ class LdifParser:
         yield from self._take(len(self._pending))
 
     def _take(self, end: int) -> Iterator[Record]:
-        """Yield the record in the first octets of the pending ones."""
+        """Yield the record in the first `end` pending octets. Empty lines alone are no record."""
         octets = bytes(self._pending[:end])
         if self._line == 1:
             octets = octets.removeprefix(BOM_UTF8)
@@ -171,7 +171,7 @@ class LdifParser:
 
 
 class _Flaw(Exception):
-    """An error in a line of a record. place: number of the unfolded line."""
+    """An error in a line of a record. place: index of the unfolded line."""
 
     def __init__(self, place: int, what: str) -> None:
         super().__init__(what)
@@ -184,7 +184,7 @@ def _fail(place: int, what: str) -> NoReturn:
 
 
 def _physical(octets: bytes, place: int) -> int:
-    """Return the number of lines of the file before an unfolded line."""
+    """Return the number of physical lines in a record before an unfolded line."""
     unfolded = -1
     if place == 0:
         return 0
@@ -217,7 +217,7 @@ def _text(line: _Line) -> str:
 
 
 def _understood(lines: Sequence[_Line], at: int) -> Record:
-    """Return the record of some lines. at: the line of its name."""
+    """Return the record that the lines form. at: number of the line with its name."""
     if lines[0][1] != "dn":
         _fail(lines[0][0], "a record begins with `dn:`")
     dn, rest = _text(lines[0]), lines[1:]
@@ -282,7 +282,8 @@ def _steps(lines: Sequence[_Line]) -> Iterator[tuple[Step, str, tuple[bytes, ...
 
 
 def _keys(attribute: str) -> tuple[str, ...]:
-    """Return the attributes that a value belongs to: one with options is a value of the plain attribute too."""
+    """Return the attributes that a value belongs to. A value of an attribute with options also belongs to the plain
+    attribute."""
     return (attribute.partition(";")[0], attribute) if ";" in attribute else (attribute,)
 
 

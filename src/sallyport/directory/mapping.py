@@ -1,8 +1,8 @@
 """Field mappings: which attributes of a directory become which field of a person.
 
-A directory has one mapping. A group may have one for its people, which takes precedence; of several groups', the one of
-the lowest id. A field without a mapping is as in DEFAULTS: the address is the directory's, and the username is the
-login name.
+A directory has one mapping. A group may have its own mapping for its people, which takes precedence. For a person in
+several such groups, the group with the lowest id takes precedence. Fields without a mapping have defaults: DEFAULTS,
+the directory's mail address, and the login name as username.
 """
 
 import re
@@ -29,12 +29,12 @@ ATTRIBUTE: Final = re.compile(
 )
 """An attribute's name or OID, with options (RFC 4512 section 2.5)."""
 MOST_TAKEN: Final = 10
-"""Attributes of one field, at most."""
+"""Maximum number of attributes of one field."""
 MOST_MAPPED: Final = 200
-"""Attributes of all mappings of a directory and its groups: with the service's own, an entry stays within the limit of
-256 (`reading/answers.py`)."""
+"""Maximum number of attributes in all mappings of a directory and its groups. With the attributes that the service
+always reads, an entry stays within the limit of 256 (`reading/answers.py`)."""
 LONGEST: Final = 255
-"""Characters of a username, an address and a display name; another field has up to ten times as many."""
+"""Maximum length of a username, an address and a display name, in characters. Other fields may be ten times as long."""
 _SHOWN: Final = ("displayname", "cn", "gecos", "name")
 _UPN: Final = "userprincipalname"
 _EMAIL: Final = ("mail", "email", "rfc822mailbox")
@@ -46,7 +46,8 @@ Attributes = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class FieldMapping:
-    """A mapping. attributes: by field, each as `entry.attribute_key`, separated by commas. digest: of the mapping."""
+    """A mapping. attributes: the attributes of each field, as `entry.attribute_key`, separated by commas. digest: the
+    digest of all attributes."""
 
     attributes: Mapping[str, str]
     digest: bytes = field(init=False)
@@ -55,13 +56,13 @@ class FieldMapping:
         object.__setattr__(self, "digest", digest_of(sorted(self.attributes.items())))
 
     def over(self, other: "FieldMapping") -> "FieldMapping":
-        """Return this mapping, with the fields that only the other has."""
+        """Return this mapping, with fields that it lacks taken from the other."""
         return FieldMapping({**other.attributes, **self.attributes})
 
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The fields of a person. username: empty if the mapping has none, or the person has no value."""
+    """The fields of a person. username: empty if no mapping sets it, or if the person has no value for it."""
 
     username: str
     display_name: str
@@ -71,13 +72,13 @@ class Fields:
 
 
 def attributes_in(attributes: str) -> list[str]:
-    """Return the attributes of one field."""
+    """Split the attributes of one field at the commas."""
     return [each for each in attributes.split(",") if each]
 
 
 def fields_of(attributes: Attributes, mapping: FieldMapping) -> Fields:
-    """Return the fields of a person. A field has all values of its attributes; the username, the address and the
-    display name have the first. attributes: by `entry.attribute_key`."""
+    """Return the fields of a person. The username, the address and the display name have the first value of their
+    attributes; the other fields have all values. attributes: values by `entry.attribute_key`."""
     chosen = {field: attributes_in(taken) for field, taken in {**DEFAULTS, **mapping.attributes}.items()}
     username = _first(attributes, chosen.get("username", ())).strip()
     others = {
@@ -99,7 +100,7 @@ def _first(attributes: Attributes, names: Iterable[str]) -> str:
 
 
 def _values(attributes: Attributes, names: Iterable[str]) -> Iterator[str]:
-    """Yield the values of attributes; a membership becomes the name of the group."""
+    """Yield the values of attributes. A membership gives the name of the group."""
     for name in names:
         for value in attributes.get(name, ()):
             yield next(pairs_of(value), ("", value))[1] if name == _MEMBERSHIP else value

@@ -1,4 +1,4 @@
-"""The rules of field mappings, of directories and of groups."""
+"""The rules of field mappings of directories and groups."""
 
 import json
 from collections.abc import Mapping
@@ -29,19 +29,19 @@ class Mappings:
         self._clock = clock
 
     async def group(self, group_id: int) -> Group:
-        """Return a group. NotFound."""
+        """Return a group. Raises NotFound."""
         group = await self._store.read(lambda tx: entries.group(tx, group_id))
         if group is None:
             raise NotFound(NO_GROUP)
         return group
 
     async def groups_named(self, directory: Directory, name: str) -> list[Group]:
-        """Return the groups of a directory with a name. Case does not matter."""
+        """Return the groups with a name in a directory. Case does not matter."""
         return await self._store.search(lambda tx: entries.groups_named(tx, directory.id, name))
 
     async def set(self, of: Directory | Group, fields: Mapping[str, str], *, apply: bool) -> None:
-        """Set the given fields of the mapping of a directory or a group. Conflict: too many attributes; or, with
-        `apply`, too many imports wait."""
+        """Set the given fields in the mapping of a directory or a group. Conflict: the mapping has too many attributes
+        or, with `apply`, too many imports wait."""
 
         def work(tx: Tx) -> None:
             current = entries.group(tx, of.id) if isinstance(of, Group) else repo.get(tx, of.id)
@@ -55,7 +55,7 @@ class Mappings:
             else:
                 repo.update(tx, current.id, {"mapping": json.dumps(after)}, self._clock())
             if not set(after.values()) <= set(before.values()) and directory.kind in READ_BY_SERVICE:
-                # A reading of changes would not ask unchanged people for the new attributes.
+                # A reading of changes would not read the new attributes of unchanged people.
                 repo.update(tx, directory.id, {"cursor": ""}, self._clock())
             if differences := changed(before, after):
                 part = f", group {of.id} {of.name}" if isinstance(of, Group) else ""
@@ -69,7 +69,7 @@ class Mappings:
         self._directories.jobs.wake()
 
     async def of_domain(self, stretch: Stretch) -> tuple[list[Mapped], int]:
-        """Return one page of a domain's mappings, of directories and of groups, and their number."""
+        """Return one page of a domain's mappings, of directories and of groups, and the total."""
 
         def work(tx: Tx) -> list[Mapped]:
             found = list[Mapped]()

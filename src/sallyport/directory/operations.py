@@ -66,11 +66,11 @@ MOST_ENTRIES: Final = 100
 LARGEST_LDIF: Final = 64 << 20
 SENDERS: Final = DIRECTORY_AGENTS | OPERATORS
 DomainsOf = Callable[[int], Collection[int]]
-"""The ids of a tenant's domains."""
+"""Return the ids of a tenant's domains."""
 
 
 def operations(area: DirectoryArea, domains_of: DomainsOf, gate: Gate) -> Operations:
-    """The operations of admins."""
+    """Declare the operations for admins."""
     declared = Operations("Directories", gate)
     _declare_lists(declared, area.directories)
     _declare_configuration(declared, area.directories, area.trials)
@@ -81,26 +81,27 @@ def operations(area: DirectoryArea, domains_of: DomainsOf, gate: Gate) -> Operat
 
 
 def agent_operations(service: Runs, gate: Gate) -> Operations:
-    """The operations of directory agents."""
+    """Declare the operations for directory agents."""
     runs = Operations("Directory agent", gate)
 
     @runs.post("/api/v1/agent/directory/begin", roles=SENDERS)
     async def begin(body: BeginRun, caller: Caller) -> RunBegun:
-        """Begin a run: one reading of a directory by its agent, sent in batches. The runId of an open run continues it;
-        otherwise an open run of the directory is discarded."""
+        """Begin a run: one reading of a directory by its agent, sent in batches. The runId of an open run continues
+        that run. Otherwise, an open run of the directory is discarded."""
         begun = await service.begin(body.domainId, body.directoryName, body.runId)
         return RunBegun(message="run begun", runId=begun.run_id, sequence=begun.sequence, cursor=begun.cursor)
 
     @runs.post("/api/v1/agent/directory/batch", roles=SENDERS)
     async def batch(body: SendBatch, caller: Caller) -> BatchTaken:
-        """Send the next batch of a run, at most 500 entries. A batch that was sent before is a success. 409: not the
-        next batch; `sequence` is the expected number. Nothing is applied before the run is finished."""
+        """Send the next batch of a run, at most 500 entries. Sending a stored batch again is a success. 409: the batch
+        is not the next one; `sequence` is the expected number. Nothing is applied before the run is finished."""
         following = await service.take(body.domainId, body.runId, body.sequence, body.entries)
         return BatchTaken(message="batch taken", runId=body.runId, sequence=following)
 
     @runs.post("/api/v1/agent/directory/finish", roles=SENDERS)
     async def finish(body: FinishRun, caller: Caller) -> RunFinished:
-        """Finish a run: an import applies it. With `complete`, entries that the run has not mentioned are removed."""
+        """Finish a run and queue the import that applies it. With `complete`, the import removes entries that the run
+        has not mentioned."""
         job_id = await service.finish(body.domainId, body.runId, body.sequence, body.cursor, complete=body.complete)
         return RunFinished(message="import queued", jobId=job_id)
 
@@ -117,7 +118,7 @@ def _declare_lists(declared: Operations, service: Directories) -> None:
 
     @declared.post("/ad/GetAllUsersByGroup", roles=READERS)
     async def users_by_group(body: ListUsersOfDirectoryGroup, caller: Caller) -> Plain[DirectoryUserList]:
-        """List the people in a group and in the groups in it, ordered by id."""
+        """List the people in a group and its nested groups, ordered by id."""
         return await _people(service, *await service.users_of_group(body.groupId, _stretch(body), body.search))
 
     @declared.post("/ad/GetAllAdUsers", roles=READERS)
@@ -142,7 +143,7 @@ def _declare_configuration(declared: Operations, service: Directories, trials: T
     @declared.post("/api/v1/directory/check", roles=OPERATORS)
     async def check(body: CheckDirectory, caller: Caller) -> DirectoryChecked:
         """Try a directory with its stored settings and the given ones: connect, log in, read the first accounts.
-        Nothing is stored. At most five a minute in a domain: 429."""
+        Nothing is stored. 429: more than five trials a minute in a domain."""
         if not caller.is_installation:
             trials.admit(body.domainId)
         tried = await trials.run(body.domainId, _configuration(body))
@@ -151,15 +152,15 @@ def _declare_configuration(declared: Operations, service: Directories, trials: T
 
     @declared.post("/api/v1/saveDirectoryConfig", roles=OPERATORS)
     async def save(body: list[SaveDirectory], caller: Caller) -> str:
-        """Set the given fields of directories, all or none; a directory that does not exist is created."""
+        """Set the given fields of directories, all or none. A directory that does not exist is created."""
         _check_size(body)
         await service.save([(each.domainId, _configuration(each)) for each in body])
         return "Directory configuration saved"
 
     @declared.post("/api/v1/deleteDirectoryConfig", roles=OPERATORS)
     async def delete(body: list[DeleteDirectory], caller: Caller) -> str:
-        """Queue the removal of directories, all or none, with their people, groups and settings. People that no other
-        directory has lose their access. The removal has ended when the directory is not found any more."""
+        """Queue the removal of directories, all or none, with their people, groups and settings. People who are in no
+        other directory lose their access. The removal has ended when the directory is not found any more."""
         _check_size(body)
         jobs = await service.remove([(each.domainId, each.directoryName) for each in body])
         return f"Removal queued: {', '.join(map(str, jobs))}"
@@ -174,7 +175,8 @@ def _declare_imports(declared: Operations, service: Directories, domains_of: Dom
         limit=LARGEST_LDIF,
     )
     async def import_ldif(upload: Upload[ImportLdif], caller: Caller) -> str:
-        """Queue the import of an LDIF file (RFC 2849) of at most 64 MiB. A file with an error in it imports nothing."""
+        """Queue the import of an LDIF file (RFC 2849) of at most 64 MiB. If the file has an error, nothing is
+        imported."""
         form = upload.form
         name = form.fileName or "".join(filter(str.isprintable, upload.file_name))[:255]
         job = await service.import_ldif(form.domainId, upload.kept, name, form.directoryName, complete=form.complete)
@@ -182,7 +184,7 @@ def _declare_imports(declared: Operations, service: Directories, domains_of: Dom
 
     @declared.post("/api/v1/importUsers", roles=OPERATORS)
     async def import_users(body: list[ImportUsers], caller: Caller) -> str:
-        """Queue the import of people and groups by LDAP; the bind password is deleted when it has ended."""
+        """Queue the import of people and groups by LDAP. The bind password is deleted when the import has ended."""
         _check_size(body)
         jobs = await service.import_users([_reading(each) for each in body])
         return f"Import queued: {', '.join(map(str, jobs))}"
@@ -204,14 +206,14 @@ def _declare_imports(declared: Operations, service: Directories, domains_of: Dom
 
     @declared.post("/api/v1/cancelImport", roles=OPERATORS)
     async def cancel_import(body: OneImport, caller: Caller) -> Done:
-        """Cancel an import that is queued or running; what it has written stays. 409: it has ended."""
+        """Cancel an import that is queued or running. Entries that it has written stay. 409: the import has ended."""
         await service.jobs.cancel(await _import(service, body))
         return Done(message="import cancelled")
 
     @declared.post("/api/v1/confirmImport", roles=OPERATORS)
     async def confirm_import(body: OneImport, caller: Caller) -> Done:
-        """Continue an import that stopped before it removed most of the directory (`needsConfirmation`). 409: any
-        other import."""
+        """Continue an import that stopped before it removed most of the directory (`needsConfirmation`). 409: the
+        import does not wait for a confirmation."""
         await service.jobs.confirm(await _import(service, body))
         return Done(message="import confirmed")
 
@@ -220,15 +222,16 @@ def _declare_mappings(declared: Operations, mappings: Mappings, service: Directo
     @declared.post("/api/v1/reConfigure", roles=OPERATORS)
     async def reconfigure(body: ReConfigure, caller: Caller) -> str:
         """Set which attributes become which fields, for a directory or for the people of a group. A field takes one
-        attribute, or several as a list or separated by commas; names may have options. It holds for the next import;
-        with `apply` it is applied now to the people that are known. Attributes that hold secrets are refused."""
+        attribute, or several as a list or separated by commas; attribute names may have options. The mapping takes
+        effect with the next import; with `apply`, it is also applied now to the known people. Attributes that hold
+        secrets are refused."""
         of = await _of(mappings, service, domains_of, body, caller)
         await mappings.set(of, body.fieldMappings, apply=body.apply)
         return "Field mappings saved, and applied in the background" if body.apply else "Field mappings saved"
 
     @declared.post("/api/v1/mapping/list", roles=READERS)
     async def list_mappings(body: ListMappings, caller: Caller) -> Plain[MappingList]:
-        """List the mappings of a domain: that of each directory, and those of the groups that have one."""
+        """List the mappings of a domain: of each directory, and of the groups that have one."""
         found, total = await mappings.of_domain(_stretch(body))
         entries = [
             {
@@ -243,7 +246,7 @@ def _declare_mappings(declared: Operations, mappings: Mappings, service: Directo
 
     @declared.post("/api/v1/mapping/preview", roles=READERS)
     async def preview_mapping(body: PreviewMapping, caller: Caller) -> Plain[MappingPreview]:
-        """Show the fields of ten people before and after a mapping; nothing is changed."""
+        """Show the fields of ten people before and after a change of the mapping. Nothing is stored."""
         of = await _of(mappings, service, domains_of, body, caller)
         found = await mappings.preview(of, body.fieldMappings)
         users = [{"userId": each.user_id, "dn": each.dn, "before": each.before, "after": each.after} for each in found]
@@ -253,7 +256,7 @@ def _declare_mappings(declared: Operations, mappings: Mappings, service: Directo
 def _declare_schedules(declared: Operations, schedules: Schedules, service: Directories) -> None:
     @declared.post("/api/v1/directory/setSchedule", roles=OPERATORS)
     async def set_schedule(body: SetSchedule, caller: Caller) -> ScheduleSet:
-        """Set when a directory is read; without minutes and times, it is read on request only."""
+        """Set the schedule of a directory. Without minutes and times, the directory is read on request only."""
         next_at = await schedules.set(body.domainId, body.directoryName, body.timing())
         message = "schedule set" if next_at else "schedule deleted"
         return ScheduleSet(message=message, nextRun=iso(next_at) if next_at else "")
@@ -266,13 +269,13 @@ def _declare_schedules(declared: Operations, schedules: Schedules, service: Dire
 
     @declared.post("/api/v1/directory/sync", roles=OPERATORS)
     async def sync(body: SyncNow, caller: Caller) -> SyncQueued:
-        """Queue a reading of a directory, unless one is queued already. getImportStatus shows its end."""
+        """Queue a reading of a directory, unless one is queued already. getImportStatus shows its result."""
         job_id = await service.sync(body.domainId, body.directoryName, full=body.full)
         return SyncQueued(message="import queued", jobId=job_id)
 
 
 async def _import(service: Directories, body: OneImport) -> Job:
-    """Return an import of the body's domain. NotFound."""
+    """Return an import of the body's domain. Raises NotFound."""
     job = await service.jobs.get(body.jobId)
     if job.domain_id != body.domainId:
         raise NotFound("import not found")
@@ -287,7 +290,7 @@ def _check_size(body: Sequence[object]) -> None:
 async def _of(
     mappings: Mappings, service: Directories, domains_of: DomainsOf, body: OfMapping, caller: Caller
 ) -> Directory | Group:
-    """Return the directory or group that a body names. NotFound."""
+    """Return the directory or group that a body refers to. Raises NotFound."""
     if body.groupID is None:
         return await service.named(body.domainId or 0, body.directoryName)
     group = await mappings.group(body.groupID)

@@ -1,7 +1,8 @@
 """The groups and units of a principal, for logins.
 
-Kept in memory: the domains that have people of directories, so that logins of other domains are not cached; and, of
-those, the principals that have logged in lately. An import that changes a domain invalidates the domain's entries.
+Two sets are kept in memory. One has the domains with people of directories: logins of other domains need no lookup.
+The other has the principals of these domains that have logged in lately. An import that changes a domain invalidates
+the domain's entries.
 """
 
 from collections import Counter
@@ -25,9 +26,12 @@ INVALIDATE_S: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """The memberships of a principal. groups, ous: folded names, with nested groups; None: unknown, since several
-    people have the name, or there are too many groups. name: its login name; empty: unknown. names: all names by which
-    a login finds it, folded and without realm."""
+    """The memberships of a principal.
+
+    groups, ous: folded names, including nested groups; None: unknown, since several people have the name, or there are
+    too many groups. name: the login name of the principal; empty: unknown. names: all names by which a login finds the
+    principal, folded and without realm.
+    """
 
     groups: frozenset[str] | None
     ous: frozenset[str] | None
@@ -36,7 +40,7 @@ class Membership:
 
 
 NOBODY: Final = Membership(frozenset(), frozenset())
-"""A name that no directory has."""
+"""The memberships of a name that no directory has."""
 UNCLEAR: Final = Membership(None, None)
 
 
@@ -47,11 +51,11 @@ class Principals:
         self._store = store
         self._inhabited: frozenset[int] = frozenset()
         self._known = BoundedMap[tuple[int, int, str], Membership](max_cached)
-        self._versions = Counter[int]()  # by domain; entries of older versions are not found
+        self._versions = Counter[int]()  # by domain; cached entries of an older version are not found
         self._changes = 0
 
     def cached(self, domain_id: int, name: str) -> Membership | None:
-        """Return the membership of a name without realm, or None if `find` must be called. Never waits."""
+        """Return the cached membership of a name without realm. None: `find` must be called. Never waits."""
         if domain_id not in self._inhabited:
             return NOBODY
         return self._known.get((domain_id, self._versions[domain_id], fold(name)))
@@ -61,8 +65,8 @@ class Principals:
         return domain_id in self._inhabited
 
     async def find(self, domain_id: int, name: str, realms: tuple[str, ...]) -> Membership:
-        """Return the membership of a name from the store, and cache it. realms: of the domain, since a directory may
-        have the name with a realm. StoreError."""
+        """Return the membership of a name from the store, and cache it. realms: the realms of the domain, since a
+        directory may have the name with a realm. Raises StoreError."""
         changes = self._changes
 
         def work(tx: Tx) -> tuple[Membership, int]:
@@ -74,25 +78,25 @@ class Principals:
         return found
 
     def changed(self, domain_id: int) -> None:
-        """Invalidate a domain: its directories have changed."""
+        """Invalidate the cached entries of a domain whose directories have changed."""
         self._changes += 1
         self._versions[domain_id] += 1
         self._inhabited |= {domain_id}
 
     async def load(self) -> None:
-        """Load the domains that have people of directories, and clear the cache. StoreError."""
+        """Load the domains that have people of directories, and clear the cache. Raises StoreError."""
         self.forget()
         self._inhabited = await self._store.read(repo.inhabited)
 
     def forget(self) -> None:
-        """Clear the cache: another process changed the store."""
+        """Clear the cache, since another process changed the store."""
         self._changes += 1
         self._known.clear()
 
 
 class Invalidations:
-    """The rate limit of an import's invalidations. Each one drops what logins know of a domain, so that they read the
-    store again: the first is passed on at once, the following once a second, and the last by `flush`."""
+    """The rate limit of an import's invalidations. After an invalidation, logins of the domain read the store again.
+    The first change is passed on at once, the following ones once a second, and the last one by `flush`."""
 
     def __init__(self, invalidate: Callable[[int], None]) -> None:
         self._invalidate = invalidate
@@ -100,7 +104,7 @@ class Invalidations:
         self._pending: set[int] = set()
 
     def changed(self, domain_id: int) -> None:
-        """Note a change in a domain. `flush` must follow the last."""
+        """Note a change in a domain. `flush` must follow the last change."""
         self._pending.add(domain_id)
         now = trio.current_time()
         if now >= self._due.get(domain_id, now):
@@ -108,7 +112,7 @@ class Invalidations:
             self._pass_on(domain_id)
 
     def flush(self, domain_id: int) -> None:
-        """Pass on a pending change: the import of the domain has ended, or waits."""
+        """Pass on a pending change, since the import of the domain has ended or waits."""
         self._due.pop(domain_id, None)
         self._pass_on(domain_id)
 
@@ -119,7 +123,7 @@ class Invalidations:
 
 
 def membership(tx: Tx, domain_id: int, name: str, realms: tuple[str, ...]) -> Membership:
-    """Return the membership of a name, as `Principals.find`."""
+    """Return the membership of a name from the store. realms: see `Principals.find`."""
     found = _of_name(tx, domain_id, fold(name), realms)
     if not found:
         return NOBODY
@@ -128,7 +132,7 @@ def membership(tx: Tx, domain_id: int, name: str, realms: tuple[str, ...]) -> Me
     groups = repo.all_groups(tx, found[0])
     ous = folded(value for kind, value in pairs_of(found[0].dn) if kind == "ou")
     written = {_without_realm(name, realms) for name in names_of(tx, found[0].id)}
-    # A name that is another person's login name is not a name of this one.
+    # A name is omitted if it is the login name of another person.
     names = frozenset(each for each in written if _of_name(tx, domain_id, each, realms) == found)
     return Membership(None if groups is None else folded(groups), ous, found[0].name, names)
 

@@ -1,4 +1,4 @@
-"""When the next reading of a directory is due: after so many minutes, or at the next of some times of the day.
+"""The time of a directory's next reading: after a number of minutes, or at a time of the day.
 
 A random delay is added, so that many directories with one schedule, or many services with one directory, do not start
 at once.
@@ -17,12 +17,12 @@ from sallyport.base.clock import SECOND
 MINUTE: Final = 60 * SECOND
 MOST_JITTER: Final = 5 * MINUTE
 _DAYS: Final = 3
-"""Days that hold a next time, whatever daylight saving does to one of them."""
+"""Number of days to search for the next time. Daylight saving may skip a time on one of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """The times of readings. every_minutes: 0 if `times` are set. times: minutes after midnight in a zone. full_every:
+    """The times of readings. every_minutes: 0 if `times` are set. times: minutes after midnight in `zone`. full_every:
     every n-th reading is complete; 0: only the first."""
 
     every_minutes: int = 0
@@ -31,8 +31,8 @@ class Timing:
     full_every: int = 0
 
     def following(self, now: int, chance: float) -> int:
-        """Return the time of the next reading after `now`, in microseconds. chance: in 0..1, share of the longest
-        delay."""
+        """Return the time of the next reading after `now`, in microseconds. chance: random number in 0..1, which
+        determines the delay."""
         if self.every_minutes:
             wait = self.every_minutes * MINUTE
             return now + wait + int(chance * min(wait // 10, MOST_JITTER))
@@ -50,13 +50,13 @@ class Timing:
         return min(moment for moment in moments if moment > now)
 
     def is_full(self, runs: int) -> bool:
-        """Return whether the reading after so many readings of changes is complete."""
+        """Return whether the next reading is complete. runs: number of readings since the last complete one."""
         return self.full_every > 0 and runs + 1 >= self.full_every
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A stored schedule. times: minutes after midnight, with commas between them."""
+    """A stored schedule. times: minutes after midnight, separated by commas."""
 
     directory_id: int
     domain_id: int

@@ -1,6 +1,7 @@
 """Attributes of directories that hold secrets: passwords, their hashes, keys and seeds. None may become a field.
 
-By name and by OID: RFC 4519, MS-ADSC and MS-ADTS, the schemas of Samba, MIT and Heimdal Kerberos, FreeIPA and OATH.
+They are listed by name and by OID: RFC 4519, MS-ADSC and MS-ADTS, the schemas of Samba, MIT and Heimdal Kerberos,
+FreeIPA and OATH.
 """
 
 import re
@@ -58,7 +59,7 @@ _OIDS: Final = {
     "oathsecret": "1.3.6.1.4.1.5427.1.389.4226.4.1",
 }
 _HOLDERS: Final = frozenset({*_OIDS, *_OIDS.values(), "krbextradata"})
-# The attributes of other products: a word for a secret, at the end of the name.
+# Attributes of other products: their names end with a word for a secret.
 _ENDS: Final = re.compile(
     r"(?:password|passwd|passphrase|pwd|secret|credentials?|(?:private|secret|api|otp|recovery|master)-?keys?|otpseed"
     r"|(?:password|passwd|pwd|nt|lm)-?(?:hash|history)|api-?token|access-?token)[0-9]*$"

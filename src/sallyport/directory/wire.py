@@ -3,16 +3,18 @@
     POST /api/v1/agent/directory/begin   {domainId, directoryName, runId?}
         -> {runId, sequence, cursor}     sequence: of the next batch; cursor: of the last run that was applied
     POST /api/v1/agent/directory/batch   {domainId, runId, sequence, entries: [...]}
-        -> {runId, sequence}
+        -> {runId, sequence}             sequence: of the next batch
     POST /api/v1/agent/directory/finish  {domainId, runId, sequence, complete, cursor}
-        -> {jobId}                       sequence: as before, one behind the last batch
+        -> {jobId}                       the request's sequence: the number of the last batch plus 1
 
-Nothing is applied before `finish`; then an import does, like that of a file. A batch that was sent already is a
-success, with the number of the next, so that an agent whose answer was lost sends it again. A number too high is 409
-with `sequence`, the one that is expected; an unknown run is 404: begin another. `begin` with the runId of an open run
-continues it; any other discards the open run of the directory.
+Nothing is applied before `finish`. Then an import applies all batches, as it applies a file.
 
-Pure: for the agent, which has neither store nor web.
+If an answer is lost, the agent sends the batch again: a batch that is already stored is a success, and the answer has
+the number of the next one. A number that is too high is 409, with the expected `sequence`. An unknown run is 404: begin
+another one. `begin` with the runId of an open run continues that run. Any other `begin` discards the directory's open
+run.
+
+This module is pure, since the agent has neither store nor web.
 """
 
 from __future__ import annotations
@@ -26,9 +28,9 @@ from sallyport.directory.entry import Entry, Gone, Group, Person, Problem, Statu
 
 MOST_ENTRIES: Final = 500
 MOST_OCTETS: Final = 192 << 10
-"""Octets of the entries of one batch, as JSON: reading them takes the service 2 ms."""
+"""Maximum size of the entries of one batch as JSON, in octets. The service parses them in 2 ms."""
 MOST_MEMBERS: Final = 500
-"""Members of one entry; the others follow in entries of the same group with `continued`, right behind it."""
+"""Maximum number of members in one entry. The others follow in the next entries, of the same group with `continued`."""
 _KINDS: Final[Mapping[str, type[Entry]]] = {
     "person": Person, "group": Group, "unit": Unit, "unchanged": Unchanged, "gone": Gone, "problem": Problem,
 }  # fmt: skip
@@ -36,7 +38,7 @@ _KIND_NAMES: Final = {kind: name for name, kind in _KINDS.items()}
 _FIELDS: Final = {"external_id": "externalId", "member_of": "memberOf", "primary_group": "primaryGroup"}
 
 Wire = Mapping[str, object]
-"""An entry as JSON carries it: `kind`, and its fields in camelCase."""
+"""An entry as a JSON object: `kind`, and its fields in camelCase."""
 
 
 def batches(entries: Iterable[Entry]) -> Iterator[list[Wire]]:
@@ -56,7 +58,7 @@ def batches(entries: Iterable[Entry]) -> Iterator[list[Wire]]:
 
 
 def to_wire(entry: Entry) -> Iterator[Wire]:
-    """Yield an entry as JSON carries it; a large group in several."""
+    """Yield the JSON objects of an entry. A large group has several."""
     if not isinstance(entry, Group):
         yield _object(entry)
         return
@@ -65,7 +67,7 @@ def to_wire(entry: Entry) -> Iterator[Wire]:
 
 
 def from_wire(wire: Wire) -> tuple[Entry, bool]:
-    """Return an entry, and whether it continues the group before it."""
+    """Return an entry, and whether it continues the preceding group."""
     kind = _KINDS[str(wire["kind"])]
     fields = {name: wire[_FIELDS.get(name, name)] for name in kind.__dataclass_fields__}
     for name in ("aliases", "member_of", "members"):

@@ -11,7 +11,7 @@ from sallyport.domains.service import Domains
 
 
 class BreakGlass(Arguments):
-    """Every domain of the installation monitors. fallback: None keeps what each has."""
+    """Body of domain.break_glass. fallback: the fallback of every domain; None: unchanged."""
 
     fallback: AnyFallback | None = None
 
@@ -30,7 +30,9 @@ def commands(service: Domains, removal: Removal) -> dict[str, Command]:
 
     def switched(domain_ids: Sequence[int]) -> JSON:
         table = service.table.by_id
-        domains = [table[domain_id] for domain_id in domain_ids if domain_id in table]  # the others are removed by now
+        domains = [
+            table[domain_id] for domain_id in domain_ids if domain_id in table
+        ]  # others have been removed meanwhile
         warnings = [text for domain in domains for text in service.warnings(domain.id)]
         return {
             "domains": [entry(domain, service) for domain in domains],

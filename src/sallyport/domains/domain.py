@@ -1,4 +1,4 @@
-"""What a domain is, and the table of all domains."""
+"""A domain, and the table of all domains."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -10,7 +10,8 @@ from sallyport.base.text import fold
 
 
 class Mode(StrEnum):
-    """monitor records what enforce would have done; both are decided by the same function."""
+    """The mode of a domain. `monitor` records the decision that `enforce` would apply. One function decides for
+    both."""
 
     MONITOR = "monitor"
     ENFORCE = "enforce"
@@ -33,7 +34,7 @@ class FirstFactor(StrEnum):
 
 
 class Effect(StrEnum):
-    """Outcome of logins; unknown: it depends on an enrolment that is not known."""
+    """Outcome of a user's or device's logins. unknown: it depends on an enrolment that is not known."""
 
     ACCEPT = "accept"
     CHALLENGE = "challenge"
@@ -44,7 +45,7 @@ class Effect(StrEnum):
 MAX_REALMS: Final = 64
 """Further realms of a domain."""
 LONGEST_ISSUER: Final = 64
-"""Octets of an issuer name in UTF-8; a QR code has no room for more."""
+"""Octets of an issuer name in UTF-8, so that it fits into a QR code."""
 LOCAL: Final = FirstFactor.LOCAL
 MONITOR: Final = Mode.MONITOR
 
@@ -75,7 +76,7 @@ class Domain:
 
     @property
     def label(self) -> str:
-        """Its value of the label `domain` in metrics."""
+        """Value of the label `domain` in metrics."""
         return str(self.id)
 
     @property

@@ -1,8 +1,8 @@
 """Switching a domain between monitoring and enforcing with its impact known, and reverting unconfirmed changes.
 
 The deadline of a revert is in the store, so that a restart keeps it. While the process runs, the monotonic clock
-counts: setting the wall clock forward reverts nothing early, and setting it back delays nothing. After a restart only
-the wall clock is known; then no change outlasts its own duration.
+decides, so that a change of the wall clock neither advances nor delays a revert. After a restart only the wall clock is
+known: a change then stays for its own duration at most.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ class ImpactPreview(Protocol):
         StoreError: it would take too long."""
 
     async def survey(self, domain_id: int, *, days: int = DEFAULT_DAYS, again: bool = False) -> Survey:
-        """Ask the provider about users whose enrolment is not known, for some seconds. again: about all users.
+        """Ask the provider about users whose enrolment is not known, for some seconds. again: ask about all users.
         StoreError: it would take too long."""
 
 
@@ -52,18 +52,18 @@ class ProviderChecks(Protocol):
     """Checks the MFA providers of domains."""
 
     def has(self, domain_id: int) -> bool:
-        """Whether a domain has a provider."""
+        """Return whether a domain has a provider."""
 
     async def check(self, domain_id: int) -> ProviderState:
-        """Ask the provider of a domain itself. NotFound: it has none."""
+        """Check whether the provider of a domain works. NotFound: the domain has none."""
 
 
 class ProviderFails(Conflict):
-    """Enforcing with requireClean while the MFA provider does not work. Nothing was switched."""
+    """A switch with requireClean was refused: the MFA provider does not work."""
 
 
 class NotClean(Conflict):
-    """Enforcing with requireClean would deny logins, or it is not known whether it would."""
+    """A switch with requireClean was refused: it would deny logins, or an enrolment is unknown."""
 
     def __init__(self, impact: Impact) -> None:
         counts = impact.counts
@@ -82,7 +82,7 @@ class NotClean(Conflict):
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """A requested change. mode: None confirms the present one. accept_unknown: users whose enrolment is unknown count
+    """A requested change. mode: None confirms the present mode. accept_unknown: users whose enrolment is unknown count
     as clean."""
 
     mode: Mode | None
@@ -94,7 +94,7 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class Switched:
-    """The state that is stored. impact: of a switch to enforce, if it could be computed."""
+    """The stored state. impact: of a switch to enforce; None if it could not be computed."""
 
     domain: Domain
     impact: Impact | None
@@ -164,7 +164,7 @@ class Reverts:
         await every(LOOK_S, self.revert_due, failure="domain_mode_revert_failed")
 
     async def revert_due(self) -> int:
-        """Revert the domains whose time has come; return their number. StoreError."""
+        """Revert the domains that are due; return their number. Raises StoreError."""
         now = self._monotonic()
         waiting = [each for each in self._domains.table.by_id.values() if each.reverts_at is not None]
         due = {_key(domain): self._due.get(_key(domain), now + self._left_s(domain)) for domain in waiting}
@@ -172,7 +172,7 @@ class Reverts:
         return sum([await self._domains.revert(*key) for key, deadline in due.items() if deadline <= now])
 
     def _left_s(self, domain: Domain) -> float:
-        """Return how long a domain that is seen for the first time waits from now on."""
+        """Return the seconds until the revert of a domain that this process has not seen before."""
         reverts_at, set_at = domain.reverts_at or 0, domain.revert_set_at or 0
         return max(0, min(reverts_at - self._clock(), reverts_at - set_at)) / SECOND
 

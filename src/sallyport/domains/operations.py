@@ -27,7 +27,8 @@ from sallyport.web.scope import ADMINS, OPERATORS, READERS, Caller, Gate
 
 
 async def added(service: Domains, tenant: int | Work[int], body: AddDomain) -> DomainAdded:
-    """Add a domain to a tenant, or to the one that `tenant` makes in the same transaction. Conflict; StoreError."""
+    """Add a domain to a tenant. tenant: its internal id, or a function that creates it in the same transaction.
+    Conflict; StoreError."""
     domain_id = await service.add(
         tenant,
         body.domainName,
@@ -48,14 +49,14 @@ def operations(service: Domains, enforcement: Enforcement, removal: Removal, gat
 
     @domains.post("/ad/GetAllDomains", roles=READERS)
     async def get_all_domains(body: GetAllDomains, caller: Caller) -> Plain[DomainList]:
-        """The domains of the tenant, ordered by id. Their domainId is what most other operations ask for."""
+        """Return the domains of the tenant, ordered by id. Most other operations need a domainId."""
         own, page = service.of_tenant(caller.tenant_id), body.page()
         entries = [entry(domain, service) for domain in own[page.offset : page.offset + page.size]]
         return Plain({"domains": entries, "totalCount": len(own)})
 
     @domains.post("/ad/AddDomain", roles=OPERATORS)
     async def add_domain(body: AddDomain, caller: Caller) -> DomainAdded:
-        """Add a domain. A name or a realm that another domain of the tenant has is refused with 409.
+        """Add a domain. 409: another domain of the tenant has the name or a realm.
 
         An enforcementMode, fallbackAction or firstFactor other than the default requires the role admin.
         """
@@ -68,8 +69,9 @@ def operations(service: Domains, enforcement: Enforcement, removal: Removal, gat
     async def update_domain(body: UpdateDomain, caller: Caller) -> DomainUpdated:
         """Rename a domain, or change its realms and settings, from the next request on.
 
-        A renamed domain keeps its former name as a realm, so that user@former still works. A name or a realm of another
-        domain of the tenant is refused with 409. It is no error to add a realm again or to remove a missing one.
+        A renamed domain keeps its former name as a realm, so that user@former still works. 409: another domain of the
+        tenant has the name or a realm. A realm may be added again, and a missing realm may be removed, without an
+        error.
         """
         domain = await service.update(
             body.domainId,
@@ -96,10 +98,9 @@ def operations(service: Domains, enforcement: Enforcement, removal: Removal, gat
     async def remove_domain(body: RemoveDomain, caller: Caller) -> DomainRemoved:
         """Remove a domain with everything in it, which `deleted` lists. `dryRun` only lists it.
 
-        There is no undo. With the answer, logins, agents, wallets and DIDs of the domain stop, and its name and realms
-        are free. Live sessions stay; the network devices end them. A background task then deletes the rows. The audit
-        trail stays. The operation is refused with 409 while the domain is the default of a RADIUS client, or while an
-        import runs.
+        There is no undo. Logins, agents, wallets and DIDs of the domain stop before the answer is sent, and its name
+        and realms are free. Live sessions stay; the network devices end them. A background task then deletes the rows.
+        The audit trail stays. 409: the domain is the default of a RADIUS client, or an import is not done.
         """
         domain, deleted = await removal.preview(body.domainId)
         if not body.dryRun:
@@ -113,14 +114,13 @@ def operations(service: Domains, enforcement: Enforcement, removal: Removal, gat
 
     @domains.post("/ad/updateDomainEnforcement", roles=ADMINS)
     async def update_domain_enforcement(body: UpdateDomainEnforcement, caller: Caller) -> EnforcementUpdated:
-        """Switch a domain between monitoring and enforcing. It holds for the next request.
+        """Switch a domain between monitoring and enforcing, from the next request on.
 
-        To `enforce` answers with what that does to the logins of the last 30 days (`preview`). With `requireClean` the
-        provider is asked first, then the enrolments that are not known, for some seconds; a domain whose provider does
-        not work, in which anybody would be denied, or in which an enrolment stays unknown (unless `acceptUnknown`)
-        stays as it is: 409, with `users` and `devices`. The same request again asks further. With
-        `revertAfterMinutes` it goes back to what it was by itself, unless a further request without it, or with
-        `confirm`, keeps it.
+        The answer to a switch to `enforce` has its impact on the logins of the last 30 days (`preview`). `requireClean`
+        checks the provider first, then looks up enrolments that are not known, for some seconds. 409, with `users` and
+        `devices`: the provider does not work, a login would be denied, or an enrolment stays unknown (unless
+        `acceptUnknown`); the mode is unchanged. The same request continues the look-up. `revertAfterMinutes` restores
+        the former mode after that time, unless a further request without it, or with `confirm`, keeps the new one.
         """
         switched = await enforcement.switch(
             body.domainId,
@@ -166,5 +166,5 @@ def entry(domain: Domain, service: Domains) -> Row:
 
 
 def reverts_at(domain: Domain) -> str:
-    """When a domain's mode ends by itself, as ISO 8601; empty where it stays."""
+    """Return the time at which a domain's mode is reverted, as ISO 8601; empty if the mode stays."""
     return "" if domain.reverts_at is None else iso(domain.reverts_at)

@@ -30,9 +30,10 @@ from sallyport.store.snapshot import Configuration
 
 EVERY_S: Final = 60.0
 GRACE_S: Final = 600.0
-"""Longer than a login, an import's batch or a request of the API takes."""
+"""Seconds for which the row of a removed domain stays: longer than any login, batch of an import or request of the
+API."""
 NAMED: Final = 5
-"""Clients that a refusal names."""
+"""Most clients that a refusal names."""
 
 log = structlog.get_logger()
 
@@ -52,7 +53,7 @@ class Removal:
     async def preview(self, domain_id: int) -> tuple[Domain, Sequence[tuple[str, int]]]:
         """Return a domain, and the number of rows of each kind that are deleted with it.
 
-        NotFound. Conflict: the domain cannot be removed. StoreError: the count takes too long.
+        Raises NotFound. Conflict: the domain cannot be removed. StoreError: the count takes too long.
         """
 
         def look(tx: Tx) -> tuple[Domain, Sequence[tuple[str, int]]]:
@@ -61,8 +62,8 @@ class Removal:
         return await self._store.search(look)
 
     async def remove(self, domain_id: int) -> None:
-        """Remove a domain from the next request on. NotFound. Conflict: it is the default of a RADIUS client, or an
-        import is not done."""
+        """Remove a domain from the next request on. Raises NotFound. Conflict: it is the default of a RADIUS client, or
+        an import is not done."""
         at = self._clock()
 
         def work(tx: Tx) -> Domain:
@@ -92,7 +93,7 @@ class Removal:
             self._is_running = False
 
     async def finish(self) -> bool:
-        """Delete all that is left of removed domains, without a running service. False: the service does it."""
+        """Delete all remaining rows of removed domains, without a running service. False: the service deletes them."""
         if not self._is_running:
             await self.erase(grace_s=0)
         return not self._is_running
@@ -126,7 +127,7 @@ def _keep(_tx: Tx, _domain_id: int) -> None:
 
 
 def _removable(tx: Tx, domain_id: int) -> Domain:
-    """Return a domain that may be removed. NotFound, Conflict."""
+    """Return a domain that may be removed. Raises NotFound, Conflict."""
     domain = repo.find(tx, domain_id)
     if domain is None:
         raise NotFound("no such domain")

@@ -25,7 +25,7 @@ log = structlog.get_logger()
 
 
 class Domains:
-    """Domains of all tenants; reading never waits, changing returns once it holds.
+    """The domains of all tenants. Reads never wait. A change applies when its call returns.
 
     has_provider: whether a domain has an MFA provider. snapshot: of the present domains, for the login path.
     """
@@ -59,7 +59,7 @@ class Domains:
         return self.table.by_tenant.get(tenant_id, ())
 
     def named(self, tenant_id: int, name_or_id: str) -> Domain:
-        """Return a tenant's domain by its id or its name. NotFound."""
+        """Return a tenant's domain by its id or its name. Raises NotFound."""
         return _one(self.of_tenant(tenant_id), name_or_id)
 
     def anywhere(self, name_or_id: str) -> Domain:
@@ -81,7 +81,7 @@ class Domains:
     ) -> int:
         """Return the new domain's id. Conflict: the name or a realm is taken in this tenant.
 
-        tenant: its internal id, or what finds or makes it in the same transaction.
+        tenant: its internal id, or a function that finds or creates it in the same transaction.
         """
         at = self._clock()
 
@@ -154,7 +154,7 @@ class Domains:
 
     async def update(self, domain_id: int, change: Update) -> Domain:
         """Change settings of a domain, from the next request on, and return it. A renamed domain keeps its former name
-        as a realm. NotFound. Conflict: a name or realm is another domain's, or there are too many realms."""
+        as a realm. Raises NotFound. Conflict: a name or realm is another domain's, or there are too many realms."""
         at = self._clock()
 
         def work(tx: Tx) -> Domain:
@@ -241,7 +241,9 @@ class Domains:
         }
 
     def _names(self) -> dict[tuple[str, ...], float]:
-        shown = islice(tuple(self.table.by_id.values()), MAX_NAMES)  # the rest is `other`, which has no name
+        shown = islice(
+            tuple(self.table.by_id.values()), MAX_NAMES
+        )  # the others share the label `other`, which has no name
         return {(domain.label, domain.name): 1.0 for domain in shown}
 
 

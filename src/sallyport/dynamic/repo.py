@@ -1,4 +1,4 @@
-"""The SQL of dynamic authorization: sessions with the facts that their NAS needs, and revocations."""
+"""The SQL of dynamic authorization: sessions with the attributes that identify them to the NAS, and revocations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ from sallyport.store.model import Tx, Value, without_case
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A session and its device. newest: 0 if another session has its Acct-Session-Id by now. ip_address: the source of
-    its packets; client_ip: the address that the NAS gives."""
+    """A session and its device. newest: 0 if a later session has the same Acct-Session-Id. ip_address: the source of
+    its packets; client_ip: the NAS's own address from the packet."""
 
     id: int
     domain_id: int
@@ -39,14 +39,15 @@ def one(tx: Tx, session_id: int) -> Target | None:
 
 
 def of_user(tx: Tx, domain_id: int, names: Sequence[str], *, after: int = 0, limit: int) -> list[Target]:
-    """The live sessions of a domain's devices that have one of these user names, without case, ordered by id."""
+    """Return the live sessions of a domain's devices with one of these user names, ordered by id. Case does not
+    matter."""
     columns: dict[str, list[str]] = {}
     parameters: dict[str, Value] = {"d": domain_id, "after": after, "limit": limit}
     for number, name in enumerate(names):
         column, parameters[f"n{number}"] = without_case("s.user_name", name)
         columns.setdefault(column, []).append(f":n{number}")
     found = " or ".join(f"{column} in ({', '.join(given)})" for column, given in columns.items())
-    # The index of users, which has ASCII names alone, is better than that of states, which is then kept out.
+    # For ASCII names the index of users is better than the index of states, which `coalesce` excludes.
     state = "coalesce(s.state, '')" if all(map(str.isascii, names)) else "s.state"
     return tx.all(
         Target,
@@ -60,8 +61,8 @@ _PLAIN_STATION = "replace(replace(replace(replace(lower(s.station), '-', ''), ':
 
 
 def of_station(tx: Tx, domain_id: int, station: str, mac: str | None, *, limit: int) -> list[Target]:
-    """The live sessions of a domain's devices with this station, without case, ordered by id. mac: its 12 digits, where
-    it is a MAC address: however the device has written it."""
+    """Return the live sessions of a domain's devices with this station, ordered by id. Case does not matter. mac: the
+    12 digits of a MAC address, which match any notation; None: the station has another form."""
     column, text = without_case("s.station", station)
     return tx.all(
         Target,

@@ -55,8 +55,8 @@ class Revocations:
         self._rules = rules
         self._clock = clock
         self._begun: dict[int, int] = {}  # the last started revocation of each domain
-        self._seen = -1  # the store's changes at the last complete look
-        self._waiting = Counter[int]()  # of each tenant
+        self._seen = -1  # the store's `changes` at the last complete search
+        self._waiting = Counter[int]()  # by tenant
 
     # --- in the transaction of a change -------------------------------------------------------------------------
 
@@ -68,19 +68,19 @@ class Revocations:
 
     async def revoke_certified(self, names: Sequence[tuple[str, int | None]]) -> None:
         """End the sessions of client certificates that were revoked. names: each with the tenant that it was issued
-        for, None for all tenants. StoreError."""
+        for, None for all tenants. Raises StoreError."""
         table = self._domains.table
         bearing = {each for name, tenant_id in names for each in bearers(name, table, tenant_id)}
 
         def work(tx: Tx) -> None:
-            for domain_id, user in sorted(bearing):  # a computer's device may send the outer identity
+            for domain_id, user in sorted(bearing):  # the device of a computer may send the outer identity
                 self.revoke(tx, domain_id, [user, f"host/{user}"], "the client certificate was revoked")
 
         await self._store.write(work)
 
     def group_matters(self, domain_id: int, group: str) -> bool:
-        """Whether losing a group revokes access: an enabled login rule names it, and the domain enforces its rules and
-        disconnects."""
+        """Return whether losing a group revokes access: an enabled login rule names the group, and the domain enforces
+        its rules and disconnects."""
         domain = self._domains.table.by_id.get(domain_id)
         if domain is None or not domain.disconnect_on_revoke or domain.mode is Mode.MONITOR:
             return False
@@ -105,10 +105,8 @@ class Revocations:
             self._seen = changes
 
     async def _begin(self, nursery: trio.Nursery) -> bool:
-        """Start the waiting revocations, up to a limit for each tenant. Return whether that was all. StoreError.
-
-        A tenant with many of them, whose devices do not answer, delays no other tenant's.
-        """
+        """Start the waiting revocations, up to a limit for each tenant. Return whether all were started. Raises
+        StoreError. A tenant with many revocations and silent devices does not delay those of others."""
         is_all = True
         for domain_id in await self._store.read(repo.revoked_domains):
             domain = self._domains.table.by_id.get(domain_id)
@@ -147,7 +145,9 @@ class Revocations:
         last = after
         if domain is not None:
             user, elsewhere = revocation.user_name, qualified(revocation.user_name, domain)
-            for place in self._domains.of_tenant(domain.tenant_id):  # a name without a realm belongs to the place
+            for place in self._domains.of_tenant(
+                domain.tenant_id
+            ):  # a name without a realm belongs to the domain of the device
                 names = [user, *elsewhere] if place.id == domain.id else elsewhere
                 last = max(last, await self._disconnect_at(place.id, names, revocation.reason, after))
         await self._store.write(partial(repo.delete_revocation, revocation_id=revocation.id))

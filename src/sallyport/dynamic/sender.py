@@ -1,8 +1,8 @@
 """One request to a NAS and its answer, over UDP, repeated by the timers of RFC 5080 section 2.2.1.
 
 Each request has its own socket, so that identifiers never run out. Few requests to one NAS run at a time. If one of
-them got no answer, those that waited behind it are not sent: a silent NAS would otherwise delay a hundred sessions by
-as many half minutes.
+them gets no answer, the requests that wait behind it are not sent: otherwise a silent NAS would delay a hundred
+sessions by half a minute each.
 """
 
 import ipaddress
@@ -28,7 +28,7 @@ AT_ONCE: Final = 4  # to one NAS
 
 
 class RequestOutcome(StrEnum):
-    """The result of a request. timeout: no answer, and the NAS may have obeyed. unreachable: it was not sent."""
+    """The result of a request. timeout: no answer; the NAS may have acted. unreachable: it was not sent."""
 
     ACK = "ack"
     NAK = "nak"
@@ -58,8 +58,8 @@ class Nas:
 
 
 class _Queue:
-    """The requests to one NAS. callers: requests that run or wait. silent_at: time when one was given up, unless
-    another was answered since."""
+    """The requests to one NAS. callers: requests that run or wait. silent_at: time of the last timeout, unless an
+    answer has come since."""
 
     __slots__ = ("callers", "limiter", "silent_at")
 
@@ -79,7 +79,8 @@ class Sender:
         self._queues: dict[tuple[str, int], _Queue] = {}
 
     async def ask(self, nas: Nas, kind: Kind, attributes: bytes) -> Answer:
-        """Send a request until it is answered or given up. attributes: up to radius.dynamic.ROOM octets."""
+        """Send a request, and repeat it until it is answered or times out. attributes: up to radius.dynamic.ROOM
+        octets."""
         try:
             self._egress.check(nas.address, [nas.address])
         except ProviderError as error:
@@ -128,7 +129,7 @@ class Sender:
                     reply = decode(await udp.recv(MAX_LENGTH + 1), packet, secret)
                 except ConnectionRefusedError:  # it may be restarting
                     problem = "no program listens there"
-                except PacketError as error:  # perhaps forged: the real one may still come
+                except PacketError as error:  # perhaps forged: the authentic answer may still come
                     problem = f"the answer is not authentic: {error}; check the secret"
                 else:
                     outcome = RequestOutcome.ACK if reply.acknowledged else RequestOutcome.NAK
@@ -137,8 +138,7 @@ class Sender:
 
 
 async def _send(udp: trio.socket.SocketType, packet: bytes) -> None:
-    """Send a packet. The socket may report the error of an earlier packet, which keeps this one from being sent: then
-    send again."""
+    """Send a packet. If the socket reports the error of an earlier packet, this one was not sent: send it again."""
     for _ in range(2):
         with suppress(ConnectionRefusedError):
             await udp.send(packet)

@@ -1,5 +1,5 @@
-"""Sessions that are ended or changed, the NAS that is asked, the octets that name a session to it (RFC 5176 section 3),
-and the result."""
+"""Ends and changes sessions: finds the NAS, identifies the session to it (RFC 5176 section 3), and records the
+result."""
 
 import ipaddress
 import re
@@ -45,13 +45,14 @@ from sallyport.store.model import Store, Tx
 
 MOST: Final = 100
 """Sessions in one call."""
-AT_ONCE: Final = 128  # of a tenant, so that its silent NASes delay no other tenant
+AT_ONCE: Final = 128  # for each tenant, so that its silent NASes delay no other tenant
 NO_SESSION: Final = "session not found"
 NO_CLIENT: Final = "no RADIUS client that takes requests has its address: they go there by UDP, not back over RadSec"
 OVER_TLS: Final = "sent by UDP with the client's secret, since requests do not go back over its RadSec connection"
 MAX_VALUE = 253
 NAMING = frozenset({USER_NAME, FRAMED_IP_ADDRESS, CHARGEABLE_USER_IDENTITY, FRAMED_INTERFACE_ID, FRAMED_IPV6_PREFIX})
-"""Attributes of an Access-Accept that a CoA-Request has only to name the session (RFC 5176 section 3.6, note 1)."""
+"""Attributes that only identify the session in a CoA-Request, unlike in an Access-Accept (RFC 5176 section 3.6, note
+1)."""
 _MAC: Final = re.compile("[0-9a-f]{12}")
 
 log = structlog.get_logger()
@@ -68,7 +69,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The results of a call. more: sessions beyond MOST are live and were not asked about."""
+    """The results of a call. more: whether there are live sessions beyond MOST, for which no request was sent."""
 
     results: list[Result]
     more: bool = False
@@ -107,7 +108,7 @@ class DynamicAuthorization:
         return Results(await self._ask(Kind.DISCONNECT, [await self._find(session_id, domain_id)]))
 
     async def disconnect_user(self, domain_id: int, user: str) -> Results:
-        """End a user's sessions at a domain's devices, however the devices name the user."""
+        """End a user's sessions at a domain's devices, whichever form of the user's name they send."""
         names = [user, *qualified(user, self._domains().present(domain_id))]
         return await self._disconnect(partial(repo.of_user, domain_id=domain_id, names=names, limit=MOST + 1))
 
@@ -123,7 +124,7 @@ class DynamicAuthorization:
         return Results(await self._ask(Kind.DISCONNECT, targets[:MOST]), more=len(targets) > MOST)
 
     async def disconnect_all(self, targets: Sequence[Target], reason: str) -> None:
-        """End sessions for a reason that the audit trail keeps."""
+        """End sessions. reason: for the audit trail."""
         await self._ask(Kind.DISCONNECT, targets, changes={"reason": [None, reason]})
 
     async def change(self, session_id: int, attributes: Sequence[Reply], domain_id: int | None = None) -> Results:
@@ -142,7 +143,8 @@ class DynamicAuthorization:
         return Results(await self._ask(Kind.CHANGE, [target], octets, changes))
 
     async def _find(self, session_id: int, domain_id: int | None) -> Target:
-        """Return a session whose NAS can still be asked: no other session has its name."""
+        """Return a live session that its NAS can still identify. Raises NotFound. Conflict: it is over, or a later
+        session has its Acct-Session-Id."""
         target = await self._store.read(lambda tx: repo.one(tx, session_id))
         if target is None or domain_id not in (None, target.domain_id) or target.domain_id not in self._domains().by_id:
             raise NotFound(NO_SESSION)
@@ -157,9 +159,8 @@ class DynamicAuthorization:
         attributes: bytes = b"",
         changes: dict[str, JSON] | None = None,
     ) -> list[Result]:
-        """Ask about each session and record the results, even if cancelled meanwhile.
-
-        Sessions of a removed domain are left to the devices. If a domain is removed meanwhile, its requests continue.
+        """Send a request for each session and record the results, even if cancelled meanwhile. Sessions of a removed
+        domain are left to the devices. If a domain is removed meanwhile, its requests continue.
         """
         domains = self._domains().by_id
         targets = [each for each in targets if each.domain_id in domains]
@@ -192,8 +193,8 @@ class DynamicAuthorization:
         return answer
 
     def _nas(self, target: Target, tenant_id: int) -> tuple[Nas, bool] | None:
-        """Return the NAS to ask, and whether its logins come over TLS. A NAS may claim any address: only a client of
-        the same tenant is asked, with its secret."""
+        """Return the NAS that gets the request, and whether its logins come over TLS. Since a NAS may claim any
+        address, only a RADIUS client of the same tenant gets a request, signed with its secret."""
         for address in filter(None, (target.ip_address, target.client_ip)):
             client = self._find_client(address)
             if client is not None and client.tenant_id == tenant_id and client.coa_port:
@@ -207,7 +208,7 @@ class DynamicAuthorization:
     async def _record(
         self, kind: Kind, results: Sequence[Result], changes: dict[str, JSON], domains: Mapping[int, Domain]
     ) -> None:
-        """Record results in the metrics, in the log and, in one transaction, in the audit trail. StoreError."""
+        """Record results in the metrics, in the log and, in one transaction, in the audit trail. Raises StoreError."""
         name, at = kind.name.lower(), self._clock()
         for each in results:
             self._metrics.requests.cell(name, each.answer.outcome).count += 1
@@ -235,8 +236,8 @@ class DynamicAuthorization:
 def identify(target: Target) -> bytes:
     """Return the attributes of a session and of its NAS, in octets (RFC 5176 section 3).
 
-    Few attributes are sent: a NAS refuses unknown ones, as hostapd refuses NAS-Port, and any that differs from its own.
-    An Acct-Session-Id is always there. A session without a station is named by its port and address too.
+    Few attributes are sent: a NAS refuses unknown attributes, as hostapd refuses NAS-Port, and values that differ from
+    its own. An Acct-Session-Id is always sent. A session without a station is also identified by its port and address.
     """
     user = (target.user_name or "").encode()
     pairs = [*_nas_names(target), (USER_NAME, user), (ACCT_SESSION_ID, target.acct_session_id)]
@@ -249,8 +250,8 @@ def identify(target: Target) -> bytes:
 
 
 def _nas_names(target: Target) -> list[tuple[int, bytes]]:
-    """Return the NAS's names. If its address equals the source of its packets, the NAS may not have sent it; it has
-    sent another name then (RFC 2866 section 4.1)."""
+    """Return the attributes that identify the NAS. If its address equals the source of its packets, the NAS may not
+    have sent it, and has then sent another identifier (RFC 2866 section 4.1)."""
     name = target.nas_identifier.encode()
     if name and target.client_ip == target.ip_address:
         return [(NAS_IDENTIFIER, name)]
@@ -260,7 +261,7 @@ def _nas_names(target: Target) -> list[tuple[int, bytes]]:
 
 
 def qualified(user: str, domain: Domain) -> Sequence[str]:
-    r"""Return the names of a domain's user as devices send them anywhere in the tenant: `user@realm` and
-    `REALM\user`."""
+    r"""Return the qualified names of a domain's user, `user@realm` and `REALM\user`, as devices of the whole tenant
+    send them."""
     realms = (domain.name, *domain.realms)
     return [*(f"{user}@{realm}" for realm in realms), *(f"{realm}\\{user}" for realm in realms)]

@@ -12,9 +12,10 @@ from sallyport.store.search import Minimum
 from sallyport.web.scope import OfDomain, Text
 
 MAX_ENTRIES = 200
-"""Users, groups or credentials that one request changes: logins wait for its transaction, up to 0.6 ms for each."""
+"""Maximum number of users, groups or credentials that one request changes. Logins wait for its transaction, up to 0.6
+ms for each entry."""
 METHODS = {"ssh": "SSH", "did": "DID", "password": "Password"}
-"""Authentication methods of an endpoint, by the name without case."""
+"""Authentication methods of an endpoint by their lower-case names."""
 _FLAGS = {"true", "yes", "1", "false", "no", "0"}
 
 
@@ -53,7 +54,7 @@ Methods = Annotated[
 ]
 """Authentication methods, separated by commas, each once and in the interface's spelling; empty for all."""
 FlagText = Annotated[Text, BeforeValidator(_flag_text)]
-"""A flag that the interface has as a string: stored as it was sent; empty for none."""
+"""A flag that the interface sends as a string. It is stored as sent; empty: not given."""
 Privileged = Annotated[
     FlagText,
     Field(description="true, yes or 1 gives root's rights on instances; false, no, 0 or empty gives none."),
@@ -61,25 +62,25 @@ Privileged = Annotated[
 
 
 class Assignment(OfDomain):
-    """A body that adds or removes assignments; `actions` is another spelling."""
+    """A body that adds or removes assignments. `actions` is accepted for `action`."""
 
     action: AnyAction = Field(validation_alias=AliasChoices("action", "actions"))
 
 
 class StatusAnswer(Model):
-    """An answer of status and message."""
+    """An answer with status and message."""
 
     status: str = Field(default="Success", description="Success; an error has Failure.")
     message: str = Field(description="Result in words.")
 
 
 class CodeAnswer(Model):
-    """An answer of code and message."""
+    """An answer with code and message."""
 
     code: int = Field(default=200, description="HTTP status of the answer.")
     message: str = Field(description="Result in words.")
 
 
 def totals(total: int) -> dict[str, JSON]:
-    """Return the fields totalCount and totalIsMinimum of the answer of a search."""
+    """Return the fields totalCount and totalIsMinimum of a search's answer."""
     return {"totalCount": total, "totalIsMinimum": True} if isinstance(total, Minimum) else {"totalCount": total}

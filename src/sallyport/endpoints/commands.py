@@ -1,4 +1,4 @@
-"""The commands of instances and users that have no operation: instance.import, instance.remove, user.import,
+"""The commands for instances and users without an HTTP operation: instance.import, instance.remove, user.import,
 user.export, user.totp.remove."""
 
 from collections.abc import Callable
@@ -15,19 +15,19 @@ from sallyport.endpoints.users.service import Users
 from sallyport.store.model import Store
 
 FindDomain = Callable[[str], int]
-"""A domain's name or id to its id. NotFound."""
+"""A function that returns the id of a domain with a given name or id. NotFound."""
 PAGE = 200
 
 
 class OneName(Arguments):
-    """An instance or a user of a domain."""
+    """Arguments that select an instance or a user of a domain."""
 
     domain: str
     name: str
 
 
 class ExportUsers(Arguments):
-    """The users of a domain. after: the number of users to skip, since a command reads page by page."""
+    """Arguments of user.export. after: the number of users to skip, since the command reads page by page."""
 
     domain: str
     after: int = Field(default=0, ge=0)

@@ -1,4 +1,4 @@
-"""Endpoint users as a login sees them, in memory, and how they are added and deleted."""
+"""The cache of endpoint users for logins, and the steps that add and delete users."""
 
 from collections.abc import Callable, Sequence
 from enum import Enum
@@ -20,11 +20,11 @@ from sallyport.store.vault import Vault
 
 MAX_CACHED = 65_536
 MAX_DROPPED = 32
-"""Names that `drop` folds on the event loop, up to 0.2 ms each."""
+"""Maximum number of names that `drop` folds on the event loop, up to 0.2 ms each."""
 
 
 class Missing(Enum):
-    """Not in memory: ask `load`."""
+    """The result of `EndpointUsers.cached` for a user that is not in memory; `load` reads it."""
 
     MISSING = "missing"
 
@@ -33,17 +33,17 @@ MISSING: Final = Missing.MISSING
 
 
 class Revocations(Protocol):
-    """Ends the sessions of users after the transaction that takes their access away."""
+    """The revocation of access. It ends the sessions of users after the transaction that takes their access away."""
 
     def revoke(self, tx: Tx, domain_id: int, names: Sequence[str], reason: str) -> None:
-        """Note that users of a domain lose their access. reason: for a person."""
+        """Record that users of a domain lose their access. reason: text for people."""
 
     def group_matters(self, domain_id: int, group: str) -> bool:
         """Return whether a user who loses the group loses access."""
 
 
 class NoRevocations:
-    """Sessions last until they end by themselves."""
+    """Null implementation of `Revocations`: sessions last until they end by themselves."""
 
     def revoke(self, tx: Tx, domain_id: int, names: Sequence[str], reason: str) -> None:
         """Do nothing."""
@@ -57,9 +57,9 @@ class EndpointUsers:
     """The users of all domains.
 
     changed: called with domain and name of each changed user; with None as name after many changes in the domain.
-    max_cached: the users, and the names without a user, in memory; each tenant has a share.
-    deleted: runs by ids of users, in slices, before users are deleted. renamed: the same, before other users can take
-    their names. revocations: gets each user who loses access.
+    max_cached: maximum number of users in memory, and of names without a user; each tenant has a share. deleted: called
+    with user ids, in slices, before the users are deleted. renamed: called in the same way, before other users can take
+    the names. revocations: receives each user that loses access.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class EndpointUsers:
         self._changed = changed
         self.renamed = renamed
         self.slices: Sequence[Slice[Sequence[Account]]] = (
-            _by_ids(repo.clear_all),  # first: a user without the group that blocks it cannot log in
+            _by_ids(repo.clear_all),  # first, so that a user cannot log in once a group that blocks it is removed
             _by_ids(deleted),
             _by_ids(_take_from_instances),
             _by_ids(_take_from_groups),
@@ -92,7 +92,7 @@ class EndpointUsers:
         self._changes = 0
 
     def cached(self, domain_id: int, name: str) -> User | Missing | None:
-        """A user, None where the domain has no such user, or MISSING. Never waits."""
+        """Return a user, None if the domain has no such user, or MISSING. Never waits."""
         key = (domain_id, name_key(name))
         user = self._users.get(key)
         if user is None and key not in self._absent:
@@ -100,14 +100,15 @@ class EndpointUsers:
         return user
 
     async def load(self, domain_id: int, name: str) -> User | None:
-        """A user from the store, kept in memory unless it changed meanwhile. StoreError, SecretError."""
+        """Read a user from the store, and keep it in memory unless it changed meanwhile. Raises StoreError,
+        SecretError."""
         key, changes = name_key(name), self._changes
 
         def work(tx: Tx) -> tuple[User | None, int]:
             return repo.find(tx, self._vault, domain_id, key), audit.share_of(tx, domain_id)
 
         user, tenant_id = await self._store.read(work)
-        if changes == self._changes:  # unknown names are cached apart: guesses displace no user
+        if changes == self._changes:  # unknown names have a cache of their own, so that guesses displace no user
             if user is None:
                 self._absent.put((domain_id, key), None, tenant_id)
             else:
@@ -117,8 +118,8 @@ class EndpointUsers:
     def add_in(
         self, tx: Tx, domain_id: int, new: UserChange, instance_ids: Sequence[int] = (), *, source: str = LOCAL
     ) -> int:
-        """Add a user in a transaction, after which the caller must `drop` it; return its id. The instances exist.
-        Conflict."""
+        """Add a user in a transaction; return its id. The instances must exist. The caller must `drop` the user after
+        the transaction. Raises Conflict."""
         at = self._clock()
         user_id = accounts.add(tx, self._vault, domain_id, new, at, source)
         fields = new.audited()
@@ -129,25 +130,25 @@ class EndpointUsers:
         return user_id
 
     def delete_found(self, tx: Tx, account: Account) -> None:
-        """Delete in a transaction a user with the source `discovered`, which has few assignments."""
+        """Delete a user with the source `discovered` in a single transaction: such a user has few assignments."""
         for delete in self.slices:
             while delete(tx, [account]):
                 pass
         self.delete_in(tx, [account], account.domain_id)
 
     def delete_in(self, tx: Tx, gone: Sequence[Account], domain_id: int) -> None:
-        """Delete users in a transaction in which all `slices` have returned 0; afterwards the caller must `drop`
-        them."""
+        """Delete users in a transaction in which all `slices` have returned 0. The caller must `drop` the users
+        afterwards."""
         accounts.delete(tx, domain_id, gone)
         self.revocations.revoke(tx, domain_id, [account.name for account in gone], "the user was deleted")
         record_all_in(tx, "user.delete", domain_id, [f"user {each.id} {each.name}" for each in gone], at=self._clock())
 
     def check_key(self, tx: Tx) -> None:
-        """Open a password in a store that is to replace this one. SecretError."""
+        """Check that a password opens in a store that is to replace the present one. Raises SecretError."""
         repo.check_key(tx, self._vault)
 
     def forget(self) -> None:
-        """Drop all users from memory: the store was replaced."""
+        """Drop all users from memory, since the store was replaced."""
         self._changes += 1
         self._users.clear()
         self._absent.clear()
@@ -161,7 +162,7 @@ class EndpointUsers:
             self._absent.pop(key)
 
     def drop(self, domain_id: int, *names: str) -> None:
-        """Drop changed users from memory; all users of the domain if there are more than MAX_DROPPED names."""
+        """Drop changed users from memory; for more than MAX_DROPPED names, drop all users of the domain."""
         if len(names) > MAX_DROPPED:
             self.forget_domain(domain_id)
             self._changed(domain_id, None)

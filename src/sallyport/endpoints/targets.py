@@ -23,8 +23,9 @@ _GROUP = (
 
 @dataclass(frozen=True, slots=True)
 class AccessTarget:
-    """An instance or a group. methods: how one authenticates there, as stored, empty for any. is_active: whether it
-    is_active anything. session_s: how long its users may stay, by its credential policy; None: no limit."""
+    """An instance or a group. methods: the accepted authentication methods as stored; empty for any. is_active: False
+    for a group that gives its users nothing. session_s: session limit in seconds from the credential policy; None: no
+    limit."""
 
     id: int
     domain_id: int
@@ -35,10 +36,11 @@ class AccessTarget:
     session_s: int | None
 
     def admits(self, tx: Tx, method: str, names: Sequence[str]) -> bool:
-        """Return whether a user with one of these names may authenticate by a method here. Without names: any user.
+        """Return whether a user may authenticate by a method here. names: names of the user; empty: any user.
 
-        A user with several assignments to an instance may use each method that one of them and the instance allow. For
-        a user without an assignment the instance alone decides, since others can make accounts there.
+        A user with several assignments to an instance may use each method that both the instance and one of the
+        assignments allow. For a user without an assignment only the instance decides, since accounts can be made there
+        by others.
         """
         if not allows(self.methods, method):
             return False
@@ -55,8 +57,8 @@ class AccessTargets:
     """The instances and groups of all tenants."""
 
     def find(self, tx: Tx, tenant_id: int, domain_id: int, name: str, *, group: bool = False) -> AccessTarget | None:
-        """Return the tenant's instance or group of that name, without case, or of that id; one of the domain comes
-        first, and an instance before a group. group: only groups."""
+        """Return the tenant's instance or group with this name, without case, or with this id. An instance precedes a
+        group, a name an id, and a target of the domain those of other domains. group: only groups."""
         kinds = (_GROUP,) if group else (_INSTANCE, _GROUP)
         number = int(name) if name.isascii() and name.isdecimal() and len(name) < 19 else 0
         for select in kinds:
@@ -74,7 +76,7 @@ class AccessTargets:
         return None
 
     def members(self, tx: Tx, group_id: int) -> list[UserRef]:
-        """Return the users of a group by id in order, one more than MOST_MEMBERS at most."""
+        """Return the users of a group, ordered by id, at most MOST_MEMBERS + 1."""
         return tx.all(
             UserRef,
             "select u.id, u.domain_id, u.name from endpoint_group_users m join endpoint_users u on u.id = m.user_id "

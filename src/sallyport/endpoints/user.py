@@ -9,22 +9,22 @@ MAX_NAME = 253
 MAX_PASSWORD = 128
 NO_USER = "user not found"
 USER_NAME = f"1 to {MAX_NAME} octets, all of them printable, without blanks at the ends"
-"""What a user's name is."""
+"""The rule for user names, in words."""
 
 UserKey = int | str
 """A user of a domain by id, or by name."""
 
 name_key = fold
-"""The form in which names of users are compared."""
+"""A function that returns the form in which names of users are compared."""
 
 
 class User:
     """A user as the login path sees it.
 
-    passwords: the accepted octets: as given, and in Latin-1 for devices that send that; empty where the user has no
-    password. has_totp: the user has a confirmed one-time-password seed. groups: the names, without case, of the active
-    groups that the user is in. session_s: how long a session may last, where a group limits it. stamp: differs after
-    each change of the password.
+    passwords: the accepted octets, as given and in Latin-1, which some devices send; empty if the user has no password.
+    has_totp: whether the user has a confirmed one-time-password seed. groups: the names of the user's active groups,
+    without case. session_s: session limit in seconds, if a group sets one. stamp: text that differs after each change
+    of the password.
     """
 
     __slots__ = ("_nt_key", "groups", "has_totp", "id", "name", "passwords", "session_s", "stamp")
@@ -51,9 +51,9 @@ class User:
 
     @property
     def nt_key(self) -> NtKey | None:
-        """The key that MS-CHAP checks the password by, made on first use; None for a user without a password."""
+        """The key with which MS-CHAP verifies the password, made on first use; None for a user without a password."""
         if self._nt_key is None and self.passwords:
-            self._nt_key = NtKey(nt_hash(self.passwords[0]))  # in UTF-8: it hashes characters, not octets
+            self._nt_key = NtKey(nt_hash(self.passwords[0]))  # the UTF-8 octets: MS-CHAP hashes characters
         return self._nt_key
 
 
@@ -68,9 +68,9 @@ class UserRef:
 
 @dataclass(frozen=True, slots=True)
 class Enrolment:
-    """A seed that waits for its first right code.
+    """A pending enrolment: a seed that waits for its first right code.
 
-    seed: base32. otpauth: the URI that an authenticator app takes. tries_left: wrong codes that end the enrolment.
+    seed: base32. otpauth: the URI for an authenticator app. tries_left: number of wrong codes that end the enrolment.
     expires_at: microseconds, UTC.
     """
 
@@ -83,14 +83,14 @@ class Enrolment:
 
 @dataclass(frozen=True, slots=True)
 class CodeCheck:
-    """The result of the check of a code. tries_left: wrong codes that end the enrolment; 0: it has ended."""
+    """The result of the check of a code. tries_left: number of wrong codes that end the enrolment; 0: it has ended."""
 
     right: bool
     tries_left: int = 0
 
 
 def is_user_name(name: str) -> bool:
-    """Return whether RADIUS can carry the name, and a person can tell it from others: see USER_NAME."""
+    """Return whether RADIUS can carry the name, and a person can distinguish it from others: see USER_NAME."""
     return 1 <= len(name.encode(errors="surrogatepass")) <= MAX_NAME and name.isprintable() and name == name.strip()
 
 

@@ -1,4 +1,4 @@
-"""The requests and answers of /ad/GetAuthLog."""
+"""Request and response bodies of /ad/GetAuthLog."""
 
 from typing import Literal
 

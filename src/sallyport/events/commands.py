@@ -1,4 +1,4 @@
-"""The command of events: event.export, which reads them oldest first."""
+"""The command of events: event.export, which returns them oldest first."""
 
 from collections.abc import Callable
 
@@ -13,12 +13,15 @@ from sallyport.events.repo import FOREVER, Stretch
 from sallyport.events.service import Events, parse_cursor
 
 PAGE = 200
-"""Events in an answer, which takes 2 ms of the event loop."""
+"""Maximum events in an answer, which blocks the event loop for 2 ms."""
 
 
 class ExportEvents(Arguments):
-    """Events of a domain (name or domainId), from a time up to and without another. cursor: of the page before.
-    last_id: of the first page's answer, so that all pages show the same moment."""
+    """Arguments of event.export. domain: name or domainId. since, until: range of times; `until` is exclusive.
+
+    cursor: cursor in the answer with the previous page. last_id: last_id in the answer with the first page, so that all
+    pages have the same events.
+    """
 
     domain: str
     since: Moment = Field(default=0, validation_alias="from")
@@ -29,7 +32,7 @@ class ExportEvents(Arguments):
 
 
 def commands(service: Events, domain: Callable[[str], Domain]) -> dict[str, Command]:
-    """The command of this area by name. domain: the one of a name or domainId (NotFound)."""
+    """Return the commands of events by name. domain: returns the domain of a name or domainId (NotFound)."""
 
     async def export(wanted: ExportEvents) -> JSON:
         of = domain(wanted.domain)

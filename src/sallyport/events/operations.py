@@ -1,4 +1,4 @@
-"""The HTTP operations of logins: /ad/GetAuthLog."""
+"""HTTP operation of logins: /ad/GetAuthLog."""
 
 from sallyport.base.clock import iso
 from sallyport.base.validation import moment
@@ -12,7 +12,7 @@ from sallyport.web.scope import READERS, Caller, Gate
 
 
 def operations(service: Events, domains: Domains, gate: Gate) -> Operations:
-    """The operations of this slice."""
+    """Declare the operation of logins."""
     logins = Operations("Logins", gate)
 
     @logins.post("/ad/GetAuthLog", roles=READERS)
@@ -20,7 +20,7 @@ def operations(service: Events, domains: Domains, gate: Gate) -> Operations:
         """List the logins of a domain, newest first: the decision, the applied decision, and the decision of enforce
         mode.
 
-        The `cursor` of an answer, sent with the next request, names the next page; it does not shift under traffic.
+        Send the `cursor` of an answer with the next request to get the next page. New logins do not shift these pages.
         """
         page, before = body.page(), parse_cursor(body.cursor)
         query = EventQuery(
@@ -41,7 +41,7 @@ def operations(service: Events, domains: Domains, gate: Gate) -> Operations:
 
 
 def entry(row: EventRow, domain: str) -> dict[str, JSON]:
-    """Return an `EventEntry`. domain: its name."""
+    """Return an event in the form of `EventEntry`. domain: name of its domain."""
     return {
         "eventId": row.id,
         "time": iso(row.at),

@@ -1,4 +1,4 @@
-"""The SQL of events, and of what becomes of them and of accounting records when their time is over."""
+"""SQL for events, and for the retention of events, accounting records and sessions."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ FOREVER = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class EventRow:
-    """One event. Times in microseconds."""
+    """An event of a login. Times are in microseconds."""
 
     id: int
     at: int
@@ -38,9 +38,10 @@ class EventRow:
 
 @dataclass(frozen=True, slots=True)
 class EventQuery:
-    """Which events of a domain: from `since` up to `until`, with `search` in user, device, station or address.
+    """A selection of a domain's events, and a page of it.
 
-    device_id: of a device; 0: of any. before: (at, id) of the last event of the page before.
+    since, until: range of times; `until` is exclusive. search: part of a user, device, station or address. device_id:
+    0 for all devices. before: (at, id) of the last event on the previous page.
     """
 
     domain_id: int
@@ -58,15 +59,15 @@ _SEARCHED = ("user_name", "device_name", "station", "ip_address", "client_ip")
 
 
 def page(tx: Tx, query: EventQuery) -> tuple[list[EventRow], int]:
-    """One page of events, newest first, and how many match in all."""
+    """Return one page of events, newest first, and the number of all matches."""
     return newest(tx, query), matching(tx, query)
 
 
 def newest(tx: Tx, query: EventQuery) -> list[EventRow]:
-    """One page of events, newest first.
+    """Return one page of events, newest first.
 
-    The place where the page before ended bounds `at` itself: SQLite walks through all that a comparison of pairs
-    passes over, half a million rows in 30 ms.
+    A page after the first also limits `at` to the position of the previous page. If the query only compared (at, id)
+    with that position, SQLite would walk through all newer events: half a million rows in 30 ms.
     """
     where, parameters = _filter(query)
     if query.before is not None:
@@ -83,7 +84,7 @@ def newest(tx: Tx, query: EventQuery) -> list[EventRow]:
 
 
 def matching(tx: Tx, query: EventQuery) -> int:
-    """How many events match on all pages: counted, or the kept total where a domain's all are asked for."""
+    """Return the number of all matches; for all events of a domain it is the stored counter."""
     if not query.search and not query.device_id and not query.since and query.until == FOREVER:
         return counters.total(tx, query.domain_id, COUNTER)
     where, parameters = _filter(query)
@@ -104,9 +105,10 @@ def _filter(query: EventQuery) -> tuple[str, dict[str, Value]]:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Events of a domain from `since` up to `until` that were there when the export began: up to the id `last_id`.
+    """A selection of a domain's events for an export, and a page of it. last_id: newest event at the start of the
+    export.
 
-    after: (at, id) of the last event of the page before.
+    since, until: range of times; `until` is exclusive. after: (at, id) of the last event on the previous page.
     """
 
     domain_id: int
@@ -118,7 +120,7 @@ class Stretch:
 
 
 def oldest(tx: Tx, stretch: Stretch) -> list[EventRow]:
-    """One page of events, oldest first."""
+    """Return one page of events, oldest first."""
     after_at, after_id = stretch.after or (stretch.since - 1, 0)
     return tx.all(
         EventRow,
@@ -135,7 +137,7 @@ def oldest(tx: Tx, stretch: Stretch) -> list[EventRow]:
 
 
 def last_id(tx: Tx) -> int:
-    """The id of the event that was written last; 0 without one."""
+    """Return the id of the newest event; 0 if there is none."""
     return tx.value(int, "select max(id) from events") or 0
 
 
@@ -143,10 +145,10 @@ def last_id(tx: Tx) -> int:
 class RetainedTable:
     """A table whose rows are deleted when they are too old or take too much space.
 
-    counters: the names of its kept totals. total: SQL for the name of the total that a row is in. varying: the columns
-    whose length differs from row to row. fixed: octets of the other columns, the row's head and its entry in the index
-    (measured on a million rows). began: the indexed column by which a domain's rows are ordered. ended: the column from
-    which the age of a row is counted; null while it has none.
+    counters: names of its stored counters. total: SQL for the name of a row's counter. varying: columns whose length
+    varies. fixed: octets of the other columns, the row's header and its entry in the index (measured on a million
+    rows). began: the indexed column that orders a domain's rows. ended: the column from which the age of a row is
+    counted; null for a row that must stay.
     """
 
     name: str
@@ -187,8 +189,11 @@ _SAMPLE = 20
 
 @dataclass(slots=True)
 class TableUsage:
-    """The rows of a domain in a table, estimated. organization, tenant: their numbers; 0 for domain 0, which belongs to
-    no tenant. row_octets: the mean of the newest rows. first_at: time of the oldest row."""
+    """The estimated size of a domain's rows in a table. organization, tenant: their numbers, 0 for domain 0 without a
+    tenant.
+
+    row_octets: mean size of the newest rows. first_at: time of the oldest row.
+    """
 
     table: RetainedTable
     organization: int
@@ -200,7 +205,7 @@ class TableUsage:
 
     @property
     def octets(self) -> float:
-        """The space that the rows take with their index."""
+        """Space of the rows and their index, in octets."""
         return self.rows * self.row_octets
 
 
@@ -213,7 +218,7 @@ class _Total:
 
 
 def table_usage(tx: Tx) -> list[TableUsage]:
-    """Return what each domain holds in each table, from the kept totals and a few rows of each."""
+    """Return the size of each domain's rows in each table, estimated from counters and a few rows."""
     return [part for table in TABLES for part in _usage(tx, table)]
 
 
@@ -242,7 +247,7 @@ def first_at(tx: Tx, table: RetainedTable, domain_id: int) -> int:
 
 
 def domains_with_older(tx: Tx, table: RetainedTable, at: int) -> list[int]:
-    """The domains that have rows from before a time; from the index, without walking through it."""
+    """Return the domains that have rows from before a time. Each is found by the index, without reading all rows."""
     each = f"select min(domain_id) from {table.name}"
     return tx.all(
         _id,
@@ -259,20 +264,20 @@ def _id(*, id: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _DeletedRow:
-    """The kept total that counted a deleted row."""
+    """The name of the counter that a deleted row belongs to."""
 
     domain_id: int
     total: str
 
 
 def delete_older(tx: Tx, table: RetainedTable, domain_id: int, at: int, limit: int) -> int:
-    """Delete a domain's oldest rows from before a time, at most `limit`; how many there were."""
+    """Delete a domain's oldest rows from before a time, at most `limit`; return their number."""
     oldest = f"select id from {table.name} where domain_id = :d and {table.ended} < :at order by {table.ended}, id"
     return _delete(tx, table, f"id in ({oldest} limit :limit)", d=domain_id, at=at, limit=limit)
 
 
 def delete_first(tx: Tx, table: RetainedTable, domain_id: int, limit: int) -> int:
-    """Delete a domain's oldest rows, at most `limit`; return how many there were."""
+    """Delete a domain's oldest rows, at most `limit`; return their number."""
     oldest = f"select id from {table.name} where domain_id = :d order by {table.began}, id limit :limit"
     return _delete(tx, table, f"id in ({oldest})", d=domain_id, limit=limit)
 

@@ -1,18 +1,19 @@
-"""Retention: deletes events, accounting records and past sessions that are too old, or that take too much space.
+"""Retention of events, accounting records and past sessions: rows are deleted if they are too old or take too much
+space.
 
-No request waits for a purge, but all share the writer with it. A purge deletes a few hundred rows in one transaction,
-which delays a login by one or two milliseconds, and then leaves the writer alone for a tenth of a second: five thousand
-rows a second, ten times the traffic of a large site. At four times that rate the p99 of a commit doubles, because the
-log is merged more often. Each transaction includes the kept totals, so that a crash loses nothing and the next start
-continues. The database reuses the space of deleted rows; the file does not shrink.
+No request waits for a purge as a whole, but all use the same writer. A purge deletes a few hundred rows in one
+transaction, which delays a login by one or two milliseconds, and then pauses for a tenth of a second. That is five
+thousand rows a second, ten times the traffic of a large site. At four times that rate the p99 of a commit doubles,
+because the write-ahead log is checkpointed more often. Each transaction updates the counters too, so that a crash loses
+nothing and the next start continues. The database reuses the space of deleted rows; the file does not shrink. Both
+purges find a domain's oldest rows by the index that pages use, so that rows need no further index.
 
-Both purges find a domain's oldest rows through the index that also reads them, so that no row needs another index.
-If all rows together exceed the limit, the oldest rows of the tenant that takes the most space are deleted, again and
-again, until the rest fits. That tenant uses more than an equal share of the limit, so a tenant below its share loses
-nothing to another one. A live session that is deleted so exists again with its next record.
+If all rows together exceed the limit, the oldest rows of the tenant with the most octets are deleted, repeatedly, until
+the rest fits. That tenant uses more than an equal share of the limit, so a tenant below its share loses nothing to
+others. A live session that was deleted is created again by its next record.
 
-The history of devices and of RADIUS clients has no age: it grows with the changes of admins and with new devices, not
-with traffic. The limits of a tenant bound it (`base/limits.py`), and the audit trail has its own retention in `audit`.
+The history of devices and of RADIUS clients is not purged: it grows with changes by admins and with new devices, not
+with traffic. The limits of a tenant apply to it (`base/limits.py`). The audit trail has its own retention in `audit`.
 """
 
 import math
@@ -33,14 +34,14 @@ log = structlog.get_logger()
 
 DAY = 86_400 * SECOND
 EVERY_S = 60.0
-CHUNK = 500  # rows in a transaction: 0.4 ms of work, and a millisecond or two with its synchronization
+CHUNK = 500  # rows in a transaction: 0.4 ms of work, and one or two milliseconds for the sync to disk
 PAUSE_S = 0.1
-PAUSE_FACTOR = 9.0  # the writer is busy with this for a tenth of the time at most, however slow the disk is
-CALM = 0.9  # the part of the limit below which a new excess is worth a new warning
+PAUSE_FACTOR = 9.0  # the purge occupies the writer for at most a tenth of the time, also on a slow disk
+CALM = 0.9  # share of the limit below which the next excess is logged as a new warning
 
 
 class Retention:
-    """The deletion of expired rows. days: how long rows are kept; limit: octets that all rows may take."""
+    """The deletion of expired rows. days: retention time. limit: maximum octets of all rows."""
 
     def __init__(
         self,
@@ -61,11 +62,11 @@ class Retention:
         self._warned = False
 
     async def run(self) -> None:
-        """Delete expired events again and again, until cancelled."""
+        """Delete expired rows every `every_s` seconds, until cancelled."""
         await every(self._every_s, self.purge, failure="event_purge_failed")
 
     async def purge(self) -> None:
-        """Delete all rows that are due, a chunk at a time. StoreError: the chunks deleted before stay deleted."""
+        """Delete all expired rows, in chunks. After a StoreError the chunks before it stay deleted."""
         before = self._clock() - self._days * DAY
         for table in TABLES:
             for domain_id in await self._store.search(partial(repo.domains_with_older, table=table, at=before)):
@@ -77,7 +78,7 @@ class Retention:
     async def _purge_excess(self) -> None:
         """Delete the oldest rows of the largest tenant until the rest fits into the limit.
 
-        The sizes are read once: rows that arrive meanwhile are left to the next purge.
+        The sizes are read once, so rows that arrive meanwhile are left to the next purge.
         """
         tenants = defaultdict[tuple[int, int], list[TableUsage]](list)
         for part in await self._store.search(repo.table_usage):
@@ -96,7 +97,7 @@ class Retention:
             excess = sum(sizes.values()) - self._limit
 
     async def _delete_first(self, part: TableUsage, limit: int) -> None:
-        """Delete the oldest rows of a domain in a table."""
+        """Delete the oldest rows of a domain in a table, and update the usage. limit: maximum number of rows."""
 
         def chunk(tx: Tx) -> int:
             count = repo.delete_first(tx, part.table, part.domain_id, limit)
@@ -119,7 +120,7 @@ class Retention:
             self._warned = True
 
     async def _delete(self, table: RetainedTable, reason: str, chunk: Work[int]) -> int:
-        """Delete one chunk, pause, and return its number of rows."""
+        """Delete one chunk, pause, and return the number of its rows."""
         started = trio.current_time()
         count = await self._store.write(chunk)
         self._metrics.purged.cell(table.name, reason).count += count

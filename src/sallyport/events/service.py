@@ -1,4 +1,4 @@
-"""Pages of events, and the cursors that name them."""
+"""Pages of events, and their cursors."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,33 +10,33 @@ from sallyport.store.model import Store
 
 
 class Events:
-    """The events, for their readers."""
+    """The service for reading events."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def page(self, query: EventQuery) -> tuple[list[EventRow], int]:
-        """Return one page of a domain's events, newest first, and the total."""
+        """Return one page of a domain's events, newest first, and the number of all matches."""
         return await self._store.search(lambda tx: repo.page(tx, query))
 
     async def walk(self, query: EventQuery) -> tuple[list[EventRow], str, int]:
-        """Return one page, the cursor of the next one, which is empty on the last, and the total."""
+        """Return one page, the cursor of the next page (empty on the last page), and the number of all matches."""
         rows, total = await self.page(_one_more(query))
         return *_cut(rows, query.limit), total
 
     async def last_id(self) -> int:
-        """Return the id of the newest event: an export holds the events up to it."""
+        """Return the id of the newest event, up to which an export contains events."""
         return await self._store.read(repo.last_id)
 
     async def oldest(self, stretch: Stretch) -> tuple[list[EventRow], str]:
-        """Return one page of a domain's events, oldest first, and the cursor of the next one, which is empty on the
-        last."""
+        """Return one page of a domain's events, oldest first, and the cursor of the next page (empty on the last
+        page)."""
         wanted = replace(stretch, limit=stretch.limit + 1)
         return _cut(await self._store.search(lambda tx: repo.oldest(tx, wanted)), stretch.limit)
 
 
 def _one_more(query: EventQuery) -> EventQuery:
-    """Return the query with one row more, which shows whether there is another page."""
+    """Return the query with one more row, which shows whether there is another page."""
     return replace(query, limit=query.limit + 1)
 
 
@@ -46,12 +46,12 @@ def _cut(rows: list[EventRow], limit: int) -> tuple[list[EventRow], str]:
 
 
 def cursor_after(rows: Sequence[EventRow]) -> str:
-    """Return the cursor behind these rows; empty for none."""
+    """Return the cursor after these rows; empty if there are none."""
     return f"{rows[-1].at}.{rows[-1].id}" if rows else ""
 
 
 def parse_cursor(cursor: str) -> tuple[int, int] | None:
-    """Return the time and id of a cursor; None for an empty one. Invalid."""
+    """Return the (time, id) of a cursor; None for empty text. Raises Invalid."""
     if not cursor:
         return None
     at, _, event_id = cursor.partition(".")

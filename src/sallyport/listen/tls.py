@@ -10,7 +10,7 @@ _LIST = "-----BEGIN X509 CRL-----"
 
 def server_context(files: Credentials) -> ssl.SSLContext:
     """Return the context of a server that accepts the certificates of an authority unless they are revoked.
-    ConfigError.
+    Raises ConfigError.
 
     Tickets resume no session: otherwise a certificate that was revoked meanwhile would be accepted.
     """

@@ -102,8 +102,11 @@ def in_full(login: Login, name: bytes) -> bytes:
 
 
 def kind(login: Login) -> Kind:
-    """Who logs in. A certificate tells a host by where it has the name, whatever the client calls itself outside; one
-    that has a common name alone does not tell, and is a host's where the client calls itself `host/NAME`."""
+    """Return the kind of principal: user, computer or station.
+
+    A certificate shows a computer by the field that holds its name, whatever the outer name is. A certificate with a
+    common name alone belongs to a computer if the outer name is `host/NAME`.
+    """
     if login.method == Method.MAB:
         return Kind.STATION
     if login.named_by is NamedBy.DNS or (login.named_by is NamedBy.COMMON_NAME and _calls_itself_host(login)):

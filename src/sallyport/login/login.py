@@ -224,7 +224,7 @@ class Login(Answered):
     decision: Decision = field(init=False)
 
     def as_round(self) -> Answered:
-        """The same as a round of a conversation, which is answered and is no event."""
+        """Return this login as a round of a conversation, which is answered but not recorded as an event."""
         round_ = Answered(self.request, self.client, self.source, self.at, self.exchange, self.known)
         round_.device, round_.behind, round_.reply = self.device, self.behind, self.reply
         return round_

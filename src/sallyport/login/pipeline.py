@@ -104,7 +104,7 @@ class Pipeline:
 
     def hand_over(self, login: Login, decided: Callable[[Login, Callable[[], Decision | None]], None]) -> bool:
         """Ask a first factor that needs no task for it; `decided` gets a function that returns what `check` would have
-        returned. False: call `check`. PacketError."""
+        returned. False: call `check`. Raises PacketError."""
         domain = login.domain
         if (
             domain is None
@@ -127,7 +127,7 @@ class Pipeline:
 
     async def check(self, login: Login) -> Decision | None:
         """Decide a login that `begin` could not. None: the second factor must be asked. ROUND: the first factor goes
-        on. StoreError, SecretError, PacketError."""
+        on. Raises StoreError, SecretError, PacketError."""
         domain = login.domain
         assert domain is not None  # noqa: S101  begin found it
         if login.proven or self.names_challenge(login) is not None:
@@ -188,18 +188,19 @@ class Pipeline:
         return login.imported is not None
 
     async def recall(self, login: Login, domain: Domain) -> None:
-        """Set what the domain's directories say of the user, as it is now. StoreError."""
+        """Set what the domain's directories say of the user, as it is now. Raises StoreError."""
         if not self.recalled(login, domain):
             realms = (domain.name, *domain.realms)
             login.imported = await self.principals.find(domain.id, login.user, realms)
 
     async def user(self, domain: Domain, name: str) -> User | None:
-        """Return a user from memory, which is exact after each change, or from the store. StoreError, SecretError."""
+        """Return a user from memory, which is exact after each change, or from the store. Raises StoreError,
+        SecretError."""
         user = self.users.cached(domain.id, name)
         return await self.users.load(domain.id, name) if user is MISSING else user
 
     def note(self, login: Login) -> None:
-        """Tell the inventory of a login whose sender is proven, once."""
+        """Report a login to the inventory; its sender is proven. A second call has no effect."""
         if login.noted or login.home is None:
             return
         request, source, at = login.request, login.source[0], login.at
@@ -295,7 +296,7 @@ class Pipeline:
 
     async def ask(self, login: Login) -> Decision | None:
         """Wait for the second factor, then decide by user, rules and mode as they are now. None: a newer request of the
-        same login took its place. StoreError, SecretError, PacketError."""
+        same login took its place. Raises StoreError, SecretError, PacketError."""
         domain = login.domain
         assert domain is not None  # noqa: S101  begin found it
         await self.recall(login, domain)
@@ -316,7 +317,7 @@ class Pipeline:
         return None if state is None or login.domain is None else self.second.challenges.named(login.domain.id, state)
 
     async def asked(self, domain: Domain, name: str) -> Asked:
-        """Return the user to ask for a second factor. StoreError, SecretError."""
+        """Return the user to ask for a second factor. Raises StoreError, SecretError."""
         if domain.first_factor is not LOCAL:
             return Asked(0, self.first.stamp(domain), domain.factor)
         user = await self.user(domain, name)

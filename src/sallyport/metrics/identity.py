@@ -1,4 +1,4 @@
-"""Directories, and the credentials and presentations of their users."""
+"""Metrics of directories, credentials, and presentations of wallets."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -14,8 +14,10 @@ _BUCKETS = (0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 150.0, 300.0, 600.0, 1800.0, 3
 
 
 class DirectoryMetrics:
-    """Imports. domain: the domain's id. kind: of the directory. state: DONE, FAILED, CANCELLED. result: of an entry:
-    added, updated, removed, skipped, failed."""
+    """Metrics of directory imports. domain: the domain's id. kind: kind of the directory.
+
+    state: DONE, FAILED, CANCELLED. result: result of an entry (added, updated, removed, skipped, failed).
+    """
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._jobs = Tally(
@@ -47,31 +49,31 @@ class DirectoryMetrics:
         )
 
     def watch_domains(self, shown: Callable[[], Iterable[tuple[str, str]]]) -> None:
-        """Show the metrics of these domains, given with their modes, from 0 on."""
+        """Export the metrics of these domains from 0 on. shown: returns (domain, mode) of each domain."""
         self._jobs.expect(lambda: ((domain, state) for domain, _ in shown() for state in ("DONE", "FAILED")))
 
     def ended(self, domain_id: int, state: str) -> None:
-        """Count an import that has ended."""
+        """Count an ended import."""
         self._jobs.cell(str(domain_id), state).count += 1
 
     def done(self, domain_id: int, kind: str, seconds: float, entries: Mapping[str, int]) -> None:
-        """Count a successful import. entries: by result."""
+        """Count a successful import. entries: number of entries by result."""
         self._seconds.labels(kind).observe(seconds)
         for result, number in entries.items():
             self._entries.cell(str(domain_id), result).count += number
 
     def succeeded(self, domain_id: int, at: float) -> None:
-        """Note the time of a domain's last successful import. at: seconds since 1970."""
+        """Set the time of a domain's last successful import. at: seconds since 1970."""
         if len(self._last) < MAX_NAMES or (str(domain_id),) in self._last:
             self._last[str(domain_id),] = at
 
     def forget(self, domain_id: int) -> None:
-        """Drop the time of the last import: the domain has no directory any more."""
+        """Remove the time of a domain's last import, since the domain has no directory any more."""
         self._last.pop((str(domain_id),), None)
 
 
 class CredentialMetrics:
-    """Credentials issued and revoked."""
+    """Metrics of credentials that were issued and revoked."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._issued = Counter("sallyport_credentials_issued", "Credentials issued.", registry=registry)
@@ -87,7 +89,7 @@ class CredentialMetrics:
 
 
 class PresentationMetrics:
-    """Presentations of wallets."""
+    """Metrics of wallets' presentations."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._results = Tally(registry, "sallyport_presentations", _RESULTS, ("result",))

@@ -1,6 +1,6 @@
 """Counters and histograms for hot paths, and gauges that are read at a scrape.
 
-A hot path counts in plain integers (0.04 µs), which become metrics at a scrape; the counters of `prometheus_client`
+A hot path increments plain integers (0.04 µs), which become metrics at a scrape. The counters of `prometheus_client`
 take 0.24 µs and more.
 """
 
@@ -18,16 +18,17 @@ disable_created_metrics()  # type: ignore[no-untyped-call]
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 OPEN = frozenset({"client", "domain"})
-"""Labels whose values admins make. They are the first label; after a thousand values the others are `other`."""
+"""Labels whose values are not a closed set, since admins create them. Such a label comes first in a metric. After a
+thousand values, further ones are counted as `other`."""
 MAX_NAMES = 1000
 OTHER = "other"
 
 Values: TypeAlias = Callable[[], dict[tuple[str, ...], float]]
-"""Numbers by label values, read at a scrape."""
+"""A function that returns numbers by label values, called at a scrape."""
 
 
 class Cell:
-    """One number of a Tally: `cell.count += 1` is all that a hot path does."""
+    """One number of a Tally. A hot path only runs `cell.count += 1`."""
 
     __slots__ = ("count",)
 
@@ -36,14 +37,14 @@ class Cell:
 
 
 class Names:
-    """The values of a metric's first label. An open label keeps a thousand; `other` is the label of the rest."""
+    """The values of a metric's first label. An open label has at most a thousand; further ones become `other`."""
 
     def __init__(self, labels: Sequence[str]) -> None:
         self._is_open = bool(labels) and labels[0] in OPEN
         self._known: set[str] = set()
 
     def bound(self, values: tuple[str, ...]) -> tuple[str, ...]:
-        """Label values as they are shown."""
+        """Return label values as exported: the first may become `other`."""
         if not self._is_open or values[0] in self._known:
             return values
         if len(self._known) < MAX_NAMES:
@@ -53,7 +54,7 @@ class Names:
 
 
 class Tally(Collector):
-    """A counter for hot paths: keep the cell of a combination of labels, and add to it."""
+    """A counter for hot paths. The caller keeps the cell of a combination of labels, and increments it."""
 
     def __init__(self, registry: CollectorRegistry, name: str, help: str, labels: Sequence[str]) -> None:
         self._cells: dict[tuple[str, ...], Cell] = {}
@@ -63,7 +64,8 @@ class Tally(Collector):
         registry.register(self)
 
     def expect(self, combinations: Callable[[], Iterable[tuple[str, ...]]]) -> None:
-        """Show these combinations from 0 on, so that their first event is an increase. Called at each scrape."""
+        """Export these combinations from 0 on, so that their first event is an increase. combinations: called at each
+        scrape."""
         self._expected = combinations
 
     def cell(self, *labels: str) -> Cell:
@@ -96,7 +98,7 @@ class Buckets:
         self.sum += value
 
     def cumulated(self) -> list[tuple[str, float]]:
-        """(bound, observations up to it), as Prometheus has them."""
+        """Return (bound, number of observations up to it), in the form of Prometheus."""
         return list(zip((*map(str, self._bounds), "+Inf"), accumulate(map(float, self._counts)), strict=True))
 
 
@@ -109,7 +111,7 @@ class Durations(Collector):
         registry.register(self)
 
     def of(self, label: str) -> Buckets:
-        """The counts of a label's value; a new one is shown from here on."""
+        """Return the buckets of a label's value. A new value is exported from now on."""
         return self._buckets.get(label) or self._buckets.setdefault(label, Buckets(BUCKETS))
 
     def collect(self) -> Iterator[HistogramMetricFamily]:
@@ -152,5 +154,5 @@ class ReadCounter(ReadGauge):
 
 
 def render(registry: CollectorRegistry) -> bytes:
-    """Return all metrics in Prometheus' text format; run it in a worker thread."""
+    """Return all metrics in Prometheus's text format. Run it in a worker thread."""
     return generate_latest(registry)

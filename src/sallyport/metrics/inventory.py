@@ -1,4 +1,4 @@
-"""Devices, their sessions, domains, and endpoint agents."""
+"""Metrics of devices, sessions, domains, and endpoint agents."""
 
 from collections.abc import Callable, Iterable
 
@@ -8,7 +8,7 @@ from sallyport.metrics.instruments import ReadGauge, Tally, Values
 
 
 class InventoryMetrics:
-    """Devices. domain: the domain's id."""
+    """Metrics of devices. domain: the domain's id."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
@@ -27,12 +27,12 @@ class InventoryMetrics:
         )
 
     def watch_domains(self, shown: Callable[[], Iterable[tuple[str, str]]]) -> None:
-        """Show the metrics of these domains, given with their modes, from 0 on."""
+        """Export the metrics of these domains from 0 on. shown: returns (domain, mode) of each domain."""
         for tally in (self.registered, self.reregistered, self.deleted):
             tally.expect(lambda: ((domain,) for domain, _ in shown()))
 
     def watch(self, read: Values) -> None:
-        """Read the number of devices of each domain at a scrape."""
+        """Set the function that returns the number of devices of each domain; it is called at a scrape."""
         ReadGauge(
             self._registry,
             "sallyport_devices",
@@ -43,7 +43,8 @@ class InventoryMetrics:
 
 
 class SessionMetrics:
-    """Accounting. status: of Acct-Status-Type (RFC 2866), of a closed set. domain: the domain's id."""
+    """Metrics of accounting. status: a value of Acct-Status-Type (RFC 2866), from a closed set. domain: the domain's
+    id."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
@@ -55,7 +56,7 @@ class SessionMetrics:
         )
 
     def watch(self, read: Values) -> None:
-        """Read the number of live sessions of each domain at a scrape."""
+        """Set the function that returns the number of live sessions of each domain; it is called at a scrape."""
         ReadGauge(
             self._registry,
             "sallyport_sessions_live",
@@ -66,13 +67,13 @@ class SessionMetrics:
 
 
 class DomainMetrics:
-    """Domains. domain: the domain's id."""
+    """Metrics of domains. domain: the domain's id."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
 
     def watch(self, modes: Values, names: Values) -> None:
-        """Read each domain's mode (1 for the present one) and its name at a scrape."""
+        """Set the functions that return each domain's mode (1 for the current one) and its name; called at a scrape."""
         ReadGauge(
             self._registry,
             "sallyport_enforcement_mode",
@@ -90,8 +91,10 @@ class DomainMetrics:
 
 
 class AgentMetrics:
-    """Endpoint agents and their messages. kind: of a message: poll, report, rotation, privileges. outcome: ok, refused
-    (malformed, or not acceptable), repeated."""
+    """Metrics of endpoint agents and their messages. kind: type of a message (poll, report, rotation, privileges).
+
+    outcome: ok, refused (malformed, or not acceptable), repeated.
+    """
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
@@ -103,8 +106,11 @@ class AgentMetrics:
         )
 
     def watch(self, read: Callable[[], tuple[int, float]], waiting: Callable[[], int]) -> None:
-        """Read these at a scrape. read: returns the number of active agents, and the seconds since the most silent one
-        was heard. waiting: returns the number of waiting agents."""
+        """Set the functions that are called at a scrape.
+
+        read: returns the number of active agents, and the seconds since the last message of the most silent one.
+        waiting: returns the number of waiting agents.
+        """
         ReadGauge(self._registry, "sallyport_agents", "Active endpoint agents.", (), lambda: {(): float(read()[0])})
         ReadGauge(
             self._registry,

@@ -1,4 +1,4 @@
-"""The process, its HTTP operations, and its store: transactions, their queue, their errors, and files."""
+"""Metrics of the process, its HTTP operations, and its store: transactions, their queue, errors, and files."""
 
 import math
 import shutil
@@ -17,7 +17,7 @@ LAG_SAMPLES = 240
 
 
 class ProcessMetrics:
-    """The process: its version, memory, descriptors and CPU time, and how the event loop keeps up."""
+    """Metrics of the process: version, memory, descriptors, CPU time, and delays of the event loop."""
 
     def __init__(self, registry: CollectorRegistry, version: str) -> None:
         ProcessCollector(namespace="sallyport", registry=registry)
@@ -38,12 +38,12 @@ class ProcessMetrics:
         )
 
     def lag(self, seconds: float) -> None:
-        """Note the delay of an event loop wake-up. Four a second give the maximum of the last minute."""
+        """Record the delay of an event loop wake-up. Four values a second give the maximum of the last minute."""
         self._lags.append(seconds)
 
 
 class HttpMetrics:
-    """HTTP operations. route: the path as a template."""
+    """Metrics of HTTP operations. route: the path as a template."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._seconds = Histogram(
@@ -55,12 +55,12 @@ class HttpMetrics:
         )
 
     def observe(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count an answered request; the label has the class of the status, such as 4xx."""
+        """Count an answered request. The label of the status is its class, such as 4xx."""
         self._seconds.labels(method, route, f"{status // 100}xx").observe(seconds)
 
 
 class CommitDurations(Collector):
-    """The store's transactions: how long they take and how many callers share one."""
+    """Metrics of the store's transactions: their duration, and the number of callers that share one."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.seconds = Buckets(BUCKETS)
@@ -82,7 +82,7 @@ class CommitDurations(Collector):
 
 
 class StoreMetrics:
-    """The store. op: what failed."""
+    """Metrics of the store. op: the operation that failed."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
@@ -90,16 +90,16 @@ class StoreMetrics:
         self.errors = Counter(
             "sallyport_store_errors", "Transactions that the engine refused.", ["op"], registry=registry
         )
-        self.errors.labels("commit")  # shown from 0 on, so that the first one is seen as an increase
+        self.errors.labels("commit")  # exported from 0 on, so that the first error is an increase
 
     def watch_queue(self, depth: Callable[[], int]) -> None:
-        """Read the number of waiting callers at a scrape."""
+        """Set the function that returns the number of waiting callers; it is called at a scrape."""
         Gauge(
             "sallyport_store_queue_depth", "Callers waiting for the next transaction.", registry=self._registry
         ).set_function(depth)
 
     def watch_files(self, database: Path) -> None:
-        """Read the sizes of the database and its log, and the free space, at a scrape."""
+        """Export the sizes of the database and its log, and the free disk space, read at a scrape."""
         for name, help, path in (
             ("sallyport_store_bytes", "Size of the database.", database),
             ("sallyport_store_wal_bytes", "Size of the write-ahead log of the database.", Path(f"{database}-wal")),

@@ -7,8 +7,8 @@
 
 A failure is a ProviderError, a call over its deadline, or any unexpected exception of a provider. While the circuit is
 open calls fail at once, so that logins do not wait for a silent provider. A provider that asks for a pause (HTTP 429)
-gets it: that is neither a failure nor a success. If it asks for a pause after a code, only that code waits: many
-providers count the codes of each user, and an attacker who guesses must not block the provider for all.
+gets it: that is neither a failure nor a success. If it asks for a pause after a code, only that code waits. Many
+providers count the codes of each user, and an attacker that guesses codes must not block the provider for all users.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ OPEN_S: Final = 30.0
 LONGEST_REST_S: Final = 60.0
 MAX_HANDLE: Final = 4000
 _DURATIONS: Final = 200
-_REMEMBERED: Final = 10_000  # conversations whose beginning is known
-KEPT_S: Final = 300.0  # for which it is known after the last call
+_REMEMBERED: Final = 10_000  # conversations whose start time is kept
+KEPT_S: Final = 300.0  # how long a start time is kept after the last call
 _POLLED: Final = frozenset({Outcome.APPROVED, Outcome.DENIED, Outcome.WAITING})
 _STARTED: Final = frozenset(Outcome) - {Outcome.WRONG_CODE}
 _VERIFIED: Final = frozenset(Outcome) - {Outcome.WAITING}
@@ -46,18 +46,18 @@ ResultT = TypeVar("ResultT")
 
 
 class _Late(ProviderError):
-    """The call was over its deadline."""
+    """A call that exceeded its deadline."""
 
 
 class Meter(Protocol):
-    """Where calls are counted. Labels are closed sets."""
+    """Counts calls. Labels are closed sets."""
 
     def called(self, provider: str, call: str, result: str, seconds: float) -> None:
-        """A call ended. call: enrolled, start, poll, verify, cancel. result: ok, error, timeout, busy (HTTP 429),
-        refused (not made: the circuit is open, or the provider is left alone)."""
+        """Count a call that has ended. call: enrolled, start, poll, verify, cancel. result: ok, error, timeout, busy
+        (HTTP 429), refused (not made: the circuit is open, or the provider asked for a pause)."""
 
     def circuit(self, provider: str, *, is_open: bool) -> None:
-        """The circuit of one domain's provider opened or closed."""
+        """Count that the circuit of a domain's provider has opened or closed."""
 
 
 class Guarded:
@@ -72,16 +72,16 @@ class Guarded:
         self._meter = meter
         self._now = now
         self._failures = 0
-        self._closed_until = 0.0  # an open circuit lets nothing through before
+        self._closed_until = 0.0  # until then an open circuit admits no call
         self._rest_until = 0.0
-        self._limited_until = 0.0  # the part of the rest that a rate limit asks for
+        self._limited_until = 0.0  # the pause that a rate limit asked for
         self._trying = False
         self._began = ExpiringMap[str, float](_REMEMBERED, KEPT_S)
         self._took: deque[float] = deque(maxlen=_DURATIONS)
 
     @property
     def only_codes(self) -> bool:
-        """Whether a login always needs a typed code; a provider may leave this out."""
+        """Whether a login always needs a typed code. The attribute is optional for providers."""
         return getattr(self.provider, "only_codes", False)
 
     @property
@@ -95,12 +95,12 @@ class Guarded:
         return self._failures >= FAILURES
 
     def p95_s(self) -> float | None:
-        """Return the time from the prompt to the answer that 95 % of users keep to, of the last 200; None before the
-        first."""
+        """Return the 95th percentile of the last 200 times from a prompt to its answer, in seconds; None without an
+        answer."""
         return sorted(self._took)[ceil(len(self._took) * 0.95) - 1] if self._took else None
 
     async def check(self, *, deadline_s: float) -> str:
-        """Ask the provider even if the circuit is open; return its answer in words. ProviderError, StoreError.
+        """Ask the provider even if the circuit is open; return its answer in words. Raises ProviderError, StoreError.
 
         A failure does not count. A success closes the circuit.
         """
@@ -134,8 +134,8 @@ class Guarded:
         return answer
 
     async def poll(self, handle: str, *, deadline_s: float) -> Answer:
-        """Provider.poll. deadline_s: at least 30, since some wait for the user at their end; the end of the login
-        itself is for the caller's own cancel scope, which is no failure."""
+        """Provider.poll. deadline_s: at least 30, since some providers hold the call until the user answers. The caller
+        ends the call at the end of the login by its own cancel scope, which does not count as a failure."""
         answer = await self._ask("poll", lambda: self.provider.poll(handle), _POLLED, deadline_s)
         self._go_on(answer, handle, answer.handle)
         return answer
@@ -210,7 +210,7 @@ class Guarded:
             return answer
         finally:
             self._trying = self._trying and not trying
-            if result:  # empty where it was cancelled
+            if result:  # empty if the call was cancelled
                 self._meter.called(self.provider.name, call, result, self._now() - began)
 
     def _admit(self, call: str) -> bool:
@@ -245,7 +245,7 @@ class Guarded:
         self._failures += 1
         if self._failures == FAILURES:
             self._meter.circuit(self.provider.name, is_open=True)
-        if self._failures == FAILURES or tried:  # calls from before it opened do not prolong it
+        if self._failures == FAILURES or tried:  # calls that began before the circuit opened do not prolong it
             self._closed_until = now + OPEN_S
         return "timeout" if isinstance(error, _Late) else "error"
 
@@ -265,7 +265,7 @@ class Unavailable(StrEnum):
 
     NONE = "none"
     UNREADABLE = "unreadable"
-    """A provider is configured, but its configuration cannot be read: an outage, never another provider."""
+    """A provider is configured, but its configuration cannot be read. This counts as an outage of the provider."""
 
 
 NO_PROVIDER: Final = Unavailable.NONE
@@ -273,8 +273,8 @@ NO_PROVIDER: Final = Unavailable.NONE
 
 @dataclass(frozen=True, slots=True)
 class Attached:
-    """A domain's provider, ready to be asked. stamp: differs after every change, and a challenge of another stamp is
-    over. timeout_s: time that a user may take to answer."""
+    """A domain's provider, ready for calls. stamp: differs after every change; a challenge with another stamp is
+    expired. timeout_s: time that a user may take to answer."""
 
     name: str
     stamp: str

@@ -26,7 +26,7 @@ from sallyport.outgoing.http import exchange, json_object, member, text_at
 _CODE_TEXT: Final = "Enter a passcode from Duo Mobile."
 _PLAIN_TEXT: Final = "A passcode can only be checked with PAP."
 _LONG_POLL_S: Final = 20.0
-_AGAIN_S: Final = 1.0  # where the long poll is answered at once
+_AGAIN_S: Final = 1.0  # if Duo answers the long poll at once
 _ENROLMENTS: Final = {
     "auth": Enrolment.ENROLLED,
     "allow": Enrolment.ENROLLED,
@@ -41,7 +41,7 @@ _ENDED_BEFORE: Final = {
 _STATUSES: Final = {"allow": Outcome.APPROVED, "deny": Outcome.DENIED, "waiting": Outcome.WAITING}
 _LONGEST_CODE: Final = 32
 _SKEW_S: Final = 60
-"""Duo takes signatures of the last five minutes."""
+"""Seconds by which the clocks may differ: Duo accepts signatures of the last five minutes."""
 # https://duo.com/docs/authapi#api-details, "Response Format"
 _REFUSALS: Final = {
     40101: "Duo misses the signature",
@@ -58,8 +58,8 @@ class _Malformed(ProviderError):
 
 
 class DuoFields(Fields):
-    """The keys and the API host that Duo's admin panel shows for an Auth API application. A loopback host with a port
-    is used by plain HTTP, for tests."""
+    """The keys and the API host that Duo's admin panel shows for an Auth API application. Tests use plain HTTP to a
+    loopback host with a port."""
 
     ikey: Key = Field(description="Integration key.")
     skey: SecretKey = Field(description="Secret key.")
@@ -67,20 +67,21 @@ class DuoFields(Fields):
 
 
 def canonical_parameters(parameters: Mapping[str, str]) -> str:
-    """The parameters in the form that is signed and sent: quoted as in RFC 3986, sorted by the quoted name."""
+    """Return the parameters in the form that is signed and sent: quoted as in RFC 3986, sorted by the quoted name."""
     return "&".join(
         f"{name}={value}" for name, value in sorted((quote(k, "~"), quote(v, "~")) for k, v in parameters.items())
     )
 
 
 def sign(skey: bytes, date: str, method: str, host: str, path: str, parameters: Mapping[str, str]) -> str:
-    """Signature version 2 in hex: HMAC-SHA512 over date, method, host, path and parameters, a line each."""
+    """Return signature version 2 in hex: HMAC-SHA512 over date, method, host, path and parameters, one line for
+    each."""
     lines = (date, method.upper(), host.lower(), path, canonical_parameters(parameters))
     return hmac.digest(skey, "\n".join(lines).encode(), "sha512").hex()
 
 
 class Duo:
-    """Duo, as a provider."""
+    """The provider for Duo."""
 
     name: ClassVar[str] = "duo"
     fields: ClassVar[type[Fields]] = DuoFields
@@ -90,7 +91,7 @@ class Duo:
         assert isinstance(fields, DuoFields)  # noqa: S101  the caller made it with `fields`
         self._ikey = fields.ikey
         self._skey = fields.skey.get_secret_value().encode()
-        self._signed_host = fields.host.partition(":")[0]  # the port is not part of it
+        self._signed_host = fields.host.partition(":")[0]  # the signed host has no port
         self._host = host
         self._client = host.http(origin(fields.host))
         self._once = Once()
@@ -103,7 +104,7 @@ class Duo:
         return _ENROLMENTS[result]
 
     async def check(self) -> str:
-        """Compare the clocks by ping, which is unsigned, then let Duo check a signature."""
+        """Compare the clocks by `ping`, which is unsigned, then send `check`, whose signature Duo checks."""
         answer = await exchange(self._client, "GET", "/auth/v2/ping", headers={"Accept": "application/json"})
         now, theirs = self._host.clock() // SECOND, member(json_object(answer), "response", "time")
         if answer.status_code != 200 or not isinstance(theirs, int):
@@ -114,11 +115,11 @@ class Duo:
         return "Duo takes the keys, and the clocks agree"
 
     async def start(self, question: Question) -> Answer:
-        """Send a push, or ask for a passcode where the user has no device for one."""
+        """Send a push; ask for a passcode if the user has no device for a push."""
         return await self._once.start(question.challenge_id, lambda: self._begin(question))
 
     async def poll(self, handle: str) -> Answer:
-        """Wait at Duo for the user, for a while."""
+        """Wait for the user's answer by Duo's long poll."""
         began = trio.current_time()
         with trio.move_on_after(_LONG_POLL_S):
             answer = await self._call("GET", "/auth/v2/auth_status", {"txid": handle}, timeout_s=2 * _LONG_POLL_S)
@@ -150,7 +151,7 @@ class Duo:
         return Answer(Outcome.DENIED if text_at(answer, "status") == "locked_out" else Outcome.WRONG_CODE)
 
     async def cancel(self, handle: str) -> None:
-        """Duo's API takes no push back; it ends by itself after a minute."""
+        """Do nothing: Duo's API cannot cancel a push, which expires after a minute."""
 
     async def aclose(self) -> None:
         """Close connections."""
@@ -188,13 +189,13 @@ class Duo:
     async def _preauth(self, parameters: Mapping[str, str]) -> Mapping[str, object]:
         try:
             return await self._call("POST", "/auth/v2/preauth", parameters)
-        except _Malformed:  # Duo refuses the name: anyone can type such a name, so it is no failure
+        except _Malformed:  # Duo refuses the name. Any user can type such a name, so this is no failure
             return {"result": "enroll"}
 
     async def _call(
         self, method: str, path: str, parameters: Mapping[str, str], *, timeout_s: float | None = None
     ) -> Mapping[str, object]:
-        """The `response` of a signed call. ProviderError: anything but stat OK."""
+        """Send a signed call and return its `response`. ProviderError: the stat is not OK."""
         date = formatdate(self._host.clock() / SECOND, usegmt=False)
         signature = sign(self._skey, date, method, self._signed_host, path, parameters)
         credentials = b64encode(f"{self._ikey}:{signature}".encode()).decode()
@@ -223,12 +224,13 @@ def _source(question: Question) -> dict[str, str]:
 
 
 def _shown(text: str) -> str:
-    """Return the text on the user's phone; the client that logs in chooses the station."""
+    """Return a text that Duo shows on the phone: up to 100 printable characters. The device that logs in sets the
+    station."""
     return "".join(character for character in text if character.isprintable())[:100] or "-"
 
 
 def _takes_push(preauth: Mapping[str, object]) -> bool:
-    """Whether one of the devices takes a push. Without a list of devices `auto` decides."""
+    """Return whether one of the devices takes a push. Without a list of devices Duo selects one by `auto`."""
     devices = member(preauth, "devices")
     if not isinstance(devices, list):
         return True

@@ -33,14 +33,15 @@ class Seeds(Protocol):
     """The one-time-password seeds of the endpoint users."""
 
     async def seed(self, domain_id: int, user: str) -> str | None:
-        """Return the user's confirmed seed, base32; None if there is none. StoreError, SecretError."""
+        """Return the user's confirmed seed, base32; None if there is none. Raises StoreError, SecretError."""
 
     async def spend(self, domain_id: int, user: str, step: int) -> bool:
-        """Store the time step of an accepted code, on disk when this returns. False: it, or a later one, is spent."""
+        """Store the time step of an accepted code; it is on disk when this returns. False: this step or a later one is
+        spent."""
 
 
 class WalletPrompts(Protocol):
-    """Presentation requests to the wallets of users who log in. All calls raise StoreError."""
+    """Presentation requests to wallets at a login. All calls raise StoreError."""
 
     async def enrolled(self, domain_id: int, user: str, issuer_did: str, schema_id: int) -> bool:
         """Whether a user of the domain holds a valid credential of that issuer. schema_id 0: of any schema."""
@@ -57,11 +58,11 @@ class WalletPrompts(Protocol):
         expires_at: int,
     ) -> int | None:
         """Ask the user's wallet for that credential. Return the request's id, the same for the same challenge_id, or
-        None if the user holds none. purpose: as the user reads it. expires_at: microseconds."""
+        None if the user holds no such credential. purpose: the text that the user reads. expires_at: microseconds."""
 
     async def answer(self, request_id: int, *, within_s: float) -> bool | None:
-        """Return True if the request was met, False if it was declined, withdrawn or expired, None if it is still open
-        after that time."""
+        """Return True if the request was accepted, False if it was declined, withdrawn or expired, None if it is still
+        open after that time."""
 
     async def withdraw(self, request_id: int) -> None:
         """Close the request: the login is over."""
@@ -90,10 +91,9 @@ class ConfiguredProvider(Provider, Protocol):
 
 
 class Once:
-    """The answers that started the last challenges, in this process; after a restart the store has their handles.
-
-    Only answers with a prompt or a handle are kept: asking again for a refusal sends no prompt. An answer is kept for
-    KEPT_S, since its handle may be a secret.
+    """A cache of the answers that started the last challenges. After a restart the store has their handles. Only
+    answers with a prompt or a handle are cached: a repeated refusal sends no prompt. An answer is kept for KEPT_S,
+    since its handle may be a secret.
     """
 
     def __init__(self, remembered: int = _REMEMBERED) -> None:
@@ -101,8 +101,8 @@ class Once:
         self._beginning: dict[str, trio.Event] = {}
 
     async def start(self, challenge_id: str, begin: Callable[[], Awaitable[Answer]]) -> Answer:
-        """Return the answer of `begin`, which runs once for a challenge_id. A call that comes while it runs waits for
-        it, and runs it again if it fails or is cancelled. Raises what `begin` raises."""
+        """Return the answer of `begin`, which runs once for a challenge_id. A second call waits for the first; if that
+        fails or is cancelled, it runs `begin` again. The exceptions of `begin` propagate."""
         while (running := self._beginning.get(challenge_id)) is not None:
             await running.wait()
         known = self._answers.get(challenge_id, now=trio.current_time())

@@ -33,12 +33,12 @@ _RESULTS: Final = {
     "TIMEOUT": Outcome.DENIED,
     "WAITING": Outcome.WAITING,
 }
-# A 403 that is about the token and not about the code: no permission for the operation.
+# Error code of a 403 that is about the API token, not about the user's code: no permission for the operation.
 _NOT_ALLOWED: Final = frozenset({"E0000006", "E0000022"})
 
 
 class OktaFields(Fields):
-    """The Okta organization. A loopback host with a port is used by plain HTTP, for tests."""
+    """The Okta organization. Tests use plain HTTP to a loopback host with a port."""
 
     domain: Authority = Field(description="Okta domain, such as example.okta.com.")
     apiToken: SecretKey = Field(description="API token.")  # noqa: N815  the interface's spelling
@@ -53,7 +53,7 @@ class _User(NamedTuple):
 
 
 class Okta:
-    """Okta, as a provider."""
+    """The provider for Okta."""
 
     name: ClassVar[str] = "okta"
     fields: ClassVar[type[Fields]] = OktaFields
@@ -77,7 +77,7 @@ class Okta:
         return await self._once.start(question.challenge_id, lambda: self._begin(question))
 
     async def poll(self, handle: str) -> Answer:
-        """Ask how the push stands."""
+        """Return the state of the push."""
         response = await self._ask("GET", _links(handle)["poll"])
         outcome = _result(json_object(response))
         return Answer(outcome, handle=handle if outcome is Outcome.WAITING else "", again_s=_AGAIN_S)
@@ -104,7 +104,7 @@ class Okta:
         return Answer(outcome)
 
     async def cancel(self, handle: str) -> None:
-        """Take the push back where Okta gave a link for it."""
+        """Cancel the push if Okta gave a link for it."""
         link = _links(handle).get("cancel")
         if link is not None:
             await self._send("DELETE", link)
@@ -126,7 +126,7 @@ class Okta:
         return Answer(Outcome.WAITING, handle=self._handle(document), again_s=_AGAIN_S)
 
     async def _user(self, login: str) -> _User:
-        if login in {"", ".", ".."}:  # they would name other paths
+        if login in {"", ".", ".."}:  # such names would address other paths
             return _User("", False, {})
         response = await self._send("GET", f"/api/v1/users/{quote(login, safe='')}")
         if response.status_code in {400, 404}:  # 400: Okta refuses the name, and anyone can type such a name
@@ -144,7 +144,8 @@ class Okta:
         return _User(user_id, text_at(document, "status") in _SHUT_OUT, factors)
 
     def _handle(self, document: object) -> str:
-        """Return the links of the next step. A link of another origin is refused here, before a prompt is awaited."""
+        """Return the links of the next step as a handle. A link to another origin is refused here, before the login
+        waits for the prompt."""
         links = {}
         for name in ("poll", "cancel"):
             link = text_at(document, "_links", name, "href")
@@ -186,7 +187,7 @@ def _result(document: object) -> Outcome:
 
 
 def _identifier(text: str) -> str:
-    """An identifier that goes into a path."""
+    """Return an identifier as a part of a path."""
     if not (text.isascii() and text.replace("-", "").replace("_", "").isalnum() and len(text) <= 100):
         raise ProviderError("Okta answered without a usable id")
     return text

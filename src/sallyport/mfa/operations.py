@@ -34,7 +34,7 @@ def operations(service: Providers, gate: Gate, clock: Clock) -> Operations:
 
     @providers.post("/ad/SetMFAProvider", roles=ADMINS)
     async def set_mfa_provider(body: SetMfaProvider, caller: Caller) -> Done:
-        """Attach the provider of a domain's second factor, in the place of the one before, for the next login.
+        """Set the provider of a domain's second factor from the next login on. It replaces the former one.
 
         totp {}, duo {ikey, skey, host}, okta {domain, apiToken}, privacyidea {url, realm?, adminToken?}, webhook {url,
         secret}, radius {host, port?, secret}, wallet {issuerDid, schemaId?}, or an installed one.
@@ -44,9 +44,9 @@ def operations(service: Providers, gate: Gate, clock: Clock) -> Operations:
 
     @providers.post("/ad/CheckMFAProvider", roles=ADMINS)
     async def check_mfa_provider(body: CheckMfaProvider, caller: Caller) -> MfaProviderChecked:
-        """Ask the provider of a domain's second factor whether it answers and takes the keys. No user is disturbed.
+        """Ask the provider of a domain's second factor whether it answers and accepts the keys. No prompt is sent.
 
-        404: the domain has none. At most five a minute in a domain: 429.
+        404: the domain has none. 429: a domain may have five checks a minute.
         """
         if not caller.is_installation:
             checks.admit(body.domainId)

@@ -1,5 +1,5 @@
-"""privacyIDEA: OTP tokens, codes that it sends by mail or SMS, and push. Its API is /validate (without a login) and,
-with an admin's token, /validate/triggerchallenge and /token.
+"""privacyIDEA: OTP tokens, codes that it sends by mail or SMS, and push. It uses /validate, which needs no login, and
+with an admin's token /validate/triggerchallenge and /token.
 
     start   triggerchallenge {user, realm}              push sent: WAITING;  a code sent or due: CODE;  no token
     poll    polltransaction, then check {transaction}   the check consumes the approval, so that it admits one login
@@ -31,13 +31,13 @@ from sallyport.outgoing.http import exchange, json_object, member, text_at
 _REMEMBERED: Final = 10_000
 _PLAIN_TEXT: Final = "A code can only be checked with PAP."
 _LONGEST_TEXT: Final = 200  # a Reply-Message holds 253 octets
-_LONGEST_CODE: Final = 128  # a User-Password holds no more (RFC 2865 section 5.2)
+_LONGEST_CODE: Final = 128  # the longest User-Password (RFC 2865 section 5.2)
 # An OTP has 6 to 8 digits; more in front of its last six are a PIN.
 _PIN_AND_OTP: Final = re.compile(r".{3,}[0-9]{6}", re.DOTALL)
 _HEADER: Final = re.compile(r"[\x21-\x7e]+")
 _TRANSACTION: Final = re.compile(r"[0-9A-Za-z_-]{1,100}")
 
-# Its error codes: privacyidea/lib/error.py.
+# Error codes of privacyIDEA (privacyidea/lib/error.py).
 _NO_SUCH_USER: Final = 904
 # About this user: a policy forbids it (303), the token is locked or revoked (1007).
 _FORBIDDEN: Final = frozenset({303, 1007})
@@ -49,7 +49,7 @@ _POLLED: Final = {"pending": Outcome.WAITING, "declined": Outcome.DENIED, "cance
 # Token types that give no second factor at a login, and the states of a roll-out in which a token can be used.
 _NO_FACTOR: Final = frozenset({"sshkey", "certificate"})
 _ROLLED_OUT: Final = frozenset({"", "enrolled"})
-# Older servers do not tell the client mode; what a browser must answer cannot be answered over RADIUS.
+# Older servers send no client mode. A challenge for a browser cannot be answered over RADIUS.
 _MODES: Final = {"push": "poll", "tiqr": "poll", "webauthn": "webauthn", "passkey": "webauthn", "u2f": "u2f"}
 
 
@@ -76,14 +76,14 @@ class PrivacyIdeaFields(Fields):
 
 
 class _Reply(NamedTuple):
-    """An answer. error: privacyIDEA's own code, 0 for an answer that is none."""
+    """An answer. error: privacyIDEA's code; 0 if the answer is no error."""
 
     document: Mapping[str, object]
     error: int = 0
 
 
 class PrivacyIdea:
-    """A privacyIDEA server, as a provider."""
+    """The provider for a privacyIDEA server."""
 
     name: ClassVar[str] = "privacyidea"
     fields: ClassVar[type[Fields]] = PrivacyIdeaFields
@@ -93,16 +93,16 @@ class PrivacyIdea:
         assert isinstance(fields, PrivacyIdeaFields)  # noqa: S101  the caller made it with `fields`
         self._client = host.http(fields.url, headers={"Accept": "application/json"})
         self._realm = {"realm": fields.realm} if fields.realm else {}
-        # privacyIDEA takes the token bare. Only what needs it gets it.
+        # privacyIDEA takes the token without a scheme. Only requests that need the token have it.
         self._admin = {"Authorization": fields.adminToken.get_secret_value()} if fields.adminToken else None
         self._once = Once()
         self._spent = BoundedMap[str, None](_REMEMBERED)
 
     async def enrolled(self, user: str) -> Enrolment:
-        """Look for an active token in the user's list, which begins no challenge."""
-        if self._admin is None or not user:  # without a name it would list everybody's
+        """Look for an active token in the user's list. This starts no challenge."""
+        if self._admin is None or not user:  # without a name the server would list the tokens of all users
             return Enrolment.UNKNOWN
-        # A push token comes with its keys, 10 KiB; a page of 15 stays below the limit of an answer.
+        # The entry of a push token has its keys, 10 KiB. A page of 15 stays below the limit of an answer.
         params = {"user": user, **self._realm, "active": "True", "pagesize": "15"}
         reply = await self._as_admin("GET", "/token/", params=params)
         if reply.error == _NO_SUCH_USER:
@@ -114,7 +114,7 @@ class PrivacyIdea:
         return Enrolment.ENROLLED if any(map(_is_usable, tokens)) else Enrolment.NOT_ENROLLED
 
     async def check(self) -> str:
-        """Ask about a transaction that does not exist, and with an admin token about tokens."""
+        """Ask for a transaction that does not exist and, with an admin token, for tokens."""
         _check(await self._ask("GET", "/validate/polltransaction/0"))
         if self._admin is None:
             return "privacyIDEA answers; without an adminToken the enrolment of users stays unknown"
@@ -126,8 +126,8 @@ class PrivacyIdea:
         return await self._once.start(question.challenge_id, lambda: self._begin(question.user))
 
     async def poll(self, handle: str) -> Answer:
-        """Ask whether the phone has answered; if it has approved, spend the approval. The server says `pending` for
-        transactions that it does not know any more, too: the caller's deadline ends those."""
+        """Ask whether the phone has answered; if it has approved, spend the approval. The server also answers `pending`
+        for a transaction that it has forgotten: the caller's deadline ends the wait."""
         transaction, user = _parts(handle)
         if transaction in self._spent:
             return Answer(Outcome.APPROVED)
@@ -156,14 +156,14 @@ class PrivacyIdea:
         transaction, _ = _parts(handle)
         answer = _judged(await self._validate(question.user, typed, transaction))
         if answer.outcome is Outcome.WRONG_CODE and _PIN_AND_OTP.fullmatch(typed):
-            # In a transaction the server wants the code alone, but users type the PIN before it as everywhere else.
+            # In a transaction the server expects the code alone, but users type their PIN before it as at other logins.
             answer = _judged(await self._validate(question.user, typed))
         # The challenge stays open for another try.
         return replace(answer, handle=handle) if answer.outcome is Outcome.WRONG_CODE else answer
 
     async def cancel(self, handle: str) -> None:
-        """Take the challenge back, so that no late approval lies around; older servers and tokens without the
-        right cancelchallenge can't, there it runs out by itself."""
+        """Cancel the challenge, so that a late approval is void. It expires by itself at an older server, or if the
+        admin token lacks the right cancelchallenge."""
         if self._admin is not None and handle:
             transaction, _ = _parts(handle)
             path = f"/token/challenges/transaction/{quote(transaction, safe='')}"
@@ -185,7 +185,7 @@ class PrivacyIdea:
             raise ProviderError("privacyIDEA does not return the number of triggered challenges")
         if triggered > 0:
             return _challenge(reply, user) or Answer(Outcome.NOT_ENROLLED)
-        # Nothing can be triggered for a user without tokens, but neither for tokens that take no challenge.
+        # The server triggers nothing for a user without tokens, nor for tokens that take no challenge.
         enrolled = await self.enrolled(user)
         return Answer(Outcome.CODE if enrolled is Enrolment.ENROLLED else Outcome.NOT_ENROLLED)
 
@@ -199,12 +199,12 @@ class PrivacyIdea:
         return answer
 
     async def _spend(self, transaction: str, user: str) -> Answer:
-        """Consume the approval. The server forgets it then, so it is remembered here for a repeated poll."""
+        """Spend the approval. The server then forgets it, so it is cached here for a repeated poll."""
         reply = await self._validate(user, "", transaction)
         if reply.error and reply.error not in _FORBIDDEN:
             _check(reply)
         if reply.error or _verdict(reply) != "ACCEPT":
-            # A second question for it came at the same time; or it was used elsewhere, or a policy wants more than it.
+            # Another poll has spent it at the same time, it was used elsewhere, or a policy requires more.
             return Answer(Outcome.APPROVED if transaction in self._spent else Outcome.DENIED)
         self._spent.put(transaction, None)
         return Answer(Outcome.APPROVED)
@@ -230,7 +230,7 @@ class PrivacyIdea:
 
 
 def _reply(status: int, document: Mapping[str, object]) -> _Reply:
-    """What an answer is: a result, or an error with its code."""
+    """Return an answer as a result, or as an error with its code."""
     succeeded = member(document, "result", "status")
     error = member(document, "result", "error", "code")
     if succeeded is True and status == 200:
@@ -247,7 +247,7 @@ def _check(reply: _Reply) -> None:
 
 
 def _verdict(reply: _Reply) -> str:
-    """ACCEPT, REJECT, CHALLENGE or DECLINED: of /validate/check."""
+    """Return the result of /validate/check: ACCEPT, REJECT, CHALLENGE or DECLINED."""
     value = member(reply.document, "result", "value")
     said = member(reply.document, "result", "authentication")
     if said is None and isinstance(value, bool):  # older servers send no verdict
@@ -263,20 +263,20 @@ def _judged(reply: _Reply) -> Answer:
     if reply.error == _NO_SUCH_USER:
         return Answer(Outcome.NOT_ENROLLED)
     if reply.error in _FORBIDDEN:
-        # No ProviderError: that might be an open door by the domain's fallbackAction.
+        # Not a ProviderError, by which the domain's fallbackAction might admit the user.
         return Answer(Outcome.DENIED)
     _check(reply)
     verdict = _verdict(reply)
     if verdict in _JUDGED:
         return Answer(_JUDGED[verdict])
-    # One more: a code that was sent, or a push, which counts once the phone has approved, whatever is typed then.
+    # Another challenge: a code that was sent, or a push. After a push any code is accepted once the phone has approved.
     challenge = _challenge(reply, "")
     return replace(challenge, outcome=Outcome.CODE, handle=_parts(challenge.handle)[0]) if challenge else _NO_WAY_ON
 
 
 def _challenge(reply: _Reply, user: str) -> Answer | None:
-    """How to go on with a challenge: wait for a phone, if there is one, or ask for a code. None: only a browser can
-    answer, or the user is to enrol first."""
+    """Return how to continue with a challenge: wait for a phone if the user has one, else ask for a code. None: only a
+    browser can answer it, or the user must enrol first."""
     detail = member(reply.document, "detail")
     listed = member(detail, "multi_challenge")
     challenges = listed if isinstance(listed, list) and listed else [detail]
@@ -295,13 +295,13 @@ def _challenge(reply: _Reply, user: str) -> Answer | None:
 
 
 def _mode(challenge: object) -> str:
-    if text_at(challenge, "link"):  # of a QR code, with which the user would enrol
+    if text_at(challenge, "link"):  # the link in a QR code for an enrolment
         return "enrol"
     return text_at(challenge, "client_mode") or _MODES.get(text_at(challenge, "type"), "interactive")
 
 
 def _messages(challenges: list[object]) -> str:
-    """The messages for the user, each once: `Please press: 07` is among them where the phone wants to be shown it."""
+    """Return the messages for the user, each once. If the phone asks for a number, they include `Please press: 07`."""
     messages = dict.fromkeys(text_at(challenge, "message").strip() for challenge in challenges)
     text = " ".join(filter(None, messages))
     return "".join(letter if letter.isprintable() else " " for letter in text)[:_LONGEST_TEXT]
@@ -318,7 +318,7 @@ def _is_usable(token: object) -> bool:
 
 
 def _parts(handle: str) -> tuple[str, str]:
-    """The transaction and the user of a handle."""
+    """Return the transaction and the user of a handle."""
     transaction, _, user = handle.partition(" ")
     if not _TRANSACTION.fullmatch(transaction):
         raise ProviderError("the handle is none of privacyIDEA's")

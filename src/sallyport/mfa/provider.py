@@ -9,17 +9,17 @@ from sallyport.outgoing.errors import ProviderError as ProviderError  # noqa: PL
 from sallyport.radius.password import chap_holds
 
 CHECK_USER: Final = "sallyport-check"
-"""The user that a check asks about; no provider should know it."""
+"""Name of a user that a check asks about and that no provider should know."""
 
 
 class Outcome(StrEnum):
     """The outcomes of a question."""
 
     APPROVED = "approved"
-    DENIED = "denied"  # by the user, or by the provider for the user (locked, forbidden)
+    DENIED = "denied"  # the user denied, or the provider refuses the user (locked, forbidden)
     WRONG_CODE = "wrong code"
     WAITING = "waiting"  # ask again with `poll`
-    CODE = "code"  # needed from the user; it comes with `verify`
+    CODE = "code"  # the user must type a code, which `verify` gets
     NOT_ENROLLED = "not enrolled"
 
 
@@ -27,9 +27,9 @@ class Outcome(StrEnum):
 class Answer:
     """The answer to a question.
 
-    handle: names the conversation for `poll` or `verify`; at most 4,000 characters; kept in the store, so that
-    another process can go on with it. text: shown to the user beside a challenge; empty for the service's own words.
-    again_s: when to ask again, for WAITING; 0 where `poll` itself waits at the provider.
+    handle: identifies the conversation for `poll` or `verify`; at most 4,000 characters. It is stored, so that another
+    process can continue with it. text: shown to the user with a challenge; empty: the service's own text. again_s: for
+    WAITING, seconds until the next `poll`; 0 if `poll` itself waits for the user.
     """
 
     outcome: Outcome
@@ -77,7 +77,7 @@ class Code:
     challenge: bytes = b""
 
     def matches(self, candidate: str) -> bool:
-        """Whether the user typed this."""
+        """Return whether the user typed this code."""
         if self.text is not None:
             return compare_digest(self.text.strip().encode(), candidate.encode())
         return len(self.response) == 17 and chap_holds(self.response, candidate.encode(), self.challenge)
@@ -96,27 +96,26 @@ class Provider(Protocol):
 
     name: ClassVar[str]
     asks_for_codes: ClassVar[bool]
-    """Whether `verify` takes a code: then one may be typed behind the password.
-
-    A class that admits no user without a code may have `only_codes: ClassVar[bool] = True`: logins that cannot carry a
-    code, such as MS-CHAP, are refused then without asking.
+    """Whether `verify` takes a code, which may then follow the password. A class that admits no user without a code may
+    have `only_codes: ClassVar[bool] = True`. A login that cannot carry a code, such as MS-CHAP, is then refused without
+    a call.
     """
 
     async def enrolled(self, user: str) -> Enrolment:
-        """Whether the user has a second factor here; never disturbs the user."""
+        """Return whether the user has a second factor here. It sends no prompt."""
 
     async def start(self, question: Question) -> Answer:
-        """Begin: prompt the user where the provider pushes. The same challenge_id again begins nothing new."""
+        """Start a challenge: send a push, or ask for a code. A repeated challenge_id starts nothing new."""
 
     async def poll(self, handle: str) -> Answer:
-        """How a WAITING answer's conversation stands: APPROVED, DENIED or WAITING."""
+        """Return the state after a WAITING answer: APPROVED, DENIED or WAITING."""
 
     async def verify(self, question: Question, code: Code, handle: str) -> Answer:
-        """Check a code: APPROVED, DENIED, WRONG_CODE, NOT_ENROLLED, or CODE for one more. handle: of the CODE or
-        WRONG_CODE answer before, or empty where the code came with the password."""
+        """Check a code; return APPROVED, DENIED, WRONG_CODE, NOT_ENROLLED, or CODE if another code is needed. handle:
+        of the CODE or WRONG_CODE answer before; empty if the code came with the password."""
 
     async def cancel(self, handle: str) -> None:
-        """The login is over without an answer: take the prompt back, where the provider can."""
+        """Cancel the prompt of a login that ended without an answer, if the provider can."""
 
     async def aclose(self) -> None:
         """Close connections."""

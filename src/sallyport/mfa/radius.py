@@ -1,8 +1,8 @@
-"""Another RADIUS server that checks codes: RSA, multiOTP, a Duo proxy, privacyIDEA's FreeRADIUS.
+"""A RADIUS server that checks codes, such as RSA, multiOTP, a Duo proxy or privacyIDEA's FreeRADIUS.
 
-Each question is an Access-Request with a Message-Authenticator from a UDP socket of its own, so that identifiers never
-run out; an Access-Challenge is passed through, its State being the handle. An answer without a Message-Authenticator
-is refused: without it an Access-Reject on the way can be turned into an Access-Accept (BlastRADIUS, CVE-2024-3596).
+Each question is an Access-Request with a Message-Authenticator. It has its own UDP socket, so that identifiers never
+run out. An Access-Challenge is passed on, with its State as the handle. An answer without a Message-Authenticator is
+refused, since an attacker on the path can turn its Access-Reject into an Access-Accept (BlastRADIUS, CVE-2024-3596).
 """
 
 from __future__ import annotations
@@ -59,14 +59,14 @@ class RadiusFields(Fields):
 
 
 class Radius:
-    """Another RADIUS server, as a provider."""
+    """The provider for another RADIUS server."""
 
     name: ClassVar[str] = "radius"
     fields: ClassVar[type[Fields]] = RadiusFields
     asks_for_codes: ClassVar[bool] = True
     only_codes: ClassVar[bool] = True
     tries_s: ClassVar[tuple[float, ...]] = (2.0, 3.0, 5.0)
-    """How long an answer to each transmission is waited for."""
+    """Seconds to wait for an answer after each transmission."""
 
     def __init__(self, fields: Fields, host: Host) -> None:
         assert isinstance(fields, RadiusFields)  # noqa: S101  the caller made it with `fields`
@@ -76,26 +76,26 @@ class Radius:
         self._host = host
 
     async def enrolled(self, user: str) -> Enrolment:
-        """RADIUS has no way to ask."""
+        """Return UNKNOWN: RADIUS has no request for enrolments."""
         return Enrolment.UNKNOWN
 
     async def check(self) -> str:
-        """Send a random code of a user that the server should not know."""
+        """Send a random code for a user that the server should not know."""
         answer = await self._answer(CHECK_USER, Code(str(randbelow(10**8))), "")
         if answer.outcome is Outcome.APPROVED:
             raise ProviderError("the RADIUS server accepts a random code of an unknown user: it checks no codes")
         return "the RADIUS server answers with the same secret; it cannot be asked about enrolments"
 
     async def start(self, question: Question) -> Answer:
-        """Ask for the code; the server hears of the login when there is one."""
+        """Ask for the code. Nothing is sent to the server before the user has typed it."""
         return Answer(Outcome.CODE)
 
     async def poll(self, handle: str) -> Answer:
-        """Nothing ever waits here."""
+        """Raise ProviderError: no answer is ever WAITING."""
         raise ProviderError("codes are typed, not waited for")
 
     async def verify(self, question: Question, code: Code, handle: str) -> Answer:
-        """Send the code. Cancelling closes the socket; the server may have spent the code then."""
+        """Send the code. A cancelled call closes the socket; the server may have spent the code by then."""
         return await self._answer(question.user, code, handle)
 
     async def _answer(self, user: str, code: Code, handle: str) -> Answer:
@@ -106,7 +106,7 @@ class Radius:
             attributes = push_attribute(USER_NAME, user.encode()) + self._proof(code, authenticator)
             attributes += push_attribute(NAS_IDENTIFIER, b"sallyport")
             attributes += push_attribute(STATE, bytes.fromhex(handle)) if handle else b""
-        except ValueError:  # too long for RADIUS, so it is no code
+        except ValueError:  # a text too long for RADIUS is no code
             return Answer(Outcome.WRONG_CODE)
         request = encode_request(ACCESS_REQUEST, randbelow(256), self._secret, attributes, authenticator=authenticator)
         kind, first = await self._exchange(request)
@@ -118,20 +118,21 @@ class Radius:
         )
 
     async def cancel(self, handle: str) -> None:
-        """The server's State expires by itself."""
+        """Do nothing: the server's State expires by itself."""
 
     async def aclose(self) -> None:
-        """Sockets live for one question."""
+        """Do nothing: each request closes its socket."""
 
     def _proof(self, code: Code, authenticator: bytes) -> bytes:
-        """The code as User-Password, or the CHAP response as it came. ValueError: too long."""
+        """Return the attribute with the code as User-Password, or with the received CHAP response. ValueError: too
+        long."""
         if code.text is None:
             return push_attribute(CHAP_PASSWORD, code.response) + push_attribute(CHAP_CHALLENGE, code.challenge)
         hidden = hide_password(code.text.encode(errors="surrogateescape"), self._secret, authenticator)
         return push_attribute(USER_PASSWORD, hidden)
 
     async def _exchange(self, request: bytes) -> tuple[int, dict[int, bytes]]:
-        """The server's proven answer. ProviderError: none in time, or none that can be trusted."""
+        """Return the server's authentic answer. ProviderError: there is none in time."""
         egress = self._host.http.egress
         address = (await egress.resolve(self._server, self._port, socket.SOCK_DGRAM))[0]
         unproven = ""
@@ -146,7 +147,7 @@ class Radius:
                             await egress.turns.take()
                             try:
                                 return _signed(decode_reply(datagram, request, self._secret))
-                            except PacketError as error:  # perhaps forged: the real one may still come
+                            except PacketError as error:  # perhaps forged: the authentic answer may still come
                                 unproven = f"; what came does not hold: {error}; check the secret"
         except OSError:
             raise ProviderError(f"{self._server}: no RADIUS server answers there; check host and port") from None

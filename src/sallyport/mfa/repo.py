@@ -18,7 +18,7 @@ class ProviderRow:
 
     @property
     def identity(self) -> str:
-        """What the fields are sealed for."""
+        """The identity that the fields are sealed for."""
         return identity(self.domain_id, self.provider)
 
 
@@ -26,23 +26,23 @@ _COLUMNS = ", ".join(ProviderRow.__dataclass_fields__)
 
 
 def identity(domain_id: int, provider: str) -> str:
-    """What a provider's fields are sealed for."""
+    """Return the identity that a provider's fields are sealed for."""
     return f"mfa_providers/{domain_id}/{provider}"
 
 
 def load(tx: Tx) -> dict[int, ProviderRow]:
-    """Every domain's provider, by the domain's id."""
+    """Return the providers of all domains, by the domain's id."""
     rows = tx.all(ProviderRow, f"select {_COLUMNS} from mfa_providers where {PRESENT} order by domain_id")
     return {row.domain_id: row for row in rows}
 
 
 def find(tx: Tx, domain_id: int) -> ProviderRow | None:
-    """A domain's provider."""
+    """Return a domain's provider, or None."""
     return tx.one(ProviderRow, f"select {_COLUMNS} from mfa_providers where domain_id = :id", id=domain_id)
 
 
 def save(tx: Tx, row: ProviderRow) -> None:
-    """Set a domain's provider, in the place of the one before."""
+    """Set a domain's provider; it replaces the former one."""
     tx.execute(
         "insert into mfa_providers (domain_id, provider, fields, timeout_s, changed_at) "
         "values (:domain_id, :provider, :fields, :timeout_s, :changed_at) on conflict (domain_id) do update set "

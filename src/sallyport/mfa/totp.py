@@ -1,7 +1,7 @@
-"""Codes of an authenticator app: RFC 6238 over the seeds of the endpoint users. Nothing leaves the service.
+"""Codes of an authenticator app: RFC 6238 over the seeds of the endpoint users. It makes no connections.
 
-X is 30 seconds and T0 is 0. A code counts one step early and one step late, and each one once: its step is on disk
-before the login continues, so that an observed code is worthless.
+X is 30 seconds and T0 is 0. A code is valid from one step before its own to one step after it, and once: its step is on
+disk before the login continues, so that an observed code is worthless.
 """
 
 from __future__ import annotations
@@ -24,21 +24,22 @@ if TYPE_CHECKING:
 
 STEP_S: Final = 30
 DIGITS: Final = 6
-SLACK: Final = (0, -1, 1)  # the present step first: nearly all codes are of it
+SLACK: Final = (0, -1, 1)  # the present step first, since most codes belong to it
 
 
 def hotp(seed: bytes, counter: int, *, digits: int = DIGITS, digest: Callable[..., _Hash] = hashlib.sha1) -> str:
-    """The code of a counter (RFC 4226 section 5.3). digest: hashlib's sha1, sha256 or sha512."""
+    """Return the code of a counter (RFC 4226 section 5.3). digest: hashlib's sha1, sha256 or sha512."""
     return HOTP(b32encode(seed).decode(), digits=digits, digest=digest).at(counter)
 
 
 def step_at(now_us: int) -> int:
-    """The time step of a moment in microseconds (RFC 6238 section 4.2)."""
+    """Return the time step of a time in microseconds (RFC 6238 section 4.2)."""
     return now_us // (STEP_S * SECOND)
 
 
 def seed_octets(seed: str) -> bytes:
-    """The octets of a base32 seed; spaces, dashes, small letters and missing padding do no harm. ValueError."""
+    """Return the octets of a base32 seed, which may have spaces, dashes, small letters and no padding. Raises
+    ValueError."""
     text = seed.replace(" ", "").replace("-", "").rstrip("=").upper()
     try:
         octets = b32decode(text + "=" * (-len(text) % 8))
@@ -50,13 +51,13 @@ def seed_octets(seed: str) -> bytes:
 
 
 def matching_steps(seed: bytes, code: Code, now_us: int) -> list[int]:
-    """The time steps around now that the code belongs to; one, except by a rare chance."""
+    """Return the present time steps that a code is valid for: at most one, except by a rare chance."""
     present = step_at(now_us)
     return [present + slack for slack in SLACK if code.matches(hotp(seed, present + slack))]
 
 
 class TotpFields(Fields):
-    """The seeds are the users' own; there is nothing to configure."""
+    """The configuration, which is empty: each user has a seed."""
 
 
 class Totp:
@@ -71,11 +72,11 @@ class Totp:
         self._host = host
 
     async def enrolled(self, user: str) -> Enrolment:
-        """Whether the user has a confirmed seed."""
+        """Return whether the user has a confirmed seed."""
         return Enrolment.NOT_ENROLLED if await self._seed(user) is None else Enrolment.ENROLLED
 
     async def check(self) -> str:
-        """Nothing is asked."""
+        """Return a text: there is no server to check."""
         return "codes are checked here; no server is asked"
 
     async def start(self, question: Question) -> Answer:
@@ -84,11 +85,11 @@ class Totp:
         return Answer(Outcome.CODE if enrolled else Outcome.NOT_ENROLLED)
 
     async def poll(self, handle: str) -> Answer:
-        """Nothing ever waits here."""
+        """Raise ProviderError: no answer is ever WAITING."""
         raise ProviderError("codes are typed, not waited for")
 
     async def verify(self, question: Question, code: Code, handle: str) -> Answer:
-        """Check the code and spend it. StoreError where that cannot be kept."""
+        """Check the code and spend it. StoreError: the spent step cannot be stored."""
         seed = await self._seed(question.user)
         if seed is None:
             return Answer(Outcome.NOT_ENROLLED)
@@ -98,10 +99,10 @@ class Totp:
         return Answer(Outcome.WRONG_CODE)
 
     async def cancel(self, handle: str) -> None:
-        """There is no prompt to take back."""
+        """Do nothing: there is no prompt."""
 
     async def aclose(self) -> None:
-        """There are no connections."""
+        """Do nothing: there are no connections."""
 
     async def _seed(self, user: str) -> bytes | None:
         try:

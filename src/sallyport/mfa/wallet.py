@@ -1,9 +1,9 @@
-"""The user's own wallet: a login opens a presentation request, and a presentation of the right credential approves it.
+"""The user's wallet: a login opens a presentation request, and a presentation of the right credential approves it.
 
-Nothing leaves the service: the wallet polls for the request and submits its presentation over the API, and the login
-that waits is woken in memory. Enrolled is who holds a credential of the configured issuer, and of its schema where one
-is configured, that was not revoked, ignored or out of date. A request belongs to one login (`challenge_id`), so that
-one approval is one Accept; it is withdrawn when the login is over.
+The provider makes no connections. The wallet polls for the request and submits its presentation over the API, which
+wakes the waiting login in memory. A user is enrolled with a valid credential of the configured issuer and, if set, of
+the configured schema: the credential is not revoked, ignored or expired. A request belongs to one login
+(`challenge_id`), so that one approval is one Accept. It is withdrawn at the end of the login.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sallyport.mfa.host import Fields, Host
 from sallyport.mfa.provider import Answer, Code, Enrolment, Outcome, ProviderError, Question
 
 PATIENCE_S: Final = 25.0
-"""How long a poll waits for the wallet; less than the login path lets it."""
+"""Seconds that a poll waits for the wallet; less than the deadline of the login path."""
 _DID: Final = re.compile(r"did:[a-z0-9]+:[A-Za-z0-9._:%-]+")
 _TEXT: Final = "Approve in your wallet, then press Enter"
 
@@ -41,7 +41,7 @@ class WalletFields(Fields):
 
 
 class Wallet:
-    """The wallet of the user, as a provider."""
+    """The provider for the users' wallets."""
 
     name: ClassVar[str] = "wallet"
     fields: ClassVar[type[Fields]] = WalletFields
@@ -54,16 +54,16 @@ class Wallet:
         self._host = host
 
     async def enrolled(self, user: str) -> Enrolment:
-        """Whether the user holds such a credential."""
+        """Return whether the user holds such a credential."""
         holds = await self._host.wallets.enrolled(self._host.domain_id, user, self._issuer, self._schema)
         return Enrolment.ENROLLED if holds else Enrolment.NOT_ENROLLED
 
     async def check(self) -> str:
-        """Nothing is asked."""
+        """Return a text: there is no server to check."""
         return "wallets ask this service; no server is asked"
 
     async def start(self, question: Question) -> Answer:
-        """Open a request, which the wallet finds when it polls."""
+        """Open a request for the wallet, which polls for it."""
         where = question.device if question.device in {"", question.source} else f"{question.device}, {question.source}"
         request_id = await self._host.wallets.open(
             question.domain_id,
@@ -79,14 +79,14 @@ class Wallet:
         return Answer(Outcome.WAITING, handle=str(request_id), text=_TEXT, again_s=0.0)
 
     async def poll(self, handle: str) -> Answer:
-        """Wait for the wallet's answer. A request that was withdrawn, or is out of time, counts as denied."""
+        """Wait for the wallet's answer. A withdrawn or expired request counts as denied."""
         approved = await self._host.wallets.answer(_number(handle), within_s=PATIENCE_S)
         if approved is None:
             return Answer(Outcome.WAITING, handle=handle, text=_TEXT, again_s=0.0)
         return Answer(Outcome.APPROVED if approved else Outcome.DENIED, handle=handle)
 
     async def verify(self, question: Question, code: Code, handle: str) -> Answer:
-        """A wallet takes no codes."""
+        """Return DENIED: a wallet takes no codes."""
         return Answer(Outcome.DENIED, text="codes are not used here")
 
     async def cancel(self, handle: str) -> None:
@@ -94,7 +94,7 @@ class Wallet:
         await self._host.wallets.withdraw(_number(handle))
 
     async def aclose(self) -> None:
-        """There are no connections."""
+        """Do nothing: there are no connections."""
 
 
 def _number(handle: str) -> int:

@@ -1,4 +1,4 @@
-"""A second factor of the customer's own, asked over HTTPS.
+"""A second factor of the customer, called over HTTPS.
 
     POST url {type: "challenge", challenge_id, user, domain, device, source, expires_at}
         200 {status: approved | denied | unknown_user}, or 202 {poll_url}
@@ -40,7 +40,7 @@ _ENROLMENTS: Final = {"enrolled": Enrolment.ENROLLED, "unknown_user": Enrolment.
 
 
 class WebhookFields(Fields):
-    """The hook and its key."""
+    """The URL of the hook and its signing key."""
 
     url: ServerUrl = Field(description="URL of the hook.")
     secret: SharedKey = Field(description="Key of the signatures.")
@@ -52,7 +52,7 @@ def signature(secret: bytes, timestamp: str, body: bytes) -> str:
 
 
 class Webhook:
-    """A hook, as a provider."""
+    """The provider for a customer's hook."""
 
     name: ClassVar[str] = "webhook"
     fields: ClassVar[type[Fields]] = WebhookFields
@@ -66,15 +66,15 @@ class Webhook:
         self._client = host.http(str(httpx.URL(fields.url).copy_with(raw_path=b"/")))
 
     async def enrolled(self, user: str) -> Enrolment:
-        """Ask whether the user is known; the hook must not disturb anybody for it. One that does not know the
-        question is no failure."""
+        """Ask whether the user is enrolled; the hook must send no prompt for this. A hook without this request type is
+        no failure."""
         response = await self._post({"type": "enrolment", "user": user}, secrets.token_hex(16))
         if response.status_code != 200:
             return Enrolment.UNKNOWN
         return _ENROLMENTS.get(_status(response), Enrolment.UNKNOWN)
 
     async def check(self) -> str:
-        """Send a ping, which need not be known there, then the question of an enrolment."""
+        """Send a ping, which the hook need not know, then a question about an enrolment."""
         status = (await self._post({"type": "ping"}, secrets.token_hex(16))).status_code
         if status in {401, 403}:
             raise ProviderError(f"the hook refuses the signature (HTTP {status}): check secret, and both clocks")
@@ -85,7 +85,7 @@ class Webhook:
         return "the hook answers"
 
     async def start(self, question: Question) -> Answer:
-        """Tell the hook of the login."""
+        """Send the challenge of a login to the hook."""
         body = {
             "type": "challenge",
             "challenge_id": question.challenge_id,
@@ -101,7 +101,7 @@ class Webhook:
         return Answer(_outcome(_STARTED, _status(response)))
 
     async def poll(self, handle: str) -> Answer:
-        """Ask the poll_url that the hook gave."""
+        """Ask the poll_url of the hook's answer."""
         response = await exchange(
             self._client, "GET", self._own(handle), headers=self._signed(b"", secrets.token_hex(16))
         )
@@ -109,11 +109,11 @@ class Webhook:
         return _waiting(response, handle) if outcome is Outcome.WAITING else Answer(outcome)
 
     async def verify(self, question: Question, code: Code, handle: str) -> Answer:
-        """A hook takes no codes."""
+        """Return DENIED: a hook takes no codes."""
         return Answer(Outcome.DENIED, text="codes are not used here")
 
     async def cancel(self, handle: str) -> None:
-        """A hook knows from expires_at when a login is over."""
+        """Do nothing: the hook knows the end of the login from expires_at."""
 
     async def aclose(self) -> None:
         """Close connections."""
@@ -134,10 +134,10 @@ class Webhook:
         }
 
     def _own(self, poll_url: str) -> str:
-        """A poll_url, if it is one; that it has the url's own origin is what `exchange` insists on, but here it is
-        told before a prompt is waited for."""
+        """Return a poll_url as a handle. ProviderError: it is no URL, or has another origin than the hook. `exchange`
+        checks the origin too, but only after the login has waited for the prompt."""
         try:
-            if len(poll_url) > _MAX_URL:  # to parse a long one takes 60 ms
+            if len(poll_url) > _MAX_URL:  # parsing a long one takes 60 ms
                 raise ValueError("too long")
             url = self._client.base_url.join(poll_url)
         except (httpx.InvalidURL, ValueError):

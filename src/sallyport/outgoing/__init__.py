@@ -1,10 +1,10 @@
 """Connections that the service makes: to second factors, directories, upstream servers.
 
-egress  which addresses may be connected to, and the limit of a tenant's sockets
-pool    connections of HTTP clients that obey it
+egress  the allowed addresses, and the limit of a tenant's sockets
+pool    connections of HTTP clients to allowed addresses
 http    HTTP clients, and one exchange with its limits
-tls     TLS to servers that a tenant names
+tls     TLS to servers that a tenant configures
 pem     keys and certificates that a tenant supplies, read at a bounded cost
-fields  the types of what an admin configures: hosts, URLs, secrets
-errors  what went wrong at the other end
+fields  the types of configured values: hosts, URLs, secrets
+errors  errors of connections, keys and certificates
 """

@@ -1,12 +1,12 @@
 """The setting `egress`: the networks that the service may connect to.
 
-Tenants name hosts, and the owner of a name decides its addresses for each look-up. The service resolves a name
-once for each connection, checks the addresses, and connects to a checked address.
+Tenants configure names of hosts, and the owner of a name decides its addresses for each look-up. The service resolves a
+name once for each connection, checks the addresses, and connects to a checked address.
 
-A tenant reads only `address not allowed`. The log and the commands of the installation name the network to add.
+A tenant sees only `address not allowed`. The log and the commands of the installation show the network to add.
 
-A look-up takes a thread until it ends. Each tenant has a limit of its own, so slow names delay no other tenant and not
-the store.
+A look-up takes a thread until it ends. Each tenant has a limit of its own, so slow names delay neither other tenants
+nor the store.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from sallyport.base.setting_values import EGRESS_DEFAULT, EgressRule
 from sallyport.outgoing.errors import AddressNotAllowed, ProviderError
 
 _IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
-# RFC 6052 section 2.1: a gateway turns these into the IPv4 address of their last 32 bits.
+# RFC 6052 section 2.1: a gateway translates these to the IPv4 address in their last 32 bits.
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
 NOT_BY_DEFAULT: Final = tuple(
     ipaddress.ip_network(text)
     for text in (
         "0.0.0.0/8",  # this host (RFC 1122 section 3.2.1.3)
         "127.0.0.0/8",
-        "169.254.0.0/16",  # link-local; the metadata of most clouds
+        "169.254.0.0/16",  # link-local; metadata service of most clouds
         "100.100.100.200/32",  # metadata: Alibaba
         "168.63.129.16/32",  # metadata: Azure
         "192.0.0.192/32",  # metadata: Oracle
@@ -45,19 +45,19 @@ NOT_BY_DEFAULT: Final = tuple(
         "fd20:ce::254/128",  # metadata: Google
         "2001::/32",  # Teredo: carries IPv4 addresses
         "2002::/16",  # 6to4: carries an IPv4 address
-        "64:ff9b:1::/48",  # NAT64 of local use (RFC 8215): carries an IPv4 address in a place that varies
+        "64:ff9b:1::/48",  # local NAT64 (RFC 8215): carries an IPv4 address at a varying position
     )
 )
 AT_ONCE: Final = 16
-"""Look-ups of one tenant that are under way; the others wait."""
+"""Maximum number of concurrent look-ups of one tenant; further look-ups wait."""
 MOST_ADDRESSES: Final = 16
-"""Addresses of a host that are looked at. The owner of a name can give it 4,000: to check them took 55 ms."""
+"""Maximum number of a host's addresses that are checked. A name can have 4,000, and the check of these took 55 ms."""
 TURNS: Final = 4
-"""Answers that are read in a turn of the event loop: most take less than a millisecond."""
+"""Number of answers that are read in one turn of the event loop. Most take less than a millisecond."""
 DENIED_HOSTS: Final = 64
-"""Denied hosts of one tenant that are remembered."""
+"""Maximum number of denied hosts that are remembered for one tenant."""
 HANDSHAKES: Final = 4
-"""TLS handshakes of one tenant whose arithmetic runs at a time (`outgoing.tls`)."""
+"""Maximum number of one tenant's TLS handshakes whose arithmetic runs concurrently (`outgoing.tls`)."""
 
 LookUp: TypeAlias = Callable[[str, int, socket.SocketKind], Sequence[str]]
 
@@ -65,7 +65,7 @@ log = structlog.get_logger()
 
 
 def look_up(host: str, port: int, kind: socket.SocketKind) -> list[str]:
-    """Return the addresses of a host, the system's preferred first. It blocks until the DNS answers.
+    """Return the addresses of a host, the system's preferred first. Blocks until the DNS answers.
 
     OSError, UnicodeError.
     """
@@ -73,7 +73,8 @@ def look_up(host: str, port: int, kind: socket.SocketKind) -> list[str]:
 
 
 class Egress:
-    """The networks that may be connected to. look_up: the DNS. turns: in which what servers answer is read."""
+    """The networks that the service may connect to. look_up: resolves a name. turns: the turns of the event loop in
+    which answers of servers are read."""
 
     def __init__(
         self,
@@ -92,11 +93,12 @@ class Egress:
         self.turns = turns or LoopTurns(TURNS)
 
     def for_tenant(self) -> Egress:
-        """Return the same rules for another tenant, with look-ups and sockets of its own."""
+        """Return an Egress with the same rules for another tenant, with its own limits of look-ups and sockets."""
         return Egress(self._rules, self._look_up, self.turns.for_tenant())
 
     def allows(self, address: str) -> bool:
-        """Return whether an IP address in text may be connected to. An IPv4 address in IPv6 form counts as IPv4.
+        """Return whether the service may connect to an IP address, given as text. An IPv4 address in IPv6 form counts
+        as IPv4.
 
         OSError: the kernel did not answer.
         """
@@ -109,7 +111,7 @@ class Egress:
         return self._has_default and not any(reached in network for network in NOT_BY_DEFAULT) and not _is_own(reached)
 
     def check(self, host: str, addresses: Sequence[str]) -> list[str]:
-        """Return the addresses of a host that may be connected to.
+        """Return the addresses of a host to which the service may connect.
 
         AddressNotAllowed: none is allowed. The log names the networks to add, once for each host. ProviderError: the
         kernel did not answer.
@@ -127,11 +129,11 @@ class Egress:
         return allowed
 
     def advice(self) -> list[str]:
-        """Return a line for each host that was denied lately, with the networks to add. Never show it to a tenant."""
+        """Return a line for each recently denied host, with the networks to add. Never show these lines to a tenant."""
         return [f"{host}: {AddressNotAllowed(missing).advice}" for host, missing in self._denied.items()]
 
     async def resolve(self, host: str, port: int, kind: socket.SocketKind = socket.SOCK_STREAM) -> list[str]:
-        """Return the addresses of a host that may be connected to, the system's preferred first.
+        """Return the addresses of a host to which the service may connect, the system's preferred first.
 
         ProviderError: the name has no address. AddressNotAllowed: all its addresses are forbidden.
         """
@@ -157,7 +159,7 @@ def _is_address(host: str) -> bool:
 
 
 def _reached(text: str) -> _IPAddress:
-    """Return the address at which a connection to this one ends. ValueError: not an IP address."""
+    """Return the address that a connection to this address reaches. ValueError: not an IP address."""
     address = ipaddress.ip_address(text)
     if isinstance(address, ipaddress.IPv4Address):
         return address
@@ -165,13 +167,13 @@ def _reached(text: str) -> _IPAddress:
         return address.ipv4_mapped
     if address in _NAT64:
         return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-    return ipaddress.IPv6Address(int(address))  # without a scope
+    return ipaddress.IPv6Address(int(address))  # drops the scope (%eth0)
 
 
 def _is_own(address: _IPAddress) -> bool:
-    """Return whether the kernel delivers packets for an address to this machine, or to more than one.
+    """Return whether the kernel delivers packets for an address to this machine, or to several machines.
 
-    It asks the routing table (rtnetlink(7), 20 microseconds), so an address that the machine gets later counts too.
+    The routing table decides (rtnetlink(7), 20 microseconds), so an address that the machine gets later counts too.
     """
     destination = address.packed
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
@@ -183,7 +185,7 @@ def _is_own(address: _IPAddress) -> bool:
     message_type: int
     route_type: int
     message_type, route_type = struct.unpack_from("=4xH17xB", answer)
-    return message_type == _RTM_NEWROUTE and route_type != _RTN_UNICAST  # else: no route, so no connection
+    return message_type == _RTM_NEWROUTE and route_type != _RTN_UNICAST  # without a route there is no connection
 
 
 _NLM_F_REQUEST: Final = 1
@@ -195,23 +197,23 @@ _RTN_UNICAST: Final = 1
 
 MOST: Final = 4096
 _AT_ONCE: Final = 64
-"""Idle connections that are closed together when there is no socket left."""
+"""Number of idle connections that are closed together when no socket is left."""
 
 
 class Idle(Protocol):
     """A connection that is kept for the next request."""
 
     def close(self) -> None:
-        """Close its socket."""
+        """Close the socket of the connection."""
 
 
 class Sockets:
-    """The sockets of one tenant's connections, at most `most` open ones.
+    """The sockets of one tenant's connections, of which at most `most` are open.
 
     A tenant has up to a thousand domains, each with servers and pools. Without a limit for all of them, their
     connections would take every file descriptor of the service.
 
-    idle: connections that may be closed if there are too many, the oldest first.
+    idle: connections that can be closed if too many sockets are open, the oldest first.
     """
 
     def __init__(self, most: int = MOST) -> None:
@@ -220,7 +222,7 @@ class Sockets:
         self.idle: OrderedDict[Idle, None] = OrderedDict()
 
     def open(self, address: str, kind: socket.SocketKind) -> socket.socket:
-        """Return a new socket for an IP address, which does not block. OSError: too many are open."""
+        """Return a new non-blocking socket for an IP address. OSError: too many are open."""
         while len(self._open) >= self._most:
             self._make_room()
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
@@ -229,7 +231,7 @@ class Sockets:
         return opened
 
     async def connect(self, address: str, port: int) -> trio.SocketStream:
-        """Return a TCP stream to an IP address. OSError."""
+        """Return a TCP stream to an IP address. Raises OSError."""
         connecting = trio.socket.from_stdlib_socket(self.open(address, socket.SOCK_STREAM))
         try:
             await connecting.connect((address, port))

@@ -1,6 +1,6 @@
-"""The types of providers' fields: what the interface's values look like, checked before anything is stored.
+"""The types of providers' fields: the form of the interface's values, checked before anything is stored.
 
-Error messages say what a field takes and never repeat a value (`base/validation.py`).
+Error messages name the accepted values and never repeat a value (`base/validation.py`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _authority(value: str) -> str:
 
 
 def origin(authority: str) -> str:
-    """The base URL of an Authority: https, except for a port on loopback, which is plain http."""
+    """Return the base URL of an Authority: https, but plain http for a loopback host with a port."""
     return f"http://{authority}" if ":" in authority else f"https://{authority}"
 
 
@@ -84,24 +84,24 @@ def _unencrypted(value: SecretStr) -> SecretStr:
 HostName = Annotated[str, Field(min_length=1, max_length=255), AfterValidator(_host)]
 """A host name or an IP address."""
 Authority = Annotated[str, Field(min_length=1, max_length=255), AfterValidator(_authority)]
-"""The host of an https service. For tests and local gateways: a loopback host with a port, such as 127.0.0.1:8123 or
-localhost:8123, is spoken to in plain http. `origin` makes the URL."""
+"""The host of an https service. For tests and local gateways, the service uses plain http for a loopback host with a
+port, such as 127.0.0.1:8123 or localhost:8123. `origin` makes the URL."""
 ServerUrl = Annotated[str, Field(min_length=1, max_length=2048), AfterValidator(_url)]
 """An https URL, or http on loopback; without credentials and fragment."""
 Key = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[\x21-\x7e]+$"), BeforeValidator(_stripped)]
-"""A public identifier that a provider gave out."""
+"""A public identifier that a provider issued."""
 SecretKey = Annotated[SecretStr, Field(min_length=1, max_length=1024), AfterValidator(_secret)]
-"""A secret that a provider gave out: it may stand in a header."""
+"""A secret that a provider issued, in characters that a header can carry."""
 SharedKey = Annotated[SecretStr, Field(min_length=1, max_length=1024), AfterValidator(_plain)]
 """A secret of any printable characters, used as a key in UTF-8."""
 Certificates = Annotated[str, Field(max_length=MAX_CERTIFICATES_LENGTH), AfterValidator(_certificates)]
 """Certificates in PEM."""
 KeyText = Annotated[SecretStr, Field(max_length=MAX_KEY_LENGTH), AfterValidator(_unencrypted)]
-"""A private key in PEM, of which only the label is checked: `private_key` parses it."""
+"""A private key in PEM. Only its label is checked here; `private_key` parses the key."""
 
 
 def revealed(fields: BaseModel) -> dict[str, object]:
-    """Everything that was configured, with the secrets: to be sealed."""
+    """Return all configured fields, secrets included, so that they can be sealed."""
     return {name: _plain_value(getattr(fields, name)) for name in type(fields).model_fields}
 
 

@@ -1,13 +1,13 @@
-"""How providers reach the network: httpx on trio, only to addresses that may be connected to.
+"""The HTTP clients of providers: httpx on trio, which connects only to allowed addresses.
 
     client = host.http("https://mfa.example.com", headers={...})
     document = json_object(await exchange(client, "POST", "/validate/check", data={...}))
 
-`exchange` is the one place where the failures of HTTP become ProviderError: what it returns is an answer below 500
-that is no redirect, complete, and not larger than MAX_BODY. It refuses to leave the origin of the client's base URL,
-so an answer cannot make the service send a provider's credentials elsewhere.
+Only `exchange` turns failures of HTTP into ProviderError. The answer that it returns has a status below 500, is no
+redirect, is complete, and is not larger than MAX_BODY. It refuses a URL outside the origin of the client's base URL, so
+an answer cannot make the service send a provider's credentials elsewhere.
 
-Below httpx lies a pool of our own (`pool`). A few requests begin or continue in each pass of the event loop.
+httpx uses a connection pool of this package (`pool`). A few requests begin or continue in each pass of the event loop.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from sallyport.outgoing.tls import client_context
 
 USER_AGENT: Final = f"Sallyport/{__version__}"
 _MOST_PARTS: Final = 20_000
-"""Objects and arrays of a JSON answer: 87,000 in 256 KiB took 23 ms."""
-_BACK_OFF_S: Final = 5.0  # after a 429 that does not say how long
+"""Maximum number of objects and arrays in a JSON answer: 87,000 in 256 KiB took 23 ms."""
+_BACK_OFF_S: Final = 5.0  # after a 429 without a time
 
 _FAILURES: Final = (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, ValueError)
 
@@ -49,10 +49,10 @@ Json = Mapping[str, object]
 
 
 class HttpFactory:
-    """Makes the HTTP clients of providers.
+    """A factory of the HTTP clients of providers.
 
-    egress, look_up: see `Egress`. verify: the trusted authorities; by default those of the system's trust store, so
-    that an admin's own CA counts.
+    egress, look_up: see `Egress`. verify: the trusted authorities; by default those of the system's trust store, which
+    may include an admin's own CA.
     """
 
     def __init__(
@@ -63,13 +63,13 @@ class HttpFactory:
         look_up: LookUp = look_up,
     ) -> None:
         self.egress = Egress(egress, look_up)
-        # Made with the first client: the system's trust store takes 20 ms to read, and many never ask anybody.
+        # Made with the first client: reading the system's trust store takes 20 ms, and many never send a request.
         self._trust = cache(lambda: verify or client_context())
         self._tenants: dict[int, HttpFactory] = {}
-        logging.getLogger("httpx").setLevel(logging.WARNING)  # it logs every URL, with names of users
+        logging.getLogger("httpx").setLevel(logging.WARNING)  # httpx logs every URL, with names of users
 
     def of(self, tenant_id: int) -> HttpFactory:
-        """Return a tenant's own factory: one tenant's slow DNS and many answers cannot delay others."""
+        """Return a tenant's own factory, so that one tenant's slow DNS and many answers cannot delay others."""
         own = self._tenants.get(tenant_id)
         if own is None:
             own = self._tenants[tenant_id] = copy.copy(self)
@@ -77,9 +77,10 @@ class HttpFactory:
         return own
 
     def __call__(self, base_url: str, *, headers: Mapping[str, str] | None = None, timeout_s: float = 10.0) -> Client:
-        """A client for one origin, for `exchange`. timeout_s: for one exchange, unless it says otherwise.
+        """Return a client for one origin, for `exchange`. timeout_s: default time limit of one exchange.
 
-        It keeps no cookies, follows no redirects and takes nothing from the environment. Close it with `aclose`.
+        The client keeps no cookies, follows no redirects and reads no settings from the environment. Close it with
+        `aclose`.
         """
         return Client(
             base_url=base_url,
@@ -90,7 +91,7 @@ class HttpFactory:
 
 
 class Client(httpx.AsyncClient):
-    """A client for one origin. pool: its connections."""
+    """A client for one origin. pool: the connections of the client."""
 
     def __init__(self, *, base_url: str, headers: Mapping[str, str], timeout: float, pool: Pool) -> None:
         super().__init__(
@@ -117,11 +118,12 @@ async def exchange(
     timeout_s: float | None = None,
     most: int = MAX_BODY,
 ) -> httpx.Response:
-    """One request and its whole answer, a status below 500 other than 3xx and 429, of at most `most` octets.
+    """Send a request and return its whole answer: a status below 500 other than 3xx and 429, with at most `most`
+    octets.
 
-    url: a path under the client's base URL, or an absolute URL of its origin. data: a form. timeout_s: from the first
-    octet to the last; without it the client's. ProviderError for everything else; its message names the host and
-    neither path nor content. Cancelling drops the connection.
+    url: a path under the client's base URL, or an absolute URL of its origin. data: a form. timeout_s: time limit from
+    the first octet to the last; None: the client's. ProviderError: anything else happened; the message names the host,
+    but neither path nor content. Cancelling drops the connection.
     """
     host = client.base_url.host
     await client.pool.egress.turns.take()
@@ -138,10 +140,10 @@ async def exchange(
         )
         if origin_of(request.url) != origin_of(client.base_url):
             raise ProviderError(f"{host}: an address at another server was given, which is not asked")
-        # Not through the client: it would look for cookies, redirects and hooks, which are not used.
+        # Not through the client, which would look for cookies, redirects and hooks; these are not used.
         answer = await client.pool.fetch(request, most)
     except _FAILURES as error:
-        # `from None`: a trace would show the request with its headers.
+        # `from None`, since a traceback would show the request with its headers.
         raise ProviderError(f"{host}: {_why(error)}") from None
     received = httpx.Headers(answer.headers)
     _check(answer.status, received, host)
@@ -149,7 +151,7 @@ async def exchange(
 
 
 def json_object(response: httpx.Response) -> dict[str, object]:
-    """The answer's JSON object. ProviderError where it is none."""
+    """Return the answer's JSON object. ProviderError: the answer is not a JSON object."""
     document = _json(response)
     if not isinstance(document, dict):
         raise ProviderError(f"answered HTTP {response.status_code} without a JSON object")
@@ -157,7 +159,7 @@ def json_object(response: httpx.Response) -> dict[str, object]:
 
 
 def json_array(response: httpx.Response) -> list[object]:
-    """The answer's JSON array. ProviderError where it is none."""
+    """Return the answer's JSON array. ProviderError: the answer is not a JSON array."""
     document = _json(response)
     if not isinstance(document, list):
         raise ProviderError(f"answered HTTP {response.status_code} without a JSON array")
@@ -175,20 +177,21 @@ def _json(response: httpx.Response) -> object:
 
 
 def member(document: object, *path: str) -> object:
-    """What lies at a path of keys in a JSON document; None where there is nothing."""
+    """Return the value at a path of keys in a JSON document; None if there is no value."""
     for key in path:
         document = document.get(key) if isinstance(document, dict) else None
     return document
 
 
 def text_at(document: object, *path: str) -> str:
-    """The text at a path of keys in a JSON document; empty where there is none. It can always be encoded."""
+    """Return the text at a path of keys in a JSON document; empty if there is none. The text can always be encoded in
+    UTF-8."""
     found = member(document, *path)
     return found.encode(errors="replace").decode() if isinstance(found, str) else ""
 
 
 def _check(status: int, headers: httpx.Headers, host: str) -> None:
-    if headers.get("Content-Encoding", "identity") != "identity":  # a small answer cannot grow
+    if headers.get("Content-Encoding", "identity") != "identity":  # a small compressed answer could grow
         raise ProviderError(f"{host}: answered compressed, which was not asked for")
     if status == 429:
         after = _retry_after(headers)
@@ -201,12 +204,13 @@ def _check(status: int, headers: httpx.Headers, host: str) -> None:
 
 
 def _retry_after(headers: httpx.Headers) -> float:
-    """Seconds to wait: Retry-After as a number or a date (RFC 9110 section 10.2.3), or X-Rate-Limit-Reset."""
+    """Return the seconds to wait, from Retry-After as a number or a date (RFC 9110 section 10.2.3), or
+    X-Rate-Limit-Reset."""
     retry, reset = headers.get("Retry-After", ""), headers.get("X-Rate-Limit-Reset", "")
     if retry.isdecimal():
         return max(float(retry[:9]), 1.0)
     try:
-        # The server's own clock, since ours may differ.
+        # Compared with the server's own clock, since this machine's may differ.
         now = parsedate_to_datetime(headers["Date"]).timestamp()
         until = parsedate_to_datetime(retry).timestamp() if retry else float(reset)
     except (KeyError, ValueError, TypeError, OverflowError):
@@ -215,7 +219,7 @@ def _retry_after(headers: httpx.Headers) -> float:
 
 
 def _why(error: BaseException) -> str:
-    """Return the failure in words for an admin. Texts of libraries may quote sent values, so none is repeated."""
+    """Describe a failure for an admin. Texts of libraries may quote sent values, so none is repeated."""
     if isinstance(error, (TooLong, NotConnected)):
         return str(error)
     if _tls_error(error) is not None:
@@ -224,7 +228,7 @@ def _why(error: BaseException) -> str:
 
 
 def _tls_error(error: BaseException) -> ssl.SSLError | None:
-    """The TLS failure that lies under an error."""
+    """Return the TLS failure among the causes of an error, or None."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, ssl.SSLError):
         cause = cause.__cause__ or cause.__context__

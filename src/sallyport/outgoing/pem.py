@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 MAX_BITS: Final = 4096
 MAX_CERTIFICATES: Final = 16
-"""OpenSSL takes 0.3 ms for each while it holds the interpreter lock."""
+"""Maximum number of certificates. OpenSSL takes 0.3 ms for each, and the interpreter lock is held meanwhile."""
 MAX_CERTIFICATES_LENGTH: Final = 65_536
 MAX_KEY_LENGTH: Final = 8192
-"""Characters; an RSA key of 4096 bits has 3,300."""
+"""Maximum length of a key in characters; an RSA key of 4096 bits has 3,300."""
 _ENCRYPTED: Final = ("ENCRYPTED PRIVATE KEY", "Proc-Type: 4,ENCRYPTED", "DEK-Info:")
 _EXPONENT: Final = 1 << 32
-"""Verification takes time with the length of the public exponent; in practice it is 65537."""
+"""Limit of the public exponent, since verification takes longer with a longer exponent. In practice it is 65537."""
 
 
 def is_encrypted(text: str) -> bool:
@@ -45,10 +45,10 @@ def is_encrypted(text: str) -> bool:
 
 
 def private_key(text: str) -> PrivateKey:
-    """Return the private key in a PEM text or a JWK (RFC 7518 section 6), once it has signed something.
+    """Return the private key in a PEM text or a JWK (RFC 7518 section 6); an RSA key must pass a trial signature.
 
-    PemError: the key is encrypted, too long, of another kind, or does not sign.
-    Takes up to 70 ms, most of it without the interpreter lock: call it in a worker thread.
+    PemError: the key is encrypted, too long, of another kind, or does not sign. Takes up to 70 ms, most of it without
+    the interpreter lock: call it in a worker thread.
     """
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
@@ -110,7 +110,7 @@ def key_pem(text: str) -> str:
 
 
 def _of_jwk(jwk: dict[str, str]) -> object:
-    """Return the private key of a JWK of RSA, with its primes, or of P-256."""
+    """Return the private key of a JWK: an RSA key with its primes, or a P-256 key."""
     from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
     def number(name: str) -> int:
@@ -133,7 +133,8 @@ def _of_jwk(jwk: dict[str, str]) -> object:
 
 
 def _check_rsa(key: RSAPrivateKey) -> None:
-    """Raise PemError unless no number of the key exceeds MAX_BITS and a trial signature verifies."""
+    """Raise PemError if the key exceeds MAX_BITS, a number exceeds its modulus, or a trial signature does not
+    verify."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
     from cryptography.hazmat.primitives.hashes import SHA256

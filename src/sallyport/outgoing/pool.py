@@ -1,8 +1,9 @@
 """The connections of an HTTP client: a transport for httpx, on trio and h11.
 
 An exchange through httpx's own transport takes 1.4 ms of CPU, 1.0 of it in its pool, locks and layers. Here a request
-takes the idle connection that was used last, or opens one. h11 parses. An answer is read to its end before it is
-returned, so a connection belongs to one request at a time. HTTP/1.1 only; no proxies, no redirects.
+takes the idle connection that was used last, or opens one, and h11 parses the answer. The answer is read to its end
+before it is returned, so a connection serves one request at a time. The pool supports HTTP/1.1 only, without proxies
+and redirects.
 
 A name is resolved for each new connection, and the service connects to an address that `egress` allows; SNI and the
 check of the certificate use the name. Tenants take turns in reading answers.
@@ -32,10 +33,10 @@ from sallyport.outgoing.tls import secured
 
 MAX_BODY: Final = 256 * 1024
 KEPT_S: Final = 30.0
-"""A connection that nobody has used for so long is not used again: the other end may be about to close it."""
+"""Time after which an idle connection is not used again, since the server may be about to close it."""
 MOST_CONNECTIONS: Final = 2048
 _READ: Final = 4096
-"""Octets that are parsed in one step: chunks of a single octet make it 10 ms long."""
+"""Maximum number of octets that are parsed in one step. With chunks of a single octet, a step takes 10 ms."""
 _HEADERS: Final = 65_536
 
 _Stream = trio.SocketStream | trio.SSLStream[trio.SocketStream]
@@ -52,7 +53,7 @@ class TooLong(httpx.ReadError):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A whole answer, as it came."""
+    """A whole answer, as received."""
 
     status: int
     headers: list[tuple[bytes, bytes]]
@@ -60,7 +61,7 @@ class Answer:
 
 
 class Connection:
-    """One connection, and one request on it at a time. socket: that of the stream."""
+    """One connection, for one request at a time. socket: the socket of the stream."""
 
     def __init__(self, stream: _Stream, socket: trio.socket.SocketType, turns: LoopTurns) -> None:
         self._stream = stream
@@ -72,14 +73,14 @@ class Connection:
     async def ask(self, request: h11.Request, body: bytes, most: int) -> Answer:
         """Send a request and read its whole answer, with a body of at most `most` octets.
 
-        TooLong, h11.ProtocolError, trio.BrokenResourceError. After any error, and after being cancelled, the connection
-        is of no more use.
+        TooLong, h11.ProtocolError, trio.BrokenResourceError. After an error or a cancellation, the connection cannot be
+        used again.
         """
         octets = self._http.send(request)
         if body:
             octets += self._http.send(h11.Data(data=body))
         octets += self._http.send(h11.EndOfMessage())
-        with suppress(trio.BrokenResourceError):  # it may have answered before it had read all
+        with suppress(trio.BrokenResourceError):  # the server may answer before it has read the whole request
             await self._stream.send_all(octets)
         status, headers, parts, size = 0, [], [], 0
         while not isinstance(event := await self._next_event(), h11.EndOfMessage):
@@ -104,7 +105,8 @@ class Connection:
             self._http.receive_data(bytes(octets))
 
     def keep(self, now: float) -> bool:
-        """Whether another request may follow the last one, which has its whole answer and nothing behind it."""
+        """Prepare the connection for another request. Return False if the last answer is incomplete, or followed by
+        more octets."""
         self.used_at = now
         http = self._http
         if http.our_state is not h11.DONE or http.their_state is not h11.DONE or http.trailing_data[0]:
@@ -113,18 +115,20 @@ class Connection:
         return True
 
     def is_open(self, now: float) -> bool:
-        """Whether a kept connection may be used: there is nothing to read, not even its end, and it is not too old."""
+        """Return whether an idle connection can be used: it has no octets to read, is not closed, and is not too
+        old."""
         return now < self.used_at + KEPT_S and self._socket.fileno() >= 0 and not self._socket.is_readable()
 
     def close(self) -> None:
-        """Close at once, without TLS's closure alert: no server needs it."""
+        """Close the connection at once. No server needs the closure alert of TLS."""
         self._socket.close()
 
 
 class Pool(httpx.AsyncBaseTransport):
-    """Connections, kept for the next request to the same origin; more requests than `most` wait for one.
+    """A pool of connections, each kept for the next request to the same origin. At most `most` requests run; others
+    wait.
 
-    trust: whose certificates count.
+    trust: the TLS context, with the trusted authorities.
     """
 
     def __init__(self, egress: Egress, trust: ssl.SSLContext, *, most: int = MOST_CONNECTIONS) -> None:
@@ -136,12 +140,13 @@ class Pool(httpx.AsyncBaseTransport):
         trust.set_alpn_protocols(["http/1.1"])
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """For httpx itself."""
+        """Handle a request for httpx, which calls this method."""
         answer = await self.fetch(request)
         return httpx.Response(answer.status, headers=answer.headers, stream=httpx.ByteStream(answer.body))
 
     async def fetch(self, request: httpx.Request, most: int = MAX_BODY) -> Answer:
-        """One request and its answer, within the read timeout of the request. httpx.TransportError, ProviderError."""
+        """Send a request and return its answer within the request's read timeout. httpx.TransportError,
+        ProviderError."""
         limit = request.extensions.get("timeout", {}).get("read")
         body = await request.aread()
         try:
@@ -173,7 +178,7 @@ class Pool(httpx.AsyncBaseTransport):
         return answer
 
     def _take(self, origin: Origin) -> Connection | None:
-        """The kept connection that was used last; those that are of no more use are closed."""
+        """Return the idle connection that was used last, or None; close connections that cannot be used again."""
         kept, now = self._kept[origin], trio.current_time()
         while kept and kept[0].used_at + KEPT_S <= now:
             self._take_out(kept.popleft()).close()
@@ -189,7 +194,8 @@ class Pool(httpx.AsyncBaseTransport):
         return connection
 
     async def _connect(self, scheme: str, host: str, port: int) -> Connection:
-        """Resolve, check, connect to each checked address until one answers; each gets its share of the time."""
+        """Return a new connection to a host, with TLS for https. NotConnected: no connection, or an untrusted
+        certificate."""
         stream = await self._stream(host, port)
         if scheme == "http":
             return Connection(stream, stream.socket, self.egress.turns)
@@ -205,7 +211,7 @@ class Pool(httpx.AsyncBaseTransport):
         return Connection(secure, stream.socket, self.egress.turns)
 
     async def _stream(self, host: str, port: int) -> trio.SocketStream:
-        """Connect to the first address that answers; each has its share of the remaining time."""
+        """Connect to the first allowed address that answers; each address gets its share of the remaining time."""
         addresses = await self.egress.resolve(host, port)
         for left in range(len(addresses), 1, -1):
             share_s = (trio.current_effective_deadline() - trio.current_time()) / left
@@ -217,7 +223,7 @@ class Pool(httpx.AsyncBaseTransport):
             raise NotConnected(no_connection(error, port)) from error
 
     async def aclose(self) -> None:
-        """Close the idle connections now, and the others once they have their answers."""
+        """Close the idle connections now, and the others after their answers."""
         self._closed = True
         for kept in self._kept.values():
             while kept:
@@ -225,7 +231,7 @@ class Pool(httpx.AsyncBaseTransport):
 
 
 def origin_of(url: httpx.URL) -> Origin:
-    """Scheme, host as it is sent, and port. httpx.UnsupportedProtocol."""
+    """Return scheme, host as sent, and port. httpx.UnsupportedProtocol."""
     if url.scheme not in ("http", "https"):
         raise httpx.UnsupportedProtocol("neither http nor https")
     return url.scheme, url.raw_host.decode("ascii"), url.port or (443 if url.scheme == "https" else 80)

@@ -1,4 +1,4 @@
-"""TLS of connections to servers that a tenant names, so that no server's choice of parameters blocks the event loop.
+"""TLS for connections to servers that a tenant configures. No server's choice of parameters blocks the event loop.
 
 A server chooses the Diffie-Hellman group and the certificates that its client has to verify. With a prime of 9,900 bits
 a handshake took 2.4 s, with `ffdhe8192` 0.6 s. Contexts therefore offer no finite-field ciphers of TLS 1.2, and
@@ -26,7 +26,7 @@ def client_context(authorities: str | None = None) -> ssl.SSLContext:
     trusted = None if authorities is None else certificates_pem(authorities)
     context = ssl.create_default_context(cadata=trusted)
     context.set_ciphers(_CIPHERS)
-    context.options |= ssl.OP_NO_RENEGOTIATION  # it would run on the event loop
+    context.options |= ssl.OP_NO_RENEGOTIATION  # a renegotiation would run on the event loop
     return context
 
 
@@ -39,9 +39,10 @@ def unverified_context() -> ssl.SSLContext:
 
 
 def show_certificate(context: ssl.SSLContext, certificate: str, key: str) -> None:
-    """Make a context present a client certificate, both in PEM. PemError; ssl.SSLError: the key is another's."""
+    """Make a context present a client certificate; certificate and key are in PEM. PemError; ssl.SSLError: the key does
+    not belong to the certificate."""
     pems = f"{certificates_pem(certificate)}{key_pem(key)}"
-    kept = os.memfd_create("certificate", os.MFD_CLOEXEC)  # ssl reads files only, and a key belongs in none
+    kept = os.memfd_create("certificate", os.MFD_CLOEXEC)  # ssl reads only files, and a key must not be on disk
     try:
         os.write(kept, pems.encode())
         context.load_cert_chain(f"/proc/self/fd/{kept}")
@@ -50,7 +51,7 @@ def show_certificate(context: ssl.SSLContext, certificate: str, key: str) -> Non
 
 
 class LazyContext:
-    """A context that is made in a worker thread when it is first needed, and kept."""
+    """A context that is made in a worker thread on first use, and then kept."""
 
     def __init__(self, make: Callable[[], ssl.SSLContext]) -> None:
         self._make = make
@@ -66,7 +67,7 @@ class LazyContext:
 
 
 class _Wrapper:
-    """The part of a context that `trio.SSLStream` uses; it lends the connection's TLS object and buffers."""
+    """A wrapper of a context for `trio.SSLStream`. It also gives access to the connection's TLS object and buffers."""
 
     def __init__(self, context: ssl.SSLContext) -> None:
         self._context = context
@@ -86,7 +87,7 @@ async def secured(
 ) -> trio.SSLStream[trio.SocketStream]:
     """Return the stream with TLS, after a handshake whose arithmetic ran in worker threads.
 
-    host: the name that the server's certificate must have. threads: limits the tenant's handshakes at a time.
+    host: the name that the server's certificate must have. threads: limits the tenant's concurrent handshakes.
     trio.BrokenResourceError, with ssl.SSLError as its cause: there is no TLS, or the certificate is not trusted.
     """
     wrapper = _Wrapper(context)
@@ -99,12 +100,12 @@ async def secured(
             wrapper.incoming.write(octets)
         else:
             wrapper.incoming.write_eof()
-    await tls.do_handshake()  # it is over: this sends the last octets
+    await tls.do_handshake()  # the handshake is complete: this sends the last octets
     return tls
 
 
 def _step(connection: ssl.SSLObject) -> bool:
-    """Advance a handshake; return whether it is over."""
+    """Advance a handshake; return whether it is complete."""
     try:
         connection.do_handshake()
     except ssl.SSLWantReadError:

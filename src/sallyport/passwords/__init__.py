@@ -1,14 +1,14 @@
 """Password policies of a tenant: stored, assigned to endpoint machines, and applied to passwords.
 
-    engine     a password against rules: plain functions without I/O, which the endpoint agent uses too
-    policy     the stored fields of a policy, the rules that the engine makes of them, and rules that exclude each other
+    engine     check a password against rules: plain functions without I/O, which the endpoint agent uses too
+    policy     the stored fields of a policy, the engine's rules for them, and rules that contradict each other
     bodies     requests and answers
-    service    changes, assignments, and the checks of passwords
+    service    changes, assignments, and checks of passwords
 
-A policy has fields of the interface (minLen, firstChar, ...) and fields of libpwquality (minlen, dcredit, ...), which
-are additions under the names that pwquality.conf gives them. A field without a value demands nothing. All policies of a
-machine apply to a password, each by itself.
+A policy has fields of the interface (minLen, firstChar, ...) and additional fields of libpwquality (minlen, dcredit,
+...) with their names from pwquality.conf. A field without a value requires nothing. If a machine has several policies,
+a password must meet each of them.
 
-The area has only the ids of machines (`instances`): `Instances` knows which of them a tenant has, and
-`repo.forget_instance` takes the policies off one before it is deleted.
+This package stores only the ids of machines (`instances`). `Instances` knows the machines of a tenant.
+`repo.forget_instance` detaches the policies from a machine before it is deleted.
 """

@@ -1,19 +1,21 @@
-"""A password against the rules of a policy: every rule that it does not meet, in words that never repeat it.
+"""Check a password against the rules of a policy: name every rule that it fails, in messages that never repeat it.
 
-Two families of rules, each the way its users expect it:
+There are two families of rules:
 
-- `Rules` has the fields of the interface. They look at characters (Unicode code points): a length is what a person
-  counts, `É` is an uppercase letter, a letter of a script without cases is neither, digits are those of any script, and
-  all that is no letter, mark or digit is special.
-- `Quality` has the parameters of libpwquality 1.4.5 and means what they mean there (pwquality.conf(5)), so that a
-  password that passes here passes `pam_pwquality` on the machine with these lines and `dictcheck=0`. It looks at the
-  octets of the password in UTF-8, as the library does in the C locale and in UTF-8 locales: each octet above 127 is one
+- `Rules` has the fields of the interface, which apply to characters (Unicode code points). A length is the number of
+  characters. `É` is an uppercase letter. A letter of a script without cases is neither uppercase nor lowercase. Digits
+  are those of any script. Every other character that is no letter and no mark is special.
+- `Quality` has the parameters of libpwquality 1.4.5, with their meaning there (pwquality.conf(5)). A password that
+  passes here also passes `pam_pwquality` on the machine with these lines and `dictcheck=0`. The rules apply to the
+  octets of the password in UTF-8, as in the library in the C locale and in UTF-8 locales: each octet above 127 is one
   character of the class `other`, and has no case.
 
-For passwords in ASCII the two agree where they speak of the same thing: minLen and a minlen of 6 or more without
-credits, allowNumeric=no and no digits of the class that dcredit counts. The library names the first rule that fails;
-here they are all named, in the order in which the library looks. Octets that are no UTF-8 are carried as Python does it
-(`surrogateescape`); a password holds no NUL, with which it would end for the library.
+For passwords in ASCII, both families agree on rules with the same meaning: minLen and a minlen of 6 or more without
+credits; allowNumeric=no and no digits of the class that dcredit counts. The library reports the first rule that fails.
+This module reports all of them, in the order of the library's checks.
+
+Octets that are not UTF-8 are represented as in Python (`surrogateescape`). A password contains no NUL, which would end
+it in the library.
 """
 
 import unicodedata
@@ -27,11 +29,11 @@ from sallyport.base.agentwire.state import First, Quality, Rules
 from sallyport.base.text import counted
 
 SHORTEST: Final = 6
-"""What libpwquality raises a smaller minlen to."""
+"""The minimum of minlen: libpwquality raises a smaller value to it."""
 CLASSES: Final = 4
-"""Digits, uppercase, lowercase, others; what libpwquality lowers a larger minclass to."""
+"""The number of classes (digits, uppercase, lowercase, others). libpwquality lowers a larger minclass to it."""
 SHORTEST_NAME: Final = 4
-"""libpwquality does not look for shorter user names."""
+"""Minimum length of a user name that libpwquality looks for in the password."""
 _DIGIT, _UPPER, _LOWER, _OTHER = range(CLASSES)
 _CREDITS: Final = (
     ("dcredit", "digits"),
@@ -51,21 +53,23 @@ _FIRSTS: Final[Mapping[First, tuple[str, Callable[[str], bool]]]] = {
 
 
 GUIDANCE: Final = Rules(quality=Quality(minlen=8, minclass=3))
-"""The guidance of the interface: eight characters, three of the four classes."""
+"""The rules without a policy, from the guidance of the interface: eight characters, three of the four classes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A rule that a password does not meet. rule: the name of its field, or `empty` or `palindrome`."""
+    """A rule that a password fails. rule: the name of its field, or `empty` or `palindrome`."""
 
     rule: str
     message: str
 
 
 def strictest(many: Sequence[Rules]) -> list[Rules]:
-    """Few rules such that a password which meets them meets all of these; one for each way to begin.
+    """Merge rules: a password that meets the results meets all of the given rules. There is one result for each given
+    first character.
 
-    They may be stricter than all together: a credit of libpwquality that one of them does not give is given by none.
+    The results may be stricter than the given rules together. For example, a credit of libpwquality that is missing in
+    one of them is missing in the result.
     """
     longest = [rules.max_length for rules in many if rules.max_length is not None]
     qualities = [rules.quality for rules in many if rules.quality is not None]
@@ -94,12 +98,12 @@ def _strictest_quality(many: Sequence[Quality]) -> Quality:
 
 
 def _least(bounds: Iterable[int]) -> int:
-    """The strictest of bounds of which 0 is none."""
+    """Return the smallest of some bounds. 0 means no bound."""
     return min((each for each in bounds if each), default=0)
 
 
 class _Features:
-    """What rules look at in a password. Each feature is computed once, for any number of rules."""
+    """The features of a password that rules use. Each one is computed once, for any number of rules."""
 
     def __init__(self, password: str, user_name: str) -> None:
         self.password = password
@@ -108,66 +112,66 @@ class _Features:
 
     @cached_property
     def has_both_cases(self) -> bool:
-        """Whether there are uppercase and lowercase letters."""
+        """Return whether the password has uppercase and lowercase letters."""
         return any(map(str.isupper, self.password)) and any(map(str.islower, self.password))
 
     @cached_property
     def has_special(self) -> bool:
-        """Whether there are special characters."""
+        """Return whether the password has special characters."""
         return any(map(_is_special, self.password))
 
     @cached_property
     def has_digits(self) -> bool:
-        """Whether there are digits of any script."""
+        """Return whether the password has digits of any script."""
         return any(map(str.isdecimal, self.password))
 
     @cached_property
     def classes(self) -> list[int]:
-        """libpwquality's class of each octet."""
+        """Return libpwquality's class of each octet."""
         return [_CLASS[octet] for octet in self.octets]
 
     @cached_property
     def counts(self) -> list[int]:
-        """The octets of each class."""
+        """Return the number of octets in each class."""
         return [self.classes.count(kind) for kind in range(CLASSES)]
 
     @cached_property
     def class_run(self) -> int:
-        """The longest run of one class."""
+        """Return the length of the longest run of octets of one class."""
         return _longest_run(self.classes)
 
     @cached_property
     def run(self) -> int:
-        """The longest run of one octet."""
+        """Return the length of the longest run of one octet."""
         return _longest_run(self.octets)
 
     @cached_property
     def sequence(self) -> int:
-        """The longest sequence."""
+        """Return the length of the longest sequence, such as abcd or 4321."""
         return _longest_sequence(self.octets)
 
     @cached_property
     def is_palindrome(self) -> bool:
-        """Whether it is the same read backwards, in any case."""
+        """Return whether the password is a palindrome. Case does not matter."""
         lowered = self.octets.lower()
         return lowered == lowered[::-1]
 
     @cached_property
     def has_user_name(self) -> bool:
-        """Whether the user name is in it in some form."""
+        """Return whether the password contains the user name in some form."""
         return _names(self._user_name.lower(), self.octets.lower())
 
 
 def failures(rules: Rules, password: str, user_name: str = "") -> list[Failure]:
-    """Return every rule that the password does not meet; libpwquality's rules are in the order of its checks.
+    """Return every rule that the password fails. libpwquality's rules are in the order of its checks.
 
-    user_name: the user of the password. If it is empty, usercheck demands nothing.
+    user_name: the user of the password; empty: the rule usercheck does not apply.
     """
     return all_failures([rules], password, user_name)
 
 
 def all_failures(many: Iterable[Rules], password: str, user_name: str = "") -> list[Failure]:
-    """`failures` of several, each once."""
+    """Return the rules that the password fails, of several `Rules`, without repetitions. See `failures`."""
     features = _Features(password, user_name)
     found = dict[Failure, None]()
     for rules in many:
@@ -247,11 +251,12 @@ def _longest_run(items: Sequence[int]) -> int:
 
 
 def _longest_sequence(octets: bytes) -> int:
-    """The longest stretch in which each octet is one more than the one before, or each one less."""
+    """Return the length of the longest stretch in which each octet is one more, or each is one less, than the octet
+    before."""
     longest = length = 1
     direction = 0
     for before, octet in pairwise(octets):
-        # Octets above 127 are negative numbers to the library, as `char` is on most machines.
+        # libpwquality reads octets above 127 as negative numbers, since `char` is signed on most machines.
         step = octet - before if (octet < 128) == (before < 128) else 0
         length = (length if step == direction else 1) + 1 if step in (1, -1) else 1
         direction = step
@@ -260,8 +265,8 @@ def _longest_sequence(octets: bytes) -> int:
 
 
 def _names(name: bytes, password: bytes) -> bool:
-    """Whether the name is in the password, or is the password but for how often in a row its characters stand (which
-    is what a distance below difok=1 means to the library); forwards or backwards."""
+    """Return whether the password contains the name, forwards or backwards. The password may also be the name with
+    other numbers of repeated characters, which the library treats as a distance below difok=1."""
     if len(name) < SHORTEST_NAME:
         return False
     return any(each in password or _once(each) == _once(password) for each in (name, name[::-1]))

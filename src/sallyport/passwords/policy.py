@@ -1,6 +1,6 @@
-"""A password policy as it is stored: texts by the names of the interface, and the rules that the engine makes of them.
+"""A stored password policy: the texts of its fields by their names in the interface, and the engine's rules for them.
 
-All fields are strings, as in the interface, and an empty one demands nothing. The fields from `minlen` on are
+All fields are strings, as in the interface. An empty field requires nothing. The fields from `minlen` on are
 libpwquality's.
 """
 
@@ -13,7 +13,7 @@ from sallyport.passwords.engine import CLASSES, SHORTEST, Failure
 from sallyport.radius import password as radius
 
 MAX_PASSWORD: Final = 1024
-"""Characters of a password that is checked, and the highest number in a field about them."""
+"""Maximum length of a password to check, in characters, and highest number in a field about characters."""
 PARAMETERS: Final = (
     "minlen", "dcredit", "ucredit", "lcredit", "ocredit", "minclass", "maxrepeat", "maxclassrepeat", "maxsequence",
     "usercheck",
@@ -26,7 +26,7 @@ FIELDS: Final = (
 _FLAGS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 Fields = Mapping[str, str]
-"""The fields of a policy, all of FIELDS; empty text for none."""
+"""All fields of a policy (FIELDS) by name. Empty text: no value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +38,13 @@ class Policy:
 
     @property
     def name(self) -> str:
-        """The policyName, which may be empty."""
+        """Return the policyName, which may be empty."""
         return self.fields["policyName"]
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """An assignment of a policy to an instance, to add or to remove."""
+    """An assignment of a policy to an instance. adds: False to remove the assignment."""
 
     policy_id: int
     instance_id: int
@@ -52,7 +52,7 @@ class Assignment:
 
 
 def complete(given: Fields) -> Fields:
-    """Return all fields of a policy; those that are not given are empty."""
+    """Return all fields of a policy. Absent fields are empty."""
     return {name: given.get(name, "") for name in FIELDS}
 
 
@@ -62,12 +62,12 @@ def values(fields: Fields) -> dict[str, str]:
 
 
 def means_yes(flag: str) -> bool | None:
-    """Return what a flag means that is stored as it was sent; None for another text."""
+    """Return the meaning of a flag, which is stored in the form that was sent. None: the text is not a flag."""
     return _FLAGS.get(flag.strip().lower())
 
 
 def rules_of(fields: Fields) -> Rules:
-    """Return the rules of a policy for the engine."""
+    """Return the engine's rules for the fields of a policy."""
     return Rules(
         min_length=_number(fields["minLen"]),
         max_length=_number(fields["maxLen"]),
@@ -96,10 +96,10 @@ def _number(value: str) -> int | None:
 
 
 def contradictions(rules: Rules) -> list[Failure]:
-    """Return each rule of one policy that cannot be met together with the others, by the name of its field.
+    """Return each rule of one policy that contradicts the others, by the name of its field.
 
-    A rule contradicts the others if no password in ASCII, as people type and agents make them, meets all of them, or
-    none that is short enough for RADIUS.
+    Rules contradict each other if no password in ASCII can meet all of them, or none that is short enough for RADIUS.
+    People type passwords in ASCII, and agents make them in ASCII.
     """
     found = list(_of_fields(rules))
     if rules.quality is not None:
@@ -118,7 +118,7 @@ def _of_fields(rules: Rules) -> Iterator[Failure]:
 
 
 def _of_classes(rules: Rules, quality: Quality) -> Iterator[Failure]:
-    """libpwquality's classes are those of the interface, for passwords in ASCII."""
+    """Yield contradictions of classes. For passwords in ASCII, libpwquality's classes are those of the interface."""
     digits, upper, lower, other = (credit < 0 for credit in quality.credits)
     if digits and not rules.digits:
         yield Failure("dcredit", "not below 0, since allowNumeric is no")

@@ -1,4 +1,4 @@
-"""The rules of password policies: changes, assignments, and the checks of passwords."""
+"""The rules of password policies: changes, assignments, and checks of passwords."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol
@@ -16,9 +16,9 @@ from sallyport.store.slices import Slice, in_slices
 from sallyport.web.paging import Page
 
 MAX_ENTRIES = 200
-"""Of one request: logins wait for its transaction, up to 0.4 ms for each."""
+"""Maximum number of entries in one request. Logins wait for its transaction, up to 0.4 ms for each entry."""
 MOST_DEMANDED = 100
-"""Policies in a state, one by one. More of them are merged into a few that are stricter than all."""
+"""Maximum number of policies in an agent's state. More of them are merged into a few stricter ones."""
 
 
 class Instances(Protocol):
@@ -33,7 +33,7 @@ def _nothing(_tx: Tx, _policy_ids: Sequence[int]) -> int:
 
 
 class PasswordPolicies:
-    """The password policies of all tenants. deleted: a slice by ids of policies, which runs before they are deleted."""
+    """The password policies of all tenants. deleted: a slice that runs before policies are deleted, with their ids."""
 
     def __init__(
         self, store: Store, instances: Instances, clock: Clock = now_us, *, deleted: Slice[Sequence[int]] = _nothing
@@ -48,9 +48,10 @@ class PasswordPolicies:
         return repo.find(tx, tenant_id, policy_id) is not None
 
     async def page(self, tenant_id: int, page: Page, instance_ids: Collection[int] = ()) -> tuple[list[Policy], int]:
-        """Return one page of a tenant's policies, ordered by id, and how many there are in all.
+        """Return one page of a tenant's policies, ordered by id, and the total.
 
-        instance_ids: those that are assigned to any of these machines; without any, all. NotFound: no such machine.
+        instance_ids: only policies that are assigned to any of these machines; empty: all policies. NotFound: no such
+        machine.
         """
 
         def work(tx: Tx) -> tuple[list[Policy], int]:
@@ -64,11 +65,12 @@ class PasswordPolicies:
         return await self._store.search(work)
 
     async def instances(self, policy_ids: Sequence[int], limit: int) -> list[list[int]]:
-        """Return the first instances of each policy."""
+        """Return the ids of the first instances of each policy."""
         return await self._store.search(lambda tx: [repo.instances_of(tx, each, limit) for each in policy_ids])
 
     async def add(self, tenant_id: int, given: Fields) -> int:
-        """Add a policy, which needs a name; return its id. Invalid; Conflict: the name is taken, or too many."""
+        """Add a policy, which must have a name. Return its id. Invalid; Conflict: another policy has the name, or the
+        tenant has too many."""
         made = _checked(complete(given))
 
         def work(tx: Tx) -> int:
@@ -79,7 +81,8 @@ class PasswordPolicies:
         return await self._store.write(work)
 
     async def update(self, tenant_id: int, changes: Sequence[tuple[int, Fields]]) -> None:
-        """Change the given fields of policies, by id, all or none. NotFound, Invalid, Conflict."""
+        """Change the given fields of policies, all or none. changes: policy ids and fields. Raises NotFound, Invalid,
+        Conflict."""
         _check_number(changes)
 
         def work(tx: Tx) -> None:
@@ -93,10 +96,10 @@ class PasswordPolicies:
         await self._store.write(work)
 
     async def delete(self, tenant_id: int, policy_ids: Sequence[int]) -> list[Fields]:
-        """Delete policies and their assignments; return their fields. NotFound: nothing is changed if one does not
-        exist.
+        """Delete policies and their assignments. Return their fields. NotFound: a policy does not exist, and nothing is
+        changed.
 
-        A stop in the middle leaves all policies, assigned to fewer machines; see `in_slices`.
+        If the deletion is interrupted, all policies stay but may be assigned to fewer machines; see `in_slices`.
         """
         _check_number(policy_ids)
 
@@ -113,7 +116,8 @@ class PasswordPolicies:
         return await in_slices(self._store, find, slices, end)
 
     async def assign(self, tenant_id: int, assignments: Sequence[Assignment]) -> None:
-        """Assign policies to machines, or take them off, all or none. A repeated assignment is no error. NotFound."""
+        """Assign policies to machines, or remove them, all or none. A repeated assignment is not an error. Raises
+        NotFound."""
         _check_number(assignments)
 
         def work(tx: Tx) -> None:
@@ -129,8 +133,8 @@ class PasswordPolicies:
         await self._store.write(work)
 
     async def validate(self, tenant_id: int, instance_id: int, user_name: str, password: str) -> list[Failure]:
-        """Return the rules of a machine's policies that a password does not meet; without a policy, those of the
-        guidance. NotFound: no such machine."""
+        """Return the rules of a machine's policies that a password fails. Without a policy, the rules of the guidance
+        apply. NotFound: no such machine."""
 
         def work(tx: Tx) -> list[Failure]:
             self._must_have(tx, tenant_id, [instance_id])
@@ -142,15 +146,17 @@ class PasswordPolicies:
     def check(
         self, tx: Tx, instance_ids: Collection[int], policy_ids: Collection[int], user_name: str, password: str
     ) -> list[Failure]:
-        """Return the rules of these machines' policies, and of these policies, that a password does not meet.
+        """Return the rules that a password fails.
 
-        instance_ids: the machines of the user; policy_ids: the policies of the user's groups; both of one tenant.
+        instance_ids: the machines of the user, whose policies apply. policy_ids: the policies of the user's groups. All
+        are of one tenant.
         """
         ids = sorted({*repo.ids_of(tx, instance_ids), *policy_ids})
         return engine.all_failures(_rules(repo.fields_of(tx, ids)), password, user_name)
 
     def demands(self, tx: Tx, instance_id: int, policy_ids: Sequence[int]) -> tuple[Rules, ...]:
-        """Return the demands of a machine's policies, and of these policies, on a password that its agent makes."""
+        """Return the rules for a password that the agent of a machine makes. policy_ids: policies that apply in
+        addition to the machine's."""
         ids = sorted({*repo.ids_of(tx, [instance_id]), *policy_ids})
         rules = _rules(repo.fields_of(tx, ids))
         return tuple(rules if len(rules) <= MOST_DEMANDED else engine.strictest(rules))
@@ -179,12 +185,12 @@ class PasswordPolicies:
 
 
 def _rules(policies: Iterable[Fields]) -> list[Rules]:
-    """Return the rules of policies, each once."""
+    """Return the rules of policies, without repetitions."""
     return list(dict.fromkeys(map(rules_of, policies)))
 
 
 def _checked(fields: Fields) -> Fields:
-    """Raise Invalid if no password can meet the policy."""
+    """Return the fields of a policy. Invalid: no password can meet the policy."""
     wrong = contradictions(rules_of(fields))
     if wrong:
         raise Invalid(f"invalid {wrong[0].rule}", tuple(FieldError(each.rule, each.message) for each in wrong))

@@ -1,4 +1,4 @@
-"""The policies of a domain that decide on a login beside its two factors.
+"""The policies of a domain that decide on a login in addition to its two factors.
 
     rules     login rules: allow, block, or require a second factor; reply attributes
     bypass    stations that are admitted by their MAC address

@@ -1,4 +1,4 @@
-"""A login attempt as the policies see it: `login` passes its own values, which the policies do not import."""
+"""Protocols for the values of `login` that policies use, so that the policies do not import `login`."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -13,7 +13,7 @@ from sallyport.store.model import Tx
 
 
 class Attempt(Protocol):
-    """A login attempt. keep: written in the transaction of its event; the other fields are those of `login.Login`."""
+    """A login attempt, implemented by `login.Login`. keep: a write in the transaction of the login's event."""
 
     keep: Callable[[Tx], None] | None
 
@@ -44,7 +44,7 @@ class Attempt(Protocol):
 
 
 class Outcome(Protocol):
-    """The decision on an attempt. failure: the wrong credential, if any. admits: answered by Access-Accept."""
+    """The decision on an attempt. failure: the wrong credential, if any. admits: the reply is Access-Accept."""
 
     @property
     def failure(self) -> Failure | None: ...

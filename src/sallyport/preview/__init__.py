@@ -1,20 +1,21 @@
 """The impact preview: the recorded logins of a domain, decided again by the function that decides live ones.
 
-    periods  when the rules' times of day hold, so that logins of a month can be grouped
-    repo     recorded logins that the rules cannot distinguish, counted by the store
-    enrolled the second factors of many users, without a prompt
-    tally    counts of outcomes, and the items with the worst ones
+    periods    when the rules' times of day hold, so that logins of a month can be grouped
+    repo       recorded logins that the rules cannot distinguish, counted by the store
+    enrolled   the second factors of many users, without a prompt
+    tally      counts of outcomes, and the items with the worst ones
     rule_test  one login that has not happened, and the rule that decides it
-    service  login rules, enrolment and `decide` for them; users and devices with the worst outcome, by name
+    service    login rules, enrolment and `decide` for them; users and devices with the worst outcome, by name
 
-**Taken as recorded**: that the first factor was right (other names are noise that any client can make), and source,
-service and time of the login. **Taken as it is now**: rules, fallback, RADIUS clients, products of devices, provider,
-enrolments, and whether a local user still exists. The next login of the same user meets these.
+The preview takes these facts from the record of a login: a right first factor (it leaves out other logins, whose names
+any client can invent), the source, the service and the time. It takes these as they are now, since the next login of
+the same user meets them: rules, fallback, RADIUS clients, products of devices, provider, enrolments, and whether a
+local user still exists.
 
-**No user is disturbed.** Known enrolments are used; beyond them the provider is asked about a bounded number of users
-within some seconds, those with most logins first. The others are `unknown`. The store counts in slices on its search
-connections, and the Python part gives way to the event loop every two milliseconds, so that logins do not wait for a
-preview of millions of events.
+No prompt is sent. The provider is asked about a bounded number of users whose enrolment is not known, those with most
+logins first, for some seconds. The others are `unknown`. The store counts in slices on its search connections, and the
+Python part yields to the event loop every two milliseconds, so that logins do not wait for a preview of millions of
+events.
 
-The area is above `login`: it uses its decision function, its forecast and its enrolments, and no login waits for it.
+The area is above `login`, whose decision function, forecast and enrolments it uses. No login waits for it.
 """

@@ -21,27 +21,25 @@ def operations(
     async def preview_enforcement(body: PreviewEnforcement, caller: Caller) -> Impact:
         """Preview the impact of enforcing on a domain: the users and devices of its recent logins with their outcomes.
 
-        It decides the logins of the last `days` that passed their first factor again, by the present rules, provider
-        and fallback action. `unknown`: an enrolment that is not known decides. At most 1,000 users and devices are
-        named, the worst outcomes first; `counts` covers all.
+        It takes the logins of the last `days` that passed their first factor, and decides them again by the present
+        rules, provider and fallback action. `unknown`: an enrolment that is not known decides. At most 1,000 users and
+        devices are named, the worst outcomes first; `counts` covers all.
         """
         return await service.impact(body.domainId, days=body.days)
 
     @previews.post("/ad/CheckEnrolments", roles=OPERATORS)
     async def check_enrolments(body: CheckEnrolments, caller: Caller) -> Survey:
-        """Ask the MFA provider which users of recent logins are enrolled, at its pace and for 10 seconds at most.
-
-        Repeat the request until `left` is 0. PreviewEnforcement and requireClean use the results for an hour. No user
-        is prompted.
+        """Ask the MFA provider which users of recent logins are enrolled, for 10 seconds at most and within its rate
+        limit. Repeat the request until `left` is 0. PreviewEnforcement and requireClean use the results for an hour. No
+        prompt is sent.
         """
         return await service.survey(body.domainId, days=body.days, again=body.again)
 
     @rules.post("/ad/TestLoginRules", roles=READERS)
     async def test_login_rules(body: TestLoginRules, caller: Caller) -> LoginRulesTested:
-        """Return the login rule that decides a login, and the reason of each rule before it that does not.
-
-        The login path decides it for a right password, with the groups and the product that are known; nothing is
-        written, and no user is prompted. The MFA provider is asked about the enrolment of 10 users a minute at most.
+        """Return the login rule that decides a login, and the reason why each rule before it does not. The steps of a
+        live login run with a right password and with the known groups and product. Nothing is written, and no prompt is
+        sent. The MFA provider is asked about the enrolment of 10 users a minute at most.
         """
         types = translation.service_types([body.serviceType]) if body.serviceType else []
         media = translation.media([body.medium]) if body.medium else []

@@ -1,8 +1,8 @@
 """The spans in which the times of day of a domain's rules hold.
 
 Logins at which the same times of day hold are equal to the rules. So the time of a preview is cut where a time of day
-starts or ends, and the pieces in which the same ones hold form one period. The matcher of the live path decides whether
-a time holds.
+starts or ends. Pieces in which the same times of day hold form one period. The matcher of the live path decides whether
+a time of day holds.
 """
 
 import zoneinfo
@@ -18,7 +18,7 @@ from sallyport.policy.rules.match import DomainRules, Facts
 from sallyport.policy.rules.rule import Action, Definition, Kind, Rule, Window, minutes
 
 MOST_COMPARED: Final = 16
-"""Above so many different times of day each piece is a period of its own: to compare them would cost more."""
+"""Most different times of day for which pieces are compared. With more of them each piece is a period of its own."""
 _DAY_S: Final = 86_400
 
 
@@ -48,7 +48,7 @@ def spans_of(rules: Iterable[Rule], since: int, until: int) -> list[Span]:
 
 
 def _cuts(windows: Sequence[Window], since: int, until: int) -> list[int]:
-    """Return the moments at which a time of day may start or end, ascending; surplus ones do no harm."""
+    """Return the moments at which a time of day may start or end, ascending. There may be more than needed."""
     by_zone: dict[str, set[int]] = {}
     for window in windows:
         by_zone.setdefault(window.timezone, {0}).update((minutes(window.start), minutes(window.until)))

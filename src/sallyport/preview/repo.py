@@ -25,7 +25,7 @@ _REASONS = ", ".join(f":r{number}" for number in range(len(PASSED)))
 class Group:
     """Recorded logins that rules and enrolment cannot distinguish. period: of their time. exists: whether the domain
     has an endpoint user of that name now. machine: whether a certificate named a computer, which the name does not
-    show. method: one of theirs, if it makes no difference. last_at: microseconds."""
+    show. method: of the logins; any of theirs if the rules do not compare it. last_at: microseconds."""
 
     user_name: str
     device_id: int
@@ -90,7 +90,7 @@ def groups(tx: Tx, domain_id: int, spans: Sequence[Span], scopes: Scopes) -> lis
         f"period, count(*) as logins, "
         f"max(at) as last_at "
         f"from spans cross join events where domain_id = :d and at >= since and at < until and reason in ({_REASONS}) "
-        f"and method <> '{Method.MAB}' "  # no person is there to be asked for a second factor
+        f"and method <> '{Method.MAB}' "  # no person is present to give a second factor
         f"group by user_name, device_id, {'station, ' if scopes.stations else ''}"
         f"{'service_type, ' if scopes.service_types else ''}{f'{machine}, ' if scopes.kinds else ''}{by_method}period) "
         "select found.*, exists (select 1 from endpoint_users where domain_id = :d and name_key = "

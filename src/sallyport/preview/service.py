@@ -31,11 +31,11 @@ from sallyport.store.model import Store, Tx
 from sallyport.store.snapshot import Configuration
 
 DAY: Final = 86_400 * SECOND
-SLICE_EVENTS: Final = 100_000  # in one search of the store: a second at most, of the ten that it may take
+SLICE_EVENTS: Final = 100_000  # of one search of the store, which takes a second at most; its limit is ten
 SLICE_SPANS: Final = 500
 AT_ONCE: Final = 2
 MOST_SURVEYED: Final = 10_000
-"""Users that one request of a survey may ask about; the next request goes on."""
+"""Users that one request of a survey may ask about. The next request continues."""
 NO_CHALLENGES: Final = "the device has never answered a challenge"
 
 
@@ -105,7 +105,7 @@ class Preview:
             second = self._second.of(domain)
             traffic = await self._recorded(domain, second, since, until)
             await self._ask(domain, second, traffic)
-            second = self._second.of(domain)  # a question may have shown that it is unreachable
+            second = self._second.of(domain)  # a look-up may have shown that the provider is unreachable
             terms = _Terms(domain, domain.fallback if fallback is None else Fallback(fallback), second)
             users, denied = await self._users(terms, traffic)
             devices, denied_devices = await _devices(terms, traffic)
@@ -168,7 +168,7 @@ class Preview:
         moments = {span.period: span.at for span in spans}
         for part in parts_of(spans, max(SECOND, longest)):
             found = await self._groups(domain, part, scopes, traffic)
-            while found:  # removed one by one: freeing all at once would hold the event loop
+            while found:  # removed one by one, since freeing all at once would block the event loop
                 group, action = found.pop(), UNMATCHED
                 device = traffic.devices[group.device_id]
                 if rules is not None:
@@ -195,7 +195,7 @@ class Preview:
         return found
 
     def _facts(self, domain: Domain, group: Group, device: KnownDevice | None, member: Membership, at: int) -> Facts:
-        """Return the facts that the live path would give the rules for this login (pipeline)."""
+        """Return the facts that the pipeline of live logins would pass to the rules for this login."""
         return Facts(
             user=group.user_name,
             kind=Kind.MACHINE if group.machine else kind_of(group.user_name),
@@ -236,7 +236,7 @@ class Preview:
         await self._second.ask(domain, second, unknown.kept())
 
     async def _users(self, terms: "_Terms", traffic: _Traffic) -> tuple[Worst[UserImpact], int]:
-        """Return the users, and the number of those that enforcing would deny. Empties the traffic."""
+        """Return the users, and the number of those that enforcing would deny. The users of the traffic are removed."""
         worst, denied, time_slice = Worst[UserImpact](), 0, TimeSlice()
         while traffic.users:
             key, user = traffic.users.popitem()
@@ -283,8 +283,8 @@ class _Terms:
 
 
 async def _devices(terms: _Terms, traffic: _Traffic) -> tuple[Worst[DeviceImpact], int]:
-    """Return the devices, and the number of those that deny. Users count as enrolled, since they have their
-    own list."""
+    """Return the devices, and the number of those whose logins enforcing would deny. All users count as enrolled here,
+    since missing enrolments are in the list of users."""
     worst, denied, time_slice = Worst[DeviceImpact](), 0, TimeSlice()
     for device_id, actions in traffic.actions.items():
         seen = traffic.seen[device_id]
@@ -329,7 +329,7 @@ def _note(
     user.logins += group.logins
     user.exists = bool(group.exists) or domain.first_factor is not FirstFactor.LOCAL
     user.variants.add((action, gives_up, group.method))
-    # Names with the same last time: always the same one.
+    # Of names with the same last time, always the same name.
     user.last_at, user.name = max((user.last_at, user.name), (group.last_at, group.user_name))
     if device is not None and user.exists:
         traffic.seen[device.id] = device
@@ -337,9 +337,8 @@ def _note(
 
 
 def parts_of(spans: Sequence[Span], longest: int) -> Iterator[list[Span]]:
-    """Yield spans in order, in parts that one search of the store can take; long spans are cut.
-
-    longest: time of a part, in microseconds.
+    """Yield the spans in order, in parts for one search of the store each; long spans are cut. longest: time of a part,
+    in microseconds.
     """
     pieces = (
         Span(span.period, begin, min(begin + longest, span.until), span.at)
@@ -358,5 +357,5 @@ def parts_of(spans: Sequence[Span], longest: int) -> Iterator[list[Span]]:
 
 
 def _gives_up(second: Standing, device: KnownDevice | None) -> bool:
-    """Whether a device waits for less than users take; False for a device that is gone."""
+    """Return whether a device gives up before most users answer; False for a device that is gone."""
     return device is not None and second.gives_up(device.give_up_ms, takes_challenges=device.support == "yes")

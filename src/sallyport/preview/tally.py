@@ -45,7 +45,7 @@ class Worst(Generic[ItemT]):
 
 
 class TimeSlice:
-    """Gives way to the event loop whenever SLICE_S of a long computation is over."""
+    """A checkpoint for a long computation: it yields to the event loop whenever SLICE_S have passed."""
 
     def __init__(self) -> None:
         self._until = time.perf_counter() + SLICE_S

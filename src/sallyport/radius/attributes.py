@@ -75,9 +75,9 @@ INTEGER: Final = 6
 SAME_LENGTH: Final = 16
 """Layouts of packets of one length."""
 MAX_KEPT: Final = 16_384
-"""Attributes of all layouts: some megabytes, whatever anybody sends."""
+"""Limit of the attributes in all cached layouts together: some megabytes at most."""
 NO_PARTS: Final = (slice(0), slice(0))
-"""Of less than two parts `itemgetter` makes no tuple."""
+"""Empty parts that are added to a layout: `itemgetter` returns a tuple only for two parts or more."""
 Picked = Callable[[tuple[int | None, ...]], tuple[int | None, ...]]
 
 

@@ -105,7 +105,8 @@ def split_tag(attribute: Attribute, octets: bytes) -> tuple[int, bytes]:
 
 
 def join_tag(attribute: Attribute, tag: int, value: bytes) -> bytes:
-    """Add a tag. A text has no tag 0 unless its first octet could be read as one (RFC 2868 section 3.3)."""
+    """Return a value with its tag. Tag 0 is left out of a text, unless the first octet of the text could be mistaken
+    for a tag (RFC 2868 section 3.3)."""
     if not attribute.has_tag:
         return value
     if attribute.type is DataType.INTEGER:

@@ -11,8 +11,11 @@ write was kept. The writer takes the items of its queue (at most 500), runs each
 all callers: thousands of small writes a second cost a few hundred synchronizations. An item that raises fails alone as
 long as the transaction stands. If the engine rolled back the transaction (full disk, I/O error), all its items fail.
 
-model        Tx and Store as protocols, which PostgreSQL will implement too
+model        Tx and Store as protocols
 sqlite       the embedded engine: `connections` opens and reads, `writer` writes
+postgres     the engine on a database server; `extra` tells whether its driver is installed
+turns        turns of tenants at either engine
+transfer     all rows of an installation, from one engine to the other
 copies       backup and restore while it runs
 schema       the tables, and triggers that enforce the limits of a tenant
 migrations   upgrade of a database to the schema of this program; refuses a newer one

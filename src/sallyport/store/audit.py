@@ -15,9 +15,9 @@ from sallyport.base.wire import JSON
 from sallyport.store.model import Tx
 
 HIDDEN: Final = "********"
-"""What stands in the trail for a secret."""
+"""The text in place of a secret."""
 INSTALLATION: Final = 0
-"""The tenant_id of what is nobody's in particular: the command line shows it, and no tenant sees it."""
+"""The tenant_id of entries that belong to no tenant. The command line shows them; no tenant sees them."""
 LONGEST: Final = 2000
 """Characters of a value. A rule may have a million of them, and a page a thousand entries."""
 
@@ -74,7 +74,8 @@ def record_all(
 def record_in(
     tx: Tx, action: str, domain_id: int, target: str, changes: Mapping[str, JSON] | None = None, *, at: int
 ) -> None:
-    """Record an action in a domain, in the trail of the domain's tenant. NotFound."""
+    """Record an action in a domain, in the trail of the domain's tenant. NotFound: the domain is removed, perhaps after
+    the request about it was admitted. The transaction of the change then fails, so that no change follows a removal."""
     record(tx, action, at=at, tenant_id=tenant_of(tx, domain_id), domain_id=domain_id, target=target, changes=changes)
 
 

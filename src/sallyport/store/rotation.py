@@ -26,7 +26,7 @@ from sallyport.store.vault import KEY_OCTETS, LAST, Vault, write_keys
 
 BATCH: Final = 200
 LATE_S: Final = 1.0
-"""How long something that was sealed before may take to be written."""
+"""Wait before the last pass: values that were sealed under the old key are written by then."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ def one_batch(tx: Tx, entries: Iterable[T]) -> Iterator[T]:
 
 
 async def in_batches(store: Store, entries: Iterable[T], work: Callable[[Tx, Iterator[T]], None]) -> None:
-    """Write entries in as many transactions as needed. StoreError.
+    """Write entries in as many transactions as needed. Raises StoreError.
 
     work: writes the entries of one transaction. If it raises, the entries of earlier transactions stay written.
     """
@@ -46,7 +46,8 @@ async def in_batches(store: Store, entries: Iterable[T], work: Callable[[Tx, Ite
 async def in_slices(
     store: Store, find: Callable[[Tx], FoundT], slices: Sequence[Slice[FoundT]], end: Callable[[Tx, FoundT], T]
 ) -> T:
-    """Delete the dependents of objects in as many transactions as needed, and the objects in the last one. StoreError.
+    """Delete the dependents of objects in as many transactions as needed, and the objects in the last one. Raises
+    StoreError.
 
     find: returns the objects, in each transaction; raises if one does not exist. slices: run in this order, each until
     it returns 0. end: deletes the objects, in a transaction in which nothing depends on them. A stop between two

@@ -81,7 +81,7 @@ class Configuration:
         return result
 
     async def reload(self) -> None:
-        """Reload all snapshots. An older view never replaces a newer one. StoreError."""
+        """Reload all snapshots. An older view never replaces a newer one. Raises StoreError."""
 
         def load(tx: Tx) -> tuple[int, list[object]]:
             version = tx.value(int, "select version from config_version") or 0

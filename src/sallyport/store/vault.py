@@ -98,7 +98,7 @@ class Vault:
 
 
 def load_master_keys(data_dir: Path, environ: Mapping[str, str], *, may_make: bool) -> MasterKeys:
-    """Return the master keys of the environment, or of the file. ConfigError.
+    """Return the master keys of the environment, or of the file. Raises ConfigError.
 
     may_make: a missing file is made, since no store exists that another key has sealed.
     """
@@ -110,7 +110,7 @@ def load_master_keys(data_dir: Path, environ: Mapping[str, str], *, may_make: bo
 
 
 def write_keys(path: Path, keys: Mapping[int, Secret]) -> None:
-    """Replace a file of keys atomically. ConfigError."""
+    """Replace a file of keys atomically. Raises ConfigError."""
     text = "".join(f"{version}:{keys[version].reveal().hex()}\n" for version in sorted(keys, reverse=True))
     disk.write(path, text.encode())
 

@@ -1,11 +1,9 @@
-"""Organizations, their tenants, the access tokens that speak for a tenant, and the API keys of agents.
+"""Organizations, their tenants, access tokens, and the API keys of agents.
 
-The store keeps only the SHA-256 of a token; the token is shown once, when it is made. A look-up is a read by that
-hash, with a bounded cache in front that is exact: a revocation in this process drops the record before it returns, and
-`forget` drops it when another process changed the store.
+The store has only the SHA-256 of a token; the token is shown once, when it is created. A token is looked up by this
+hash, with a bounded cache that is never stale: a revocation in this process removes the record before it returns, and
+`forget` empties the cache when another process has changed the store.
 
-repo            Tenant, TokenRecord and their SQL
-authentication  the cache; limits for wrong keys; tokens and keys together, as web asks for them
-service         Tenancy: tenants and tokens
-keys            API keys of agents
+repo Tenant, TokenRecord and their SQL authentication the cache, the limit for wrong keys, and the look-up of tokens and
+keys for `web` service Tenancy: tenants and tokens keys API keys of agents
 """

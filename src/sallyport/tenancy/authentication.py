@@ -1,7 +1,7 @@
-"""Look-ups of access tokens and API keys by their hash, with a bounded cache in front that is exact.
+"""Look-ups of access tokens and API keys by hash, with a bounded cache that is never stale.
 
-Only hashes that are not in the cache reach the store, one look-up at a time and each source in turn. A flood of wrong
-keys takes one of the store's readers at most, and leaves the others to logins.
+Only hashes that are not in the cache are read from the store, one at a time, and of each source in turn. So a flood of
+wrong keys occupies at most one of the store's readers; the others stay free for logins.
 """
 
 import ipaddress
@@ -16,29 +16,30 @@ from sallyport.web.scope import Authenticator, Caller
 
 CACHED = 4096
 LONGEST = 128
-"""Characters of a token; a longer one is refused."""
+"""Maximum characters of a token."""
 BURST: Final = 30
-"""Wrong keys that a source may send at once."""
+"""Number of wrong keys that a source may send at once."""
 REFILL_US: Final = 10_000_000
-"""Microseconds until one more is allowed."""
+"""Microseconds after which a source may send one more."""
 MAX_SOURCES: Final = 4096
 
 
 class Owned(Protocol):
-    """A record of a tenant."""
+    """A record that belongs to a tenant."""
 
     @property
     def tenant_id(self) -> int:
-        """The tenant's internal id."""
+        """The internal id of the tenant."""
 
 
 RecordT = TypeVar("RecordT", bound=Owned)
 
 
 class RecordCache(Generic[RecordT]):
-    """The records of the store by hash. find: reads a record. size: the records in memory; each tenant has a share.
+    """A cache of the store's records by hash. find: reads a record. size: maximum records, with a share for each
+    tenant.
 
-    Unknown hashes are not cached: guesses would fill the cache.
+    Unknown hashes are not cached, since guesses would fill the cache.
     """
 
     def __init__(self, store: Store, find: Callable[[Tx, str], RecordT | None], *, size: int = CACHED) -> None:
@@ -49,8 +50,10 @@ class RecordCache(Generic[RecordT]):
         self._generation = 0
 
     async def find(self, hashed: str, source: str) -> RecordT | None:
-        """Return the record with this hash in any state; None if there is none. source: the sender's address.
-        StoreError."""
+        """Return the record with a hash, also if it is expired or revoked; None if there is none. Raises StoreError.
+
+        source: the sender's address.
+        """
         record = self._records.get(hashed)
         if record is None:
             async with self._turns.slot(source):
@@ -63,24 +66,25 @@ class RecordCache(Generic[RecordT]):
             self._records.put(hashed, new, new.tenant_id)
 
     def forget(self) -> None:
-        """Empty the cache: after a revocation, a restore, or another process's change."""
+        """Empty the cache, after a revocation, a restore, or a change by another process."""
         self._generation += 1
         self._records.clear()
 
     async def _look_up(self, hashed: str) -> RecordT | None:
         before = self._generation
         record = await self._store.read(lambda tx: self._find(tx, hashed))
-        # A revocation that was committed during the read must not be overtaken by what the read saw.
+        # A revocation during the read has emptied the cache: the record may be stale and must not be cached.
         if record is not None and before == self._generation:
             self._records.put(hashed, record, record.tenant_id)
         return record
 
 
 class Guesses:
-    """A limit for wrong keys of each source: a bucket with `burst` tokens, refilled every `refill_us` microseconds.
+    """A rate limit for wrong keys from each source: a bucket with `burst` tokens, refilled every `refill_us`
+    microseconds.
 
-    A source is an IPv4 address, or the /64 of an IPv6 address, which belongs to one subscriber. The source that failed
-    longest ago is evicted.
+    A source is an IPv4 address, or the /64 of an IPv6 address, which belongs to one subscriber. If the table is full,
+    the source with the oldest failure is evicted.
     """
 
     def __init__(self, *, burst: int = BURST, refill_us: int = REFILL_US, max_sources: int = MAX_SOURCES) -> None:
@@ -89,17 +93,17 @@ class Guesses:
         self._spent = BoundedMap[str, tuple[float, int]](max_sources)
 
     def too_many(self, source: str, now: int) -> bool:
-        """Return whether this source has to wait. now: microseconds."""
+        """Return whether a source must wait. now: microseconds."""
         return self._counted(_network(source), now) > self._burst - 1
 
     def fail(self, source: str, now: int) -> None:
-        """Count a wrong key."""
+        """Count a wrong key from a source. now: microseconds."""
         network = _network(source)
         spent = self._counted(network, now) + 1
         self._spent.put(network, (spent, now))
 
     def _counted(self, network: str, now: int) -> float:
-        """Return the wrong keys that still count."""
+        """Return the number of wrong keys that still count."""
         spent, at = self._spent.get(network) or (0.0, now)
         return max(0.0, spent - max(0, now - at) / self._refill_us)
 
@@ -116,13 +120,14 @@ def _network(source: str) -> str:
 
 
 class Authentication:
-    """Access tokens and API keys together, told apart by how they begin. Satisfies web.scope.Authenticator."""
+    """The authentication of access tokens and API keys, which differ in their prefix. It implements
+    web.scope.Authenticator."""
 
     def __init__(self, tokens: Authenticator, keys: Authenticator) -> None:
         self._tokens = tokens
         self._keys = keys
 
     async def authenticate(self, token: str, source: str = "") -> Caller:
-        """Return the caller of a token or a key. Unauthenticated, TooMany; StoreError."""
+        """Return the caller with a token or a key. Unauthenticated, TooMany; StoreError."""
         kind = self._keys if token.startswith(KEY_PREFIX) else self._tokens
         return await kind.authenticate(token, source)

@@ -1,7 +1,7 @@
-"""The commands of tenants and access tokens: tenant.add, tenant.list, token.create, token.list, token.revoke.
+"""Commands of tenants and access tokens: tenant.add, tenant.list, token.create, token.list, token.revoke.
 
-org and tenant are the numbers that bodies call orgId and tenantId. A token of the roles agent and wallet is made
-where its domain or wallet is made, not here.
+org and tenant are orgId and tenantId in bodies. Tokens with the roles agent and wallet are created with their domain or
+wallet, not here.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ Number = Annotated[int, Field(ge=1, le=2**63 - 1)]
 
 
 class CreateToken(Arguments):
-    """expires: None means never."""
+    """Arguments of token.create. expires: None for never."""
 
     org: Number
     tenant: Number
@@ -31,14 +31,14 @@ class CreateToken(Arguments):
 
 
 class ListTokens(Arguments):
-    """Of the installation, an organization, or a tenant in it."""
+    """Arguments of token.list: all tokens of the installation, or only those of an organization or tenant."""
 
     org: Number | None = None
     tenant: Number | None = None
 
 
 class RevokeToken(Arguments):
-    """token: an id, or a name; org and tenant narrow the search."""
+    """Arguments of token.revoke. token: id or name. org and tenant restrict the search."""
 
     token: int | str
     org: Number | None = None
@@ -46,14 +46,14 @@ class RevokeToken(Arguments):
 
 
 class AddTenant(Arguments):
-    """A tenant, which may exist already."""
+    """Arguments of tenant.add. The tenant may exist already."""
 
     org: Number
     tenant: Number
 
 
 def commands(service: Tenancy, clock: Clock) -> dict[str, Command]:
-    """The commands of this area by name."""
+    """Return the commands of tenants and access tokens by name."""
 
     async def add(wanted: AddTenant) -> JSON:
         before = await service.numbers()
@@ -89,7 +89,7 @@ def commands(service: Tenancy, clock: Clock) -> dict[str, Command]:
 
 
 def new(before: Mapping[int, tuple[int, int]], organization: int, tenant: int) -> JSON:
-    """Name what did not exist before a command made it, for `note_new`."""
+    """Return the names of the organization and tenant that did not exist before a command, for `note_new`."""
     scopes = before.values()
     found: list[JSON] = []
     if organization not in {each for each, _ in scopes}:

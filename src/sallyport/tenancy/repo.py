@@ -1,4 +1,4 @@
-"""The SQL of tenants and tokens: functions of a transaction, so that a service can put several into one."""
+"""SQL for tenants and tokens, as functions of a transaction."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from sallyport.web.scope import Role
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """A tenant: `id` is internal; organization and number are what bodies call orgId and tenantId."""
+    """A tenant. id: its internal id. organization, number: orgId and tenantId in bodies."""
 
     id: int
     organization: int
@@ -31,7 +31,7 @@ class TokenRecord:
     revoked_at: int | None
 
     def status(self, now: int) -> str:
-        """`active`, `expired` or `revoked` at a time."""
+        """Return the status at a time: `active`, `expired` or `revoked`."""
         if self.revoked_at is not None:
             return "revoked"
         return "expired" if self.expires_at is not None and self.expires_at <= now else "active"
@@ -50,12 +50,12 @@ _IN_TENANT = "(:organization is null or organization_id = :organization) and (:n
 
 
 def organizations(tx: Tx) -> dict[int, int]:
-    """Return the organization of each tenant, by the tenant's id."""
+    """Return the organization's number of each tenant, by the tenant's internal id."""
     return {int(tenant or 0): int(owner or 0) for tenant, owner in tx.rows("select id, organization_id from tenants")}
 
 
 def ensure_tenant(tx: Tx, organization: int, number: int, *, at: int) -> Tenant:
-    """Return a tenant; insert the organization and the tenant if they are new."""
+    """Return a tenant. Insert the organization and the tenant if they do not exist."""
     new_organization = tx.execute(
         "insert into organizations (id, name, created_at) values (:id, :name, :at) on conflict (id) do nothing",
         id=organization,
@@ -77,7 +77,7 @@ def ensure_tenant(tx: Tx, organization: int, number: int, *, at: int) -> Tenant:
         organization=organization,
         number=number,
     )
-    if tenant is None:  # the insert above is in the same transaction
+    if tenant is None:  # the insert is in the same transaction
         raise LookupError("a tenant that was just made is gone")
     if new_organization:
         audit.record(tx, "organization.add", at=at, tenant_id=tenant.id, target=f"organization {organization}")
@@ -111,30 +111,32 @@ def add_token(tx: Tx, tenant: Tenant, role: Role, name: str, *, hashed: str, at:
 
 
 def any_token(tx: Tx) -> bool:
-    """Return whether a token was ever made."""
+    """Return whether any token exists, also revoked ones."""
     return tx.value(int, "select 1 from access_tokens limit 1") is not None
 
 
 def token_by_hash(tx: Tx, hashed: str) -> TokenRecord | None:
-    """Return the token with this hash, in any state; None if it is a wallet's and the wallet's domain is removed."""
+    """Return the token with a hash, also if it is expired or revoked.
+
+    Return None for a wallet's token if the wallet's domain is removed.
+    """
     return tx.one(TokenRecord, f"{_RECORD} where hash = :hash and not {_OF_REMOVED}", hash=hashed)
 
 
 def token_by_id(tx: Tx, token_id: int, organization: int | None, number: int | None) -> TokenRecord | None:
-    """Return a token of the installation, or of one organization or tenant if they are given."""
+    """Return a token by its id, if it belongs to the organization and tenant; None for any."""
     where = f"where access_tokens.id = :id and {_IN_TENANT}"
     return tx.one(TokenRecord, f"{_RECORD} {where}", id=token_id, organization=organization, number=number)
 
 
 def tokens(tx: Tx, organization: int | None, number: int | None, *, name: str | None = None) -> list[TokenRecord]:
-    """Return tokens ordered by id: of the installation, an organization or a tenant, with a name if it is given."""
+    """Return the tokens of the installation, ordered by id, or only those of an organization, a tenant or a name."""
     where = f"where {_IN_TENANT} and (:name is null or access_tokens.name = :name) order by access_tokens.id"
     return tx.all(TokenRecord, f"{_RECORD} {where}", organization=organization, number=number, name=name)
 
 
 def revoke(tx: Tx, token_id: int, *, at: int) -> bool:
-    """Revoke a token; return whether it was active. Other nodes empty their caches when they see the new
-    config_version."""
+    """Revoke a token; return whether it was active. Other nodes empty their caches, since config_version increases."""
     sql = "update access_tokens set revoked_at = :at where id = :id and revoked_at is null"
     changed = tx.execute(sql, id=token_id, at=at)
     tx.execute("update config_version set version = version + 1")
@@ -142,5 +144,5 @@ def revoke(tx: Tx, token_id: int, *, at: int) -> bool:
 
 
 def revoke_all(tx: Tx, *, at: int) -> int:
-    """Revoke every token that is not revoked yet; return their number."""
+    """Revoke all tokens that are not revoked; return their number."""
     return tx.execute("update access_tokens set revoked_at = :at where revoked_at is null", at=at)

@@ -1,4 +1,4 @@
-"""The rules of tenants and access tokens: creation, listing, revocation, and the look-up for each request."""
+"""The service for tenants and access tokens: create, list and revoke them, and authenticate each request."""
 
 from collections.abc import Callable
 
@@ -14,11 +14,11 @@ from sallyport.web.scope import Caller, Role
 
 LONGEST_NAME = 64
 _HIGHEST = 2**63 - 1
-_LAST_TIME = 253_402_300_799 * SECOND  # the end of the year 9999: a later one could not be written
+_LAST_TIME = 253_402_300_799 * SECOND  # the end of the year 9999, the last time that can be written
 
 
 class Tenancy:
-    """The tenants and tokens of the installation. Satisfies web.scope.Authenticator."""
+    """The tenants and tokens of the installation. It implements web.scope.Authenticator."""
 
     def __init__(self, store: Store, clock: Clock, *, cached: int = CACHED) -> None:
         self._store = store
@@ -26,11 +26,12 @@ class Tenancy:
         self._known = RecordCache(store, repo.token_by_hash, size=cached)
 
     async def ensure_tenant(self, organization: int, number: int) -> int:
-        """Return the internal id of a tenant, which is made if it is new. Invalid; StoreError."""
+        """Return the internal id of a tenant, which is created if it does not exist. Invalid; StoreError."""
         return await self._store.write(self.tenant_maker(organization, number))
 
     def tenant_maker(self, organization: int, number: int) -> Work[int]:
-        """Return what makes a tenant unless it exists, in a transaction, and returns its internal id. Invalid."""
+        """Return a function of a transaction that creates a tenant if needed and returns its internal id. Raises
+        Invalid."""
         at = self._clock()
         _check_scope(organization, number)
         return lambda tx: repo.ensure_tenant(tx, organization, number, at=at).id
@@ -45,7 +46,7 @@ class Tenancy:
         )
 
     async def check_exists(self, organization: int | None, number: int | None) -> None:
-        """Raise NotFound if no tenant has a given organization and number; None: any. StoreError."""
+        """Raise NotFound if no tenant has this organization and number; None matches any. Raises StoreError."""
         kinds = {"organization": organization, "tenant": number}
         wanted = " with ".join(f"{kind} {each}" for kind, each in kinds.items() if each is not None)
         tenants = (await self.numbers()).values()
@@ -53,14 +54,15 @@ class Tenancy:
             raise NotFound(f"there is no {wanted}; `token create` and `domain add` make tenants")
 
     async def numbers(self) -> dict[int, tuple[int, int]]:
-        """Return (orgId, tenantId) by the tenant's internal id. StoreError."""
+        """Return (orgId, tenantId) of all tenants by internal id. Raises StoreError."""
         tenants = await self._store.read(repo.tenants)
         return {tenant.id: (tenant.organization, tenant.number) for tenant in tenants}
 
     async def create_token(
         self, organization: int, tenant: int, role: Role, name: str, expires_at: int | None
     ) -> tuple[TokenRecord, str]:
-        """Make a token of a tenant, which is made if it is new. Return the record and the token, which is not stored.
+        """Create a token of a tenant, which is created if it does not exist. Return the record, and the token, which is
+        not stored.
 
         tenant: its number within the organization. expires_at: UTC microseconds. Invalid; StoreError.
         """
@@ -78,7 +80,7 @@ class Tenancy:
         return await self._store.write(work), token
 
     def wallet_token(self, tx: Tx, tenant_id: int, email: str) -> tuple[int, str]:
-        """Make a wallet's token in the transaction that registers the wallet. Return its id and the token."""
+        """Create a wallet's token in the transaction that registers the wallet. Return its id and the token."""
         owner = next(tenant for tenant in repo.tenants(tx) if tenant.id == tenant_id)
         name, token = f"wallet {email}"[:LONGEST_NAME], new_token()
         record = _add(tx, owner, Role.WALLET, name, token=token, at=self._clock(), until=None)
@@ -91,13 +93,13 @@ class Tenancy:
             audit.record(tx, "token.revoke", at=at, tenant_id=tenant_id, target=_target(token_id, "wallet"))
 
     async def list_tokens(self, organization: int | None = None, tenant: int | None = None) -> list[TokenRecord]:
-        """Return every token, or those of an organization or of one tenant in it, ordered by id. StoreError."""
+        """Return all tokens, or those of an organization or of one tenant in it, ordered by id. Raises StoreError."""
         return await self._store.read(lambda tx: repo.tokens(tx, organization, tenant))
 
     async def revoke(self, token: int | str, organization: int | None = None, tenant: int | None = None) -> TokenRecord:
-        """Revoke a token by its id or its name; it is refused from the moment this returns.
+        """Revoke a token by its id or name. It is refused when the call returns. A repetition changes nothing.
 
-        Revoking one again changes nothing. NotFound; Conflict: several active tokens have that name; StoreError.
+        Raises NotFound. Conflict: several active tokens have the name. Raises StoreError.
         """
         at = self._clock()
 
@@ -112,7 +114,7 @@ class Tenancy:
         return revoked
 
     async def authenticate(self, token: str, source: str = "") -> Caller:
-        """Return the caller of a token. Unauthenticated: unknown, expired or revoked; StoreError."""
+        """Return the caller with a token. Unauthenticated: unknown, expired or revoked; StoreError."""
         if not token.startswith(TOKEN_PREFIX) or len(token) > LONGEST:
             raise Unauthenticated(INVALID_TOKEN)
         record = await self._known.find(token_hash(token), source)
@@ -128,14 +130,14 @@ class Tenancy:
         )
 
     def forget(self) -> None:
-        """Empty the cache: after a revocation, a restore, or another process's change."""
+        """Empty the cache, after a revocation, a restore, or a change by another process."""
         self._known.forget()
 
     async def first_start(self, hand_over: Callable[[str], None]) -> bool:
-        """Make organization 1, tenant 1 and an admin token if no token was ever made; return whether it made one.
+        """Create organization 1, tenant 1 and an admin token if no token exists; return whether they were created.
 
-        hand_over: gives the token to the admin. It is called before the token is stored, in the store's thread: a crash
-        between the two leaves a token that is not valid, and not a valid token that is lost.
+        hand_over: passes the token to the admin. It is called in the store's thread before the token is stored. After a
+        crash in between, the admin has an invalid token; in the other order, a valid token could be lost.
         """
         at = self._clock()
         token = new_token()
@@ -170,7 +172,8 @@ def _target(token_id: int, name: str) -> str:
 
 
 def _find(tx: Tx, token: int | str, organization: int | None, tenant: int | None, at: int) -> TokenRecord:
-    """Return the token with an id or a name; of several with the name, the active one."""
+    """Return the token with an id or a name. Of several tokens with the name, return the active one. Raises NotFound,
+    Conflict."""
     if isinstance(token, int):
         by_id = repo.token_by_id(tx, token, organization, tenant) if abs(token) <= _HIGHEST else None
         if by_id is None:
@@ -194,6 +197,6 @@ def _check_scope(organization: int, number: int) -> None:
 
 
 def _check_name(name: str) -> None:
-    """Refuse a name that could be an id, or that does not fit into a table."""
+    """Raise Invalid if a name could be an id, or does not fit into a table."""
     if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable() or name.isdecimal():
         raise invalid_field("name", f"1 to {LONGEST_NAME} printable characters, not digits alone")

@@ -1,23 +1,23 @@
-"""Which product, and which medium, a RADIUS request comes from.
+"""Identification of the product and the medium of a RADIUS request.
 
-The forwarder and the NAS behind it are two devices, and each is named by its own evidence. Vendor attributes, NAS-* and
-Connect-Info describe the NAS, however many proxies forward the request. Each proxy appends a Proxy-State, so the last
-one belongs to the host that sent the packet (RFC 2865 section 5.33). The product at the packet's source is the
-forwarder where there is a Proxy-State, and the NAS where there is none. radsecproxy forwards without a trace.
+The forwarder and the NAS behind it are two devices, and each is identified by its own evidence. Vendor attributes,
+NAS-* and Connect-Info describe the NAS, even if several proxies forward the request. Each proxy appends a Proxy-State,
+so the last one belongs to the host that sent the packet (RFC 2865 section 5.33). The host at the packet's source
+address is the forwarder if there is a Proxy-State, and otherwise the NAS. radsecproxy forwards without a trace.
 
-`products` and `forwarders` have the tables. Rules beyond the tables:
+`products` and `forwarders` have the tables. There are further rules:
 
-- two vendors' own attributes in one request contradict each other: the first in the table, as probable;
-- a name or format counts only if no attribute of another vendor is present;
-- an admin can edit names and formats, so a finding that rests on them alone is probable;
-- a user can type the User-Name, so it is never evidence.
+- If two vendors' own attributes are in one request, they contradict each other: the first product in the table is
+  probable.
+- A name or format counts only if no attribute of another vendor is present.
+- An admin can edit names and formats, so a finding based only on them is probable.
+- A user can type the User-Name, so it is never evidence.
 
-Where there is no evidence, the registration of the RADIUS client names the product. Nothing here raises an exception on
-octets from the network, or opens anything.
+Without evidence, the product is the one that is configured for the RADIUS client. These functions raise no errors on
+octets from the network, and do no I/O.
 
-evidence    a request's attributes, ranks of evidence, and the matches that the tables are made of
-products    the table of NAS products
-forwarders  the table of proxies
+evidence a request's attributes, ranks of evidence, and functions for the tables products the table of NAS products
+forwarders the table of proxies
 """
 
 from dataclasses import dataclass
@@ -79,9 +79,10 @@ MEDIA: Final = {
     42: "WiMAX LBS",
     43: "WiMAX WVS",
 }
-"""NAS-Port-Type in words (RFC 2865 section 5.41, RFC 3580, RFC 4603, and IANA's registry for 22 to 29 and 35 on).
+"""The medium of each NAS-Port-Type (RFC 2865 section 5.41, RFC 3580, RFC 4603, and IANA's registry for 22 to 29 and
+from 35 on).
 
-The two kinds of Wi-Fi are one medium to people: 18 (other) and 19 (802.11) are both Wireless.
+The two types of Wi-Fi are one medium to people: 18 (other) and 19 (802.11) are both Wireless.
 """
 
 
@@ -96,7 +97,8 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The sender of a request. `forwarded` with `forwarder` None is an unknown proxy."""
+    """The products of a request's forwarder and NAS. If `forwarded` is true and `forwarder` is None, the proxy is
+    unknown."""
 
     forwarder: Finding | None
     nas: Finding | None
@@ -104,7 +106,7 @@ class Identity:
 
     @property
     def product(self) -> Finding | None:
-        """The product at the packet's source address."""
+        """The finding about the host at the packet's source address."""
         return self.forwarder if self.forwarded else self.nas
 
 
@@ -121,10 +123,10 @@ _FORWARDERS: Final = _select(FORWARDERS, *Rank)
 
 
 def identify(request: Request, *, source: str) -> Identity:
-    """Name the host that sent a request, and the NAS that the request is about.
+    """Identify the host that sent a request, and the NAS that the request is about. It raises no errors.
 
-    source: the packet's source address as text. Costs 5 to 35 µs: call it for new devices and now and then for a known
-    one, not for each packet. Never raises.
+    source: the packet's source address as text. A call takes 5 to 35 µs, so it is made for new devices and occasionally
+    for known ones, not for each packet.
     """
     attributes = Attributes(request, source)
     nas = _name_nas(attributes)
@@ -144,7 +146,10 @@ def _name_nas(attributes: Attributes) -> Finding | None:
 
 
 def _of_one_vendor(attributes: Attributes) -> Finding | None:
-    """Return the first product by its vendor's own attributes, as probable where another vendor's are present too."""
+    """Return the first product by an attribute that only its vendor sends.
+
+    The finding is only probable if another vendor's own attributes are present too.
+    """
     found = [_finding(row, evidence) for row in _OF_ONE_VENDOR if (evidence := row.match(attributes))]
     others = [other for other in found if other.product != found[0].product]
     if not others:
@@ -154,7 +159,11 @@ def _of_one_vendor(attributes: Attributes) -> Finding | None:
 
 
 def _without_forwarder(nas: Finding, attributes: Attributes) -> Finding:
-    """A proxy's Proxy-State can look the same, so only the NAS's own source address makes the finding certain."""
+    """Return the finding about a NAS that sends a Proxy-State without being a proxy.
+
+    A proxy's Proxy-State can look the same, so the finding is certain only if the packet comes from the NAS's own
+    address.
+    """
     if attributes.is_sent_by_nas:
         return nas
     return Finding(nas.product, Certainty.PROBABLE, (*nas.evidence, "Proxy-State of its own"))
@@ -174,11 +183,11 @@ def _finding(row: Fingerprint, evidence: tuple[str, ...]) -> Finding:
 
 
 def medium(request: Request) -> str:
-    """The medium that the user is on; Unknown where the NAS sends none, or not as an integer of 4 octets."""
+    """Return the medium of the user's connection; Unknown if NAS-Port-Type is absent or has not 4 octets."""
     value = request.first.get(NAS_PORT_TYPE)
     return medium_of(int.from_bytes(value)) if value is not None and len(value) == 4 else UNKNOWN
 
 
 def medium_of(number: int) -> str:
-    """The medium of a NAS-Port-Type's number; Unknown for numbers that are not registered."""
+    """Return the medium of a NAS-Port-Type's number; Unknown if the number is not registered."""
     return MEDIA.get(number, UNKNOWN)

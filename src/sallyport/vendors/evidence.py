@@ -1,8 +1,8 @@
-"""Evidence: what in a request points to a product, and the parts that the tables of fingerprints are made of.
+"""Evidence in a request for a product, and the functions that the tables of fingerprints use.
 
-Each function here returns a `Match`. A `Match` takes a request and returns its evidence as printable texts, such as
-"Vendor-Specific 12356/3" or "Connect-Info vpn-ssl". The tuple is empty where the request does not match. Evidence never
-holds a user's data. Values are compared as octets: a value from the network becomes text only after it has matched.
+Each of these functions returns a `Match`. A `Match` takes a request and returns its evidence as printable texts, such
+as "Vendor-Specific 12356/3" or "Connect-Info vpn-ssl". The tuple is empty if the request does not match. Evidence never
+contains a user's data. Values are compared as octets: a value from the network becomes text only after it has matched.
 """
 
 import re
@@ -17,7 +17,8 @@ from sallyport.radius.attributes import NAS_IP_ADDRESS, NAS_IPV6_ADDRESS, PROXY_
 from sallyport.radius.packet import Request
 
 _SENT_BY_MANY: Final = frozenset((0, 9, 311, 14122, 29464))
-"""Vendor numbers that name no NAS: none, Cisco (AV pairs), Microsoft (MS-CHAP), WISPr, and PacketFence (a proxy)."""
+"""Vendor numbers that identify no NAS: none, Cisco (AV pairs), Microsoft (MS-CHAP), WISPr, and PacketFence (a
+proxy)."""
 
 
 class Attributes:
@@ -34,27 +35,27 @@ class Attributes:
         self.source = source
 
     def octets(self, kind: int) -> bytes:
-        """Return the first value of an attribute type, or no octets."""
+        """Return the first value of an attribute type; empty if it is absent."""
         return self.first.get(kind, b"")
 
     def integer(self, kind: int) -> int | None:
-        """Return the first value of an attribute type as an integer, or None if it does not have 4 octets."""
+        """Return the first value of an attribute type as an integer; None if it is absent or has not 4 octets."""
         value = self.first.get(kind)
         return int.from_bytes(value) if value is not None and len(value) == 4 else None
 
     @property
     def last_proxy_state(self) -> bytes:
-        """The Proxy-State of the host that sent the packet (RFC 2865 section 5.33), or no octets."""
+        """The Proxy-State of the host that sent the packet (RFC 2865 section 5.33); empty if there is none."""
         return self.proxy_states[-1] if self.proxy_states else b""
 
     @cached_property
     def has_vendor_of_its_own(self) -> bool:
-        """Whether an attribute is present whose vendor, known here or not, is the only one to send it."""
+        """Whether the request has an attribute of a vendor, known here or not, that no other vendor's products send."""
         return any(vendor not in _SENT_BY_MANY for vendor, _ in self.vendor)
 
     @cached_property
     def is_sent_by_nas(self) -> bool:
-        """Whether the source is the NAS's own address. Another source proves nothing: proxy, NAT or a setting."""
+        """Whether the source is the NAS's own address. Another source may be a proxy, NAT or a wrong setting."""
         try:
             source = ip_address(self.source)
         except ValueError:
@@ -95,7 +96,7 @@ class Rank(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """One way to recognize a product. certainty: None for the one that the rank gives."""
+    """One way to recognize a product. certainty: None for the default of the rank."""
 
     product: str
     rank: Rank
@@ -161,7 +162,8 @@ def prefix(kind: int, name: str, *prefixes: bytes) -> Match:
 def pattern(kind: int, expression: bytes, *, name: str = "", evidence: str = "") -> Match:
     """Match if a whole attribute matches an expression.
 
-    The evidence is `evidence`, or the attribute's name and value; the expression then matches printable ASCII only.
+    evidence: text of the evidence. If it is empty, the evidence is the attribute's name and value, and the expression
+    must match only printable ASCII.
     """
     compiled = re.compile(expression)
 
@@ -175,7 +177,7 @@ def pattern(kind: int, expression: bytes, *, name: str = "", evidence: str = "")
 
 
 def says(condition: Condition, *evidence: str) -> Match:
-    """Match with this evidence if a condition holds."""
+    """Match with this evidence if a condition is true."""
     return lambda request: evidence if condition(request) else ()
 
 
@@ -190,17 +192,17 @@ def present(*kinds: int) -> Condition:
 
 
 def when(condition: Condition, match: Match) -> Match:
-    """Match as `match` does, but only where a condition holds."""
+    """Match like `match`, but only if a condition is true."""
     return lambda request: match(request) if condition(request) else ()
 
 
 def unless(exception: Match, match: Match) -> Match:
-    """Match as `match` does, but not where `exception` matches."""
+    """Match like `match`, but not if `exception` matches."""
     return lambda request: () if exception(request) else match(request)
 
 
 def any_of(*matches: Match) -> Match:
-    """Match if one of these matches, with the evidence of all that do."""
+    """Match if one of these matches, with the evidence of all that match."""
     return lambda request: tuple(line for match in matches for line in match(request))
 
 
@@ -215,13 +217,13 @@ def all_of(*matches: Match) -> Match:
 
 
 def supported(match: Match, *further: Match) -> Match:
-    """Match as `match` does, and add the evidence of `further` where there is any."""
+    """Match like `match`, and add the evidence of `further` matches."""
     more = any_of(*further)
     return lambda request: found + more(request) if (found := match(request)) else ()
 
 
 def first_of(*matches: Match) -> Match:
-    """Match as the first of these that matches."""
+    """Match like the first of these that matches."""
 
     def match(request: Attributes) -> tuple[str, ...]:
         return next((found for match in matches if (found := match(request))), ())

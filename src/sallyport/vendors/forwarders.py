@@ -1,6 +1,6 @@
-"""The table of proxies, by the last Proxy-State of a request, and the NAS products that send one themselves.
+"""The table of proxies, by the last Proxy-State of a request, and the NAS products that send a Proxy-State themselves.
 
-The rows have the form of those in `products`.
+The rows have the form of the rows in `products`.
 """
 
 import re
@@ -11,12 +11,12 @@ from sallyport.vendors.evidence import Attributes, Certainty, Condition, Fingerp
 
 
 def _is_packet_identifier(proxy_state: bytes) -> bool:
-    """Whether a Proxy-State is a packet's identifier in decimal, as FreeRADIUS 3 sends it."""
+    """Return whether a Proxy-State is a packet's identifier in decimal, as FreeRADIUS 3 sends it."""
     return re.fullmatch(rb"[0-9]{1,3}", proxy_state) is not None and int(proxy_state) <= 255
 
 
 def _is_of_nps(proxy_state: bytes) -> bool:
-    """Whether a Proxy-State is a link-local IPv6 address and a counter of 4 octets."""
+    """Return whether a Proxy-State is a link-local IPv6 address and a counter of 4 octets."""
     return len(proxy_state) == 20 and proxy_state.startswith(b"\xfe\x80")
 
 
@@ -58,16 +58,18 @@ FORWARDERS: Final = (
 
 
 def _is_of_rras(request: Attributes) -> bool:
-    """P: RRAS shares NPS's engine and sends its Proxy-State, often without a NAS address."""
+    """Return whether the Proxy-State is of RRAS. Source P: RRAS has NPS's engine and Proxy-State, often without a NAS
+    address."""
     if len(request.proxy_states) != 1 or not _is_of_nps(request.last_proxy_state):
         return False
     return request.is_sent_by_nas or not (NAS_IP_ADDRESS in request.first or NAS_IPV6_ADDRESS in request.first)
 
 
 def _is_of_ruckus(request: Attributes) -> bool:
-    """P: a controller asks for its access points with a Proxy-State like that of FreeRADIUS 3."""
+    """Return whether the Proxy-State is of Ruckus. Source P: a controller sends requests for its access points with a
+    Proxy-State like that of FreeRADIUS 3."""
     return len(request.proxy_states) == 1 and _is_packet_identifier(request.last_proxy_state)
 
 
 OWN_PROXY_STATE: Final[dict[str, Condition]] = {"Microsoft RRAS": _is_of_rras, "Ruckus": _is_of_ruckus}
-"""NAS products that send a Proxy-State without being a proxy, and the condition under which it can be their own."""
+"""NAS products that send a Proxy-State without being a proxy, each with the condition for its own Proxy-State."""

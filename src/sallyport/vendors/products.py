@@ -98,14 +98,14 @@ _STRONGSWAN_STATIONS: Final = when(
 
 
 def _is_like_pam_radius(request: Attributes) -> bool:
-    """Whether NAS-Port can be a process ID, and none of the attributes is present that pam_radius never sends."""
+    """Return whether NAS-Port can be a process ID, and no attribute is present that pam_radius never sends."""
     if any(kind in request.first for kind in (ACCT_SESSION_ID, CALLED_STATION_ID, NAS_PORT_ID)):
         return False
     return NAS_IDENTIFIER in request.first and 0 < (request.integer(NAS_PORT) or 0) <= 1 << 22
 
 
 def _is_named_by_called_mac(request: Attributes) -> bool:
-    """Whether NAS-Identifier is the MAC of Called-Station-Id without separators."""
+    """Return whether NAS-Identifier is the MAC address in Called-Station-Id without separators."""
     name = request.octets(NAS_IDENTIFIER)
     station = request.octets(CALLED_STATION_ID)[:17].replace(b"-", b"").replace(b":", b"")
     return re.fullmatch(rb"[0-9a-fA-F]{12}", name) is not None and station.lower() == name.lower()
@@ -318,4 +318,4 @@ NAMED_BY_REGISTRATION: Final = (
 """Common products that leave no known trace in a request."""
 
 PRODUCTS: Final = tuple(sorted({*NAMED_BY_REGISTRATION, *(row.product for row in (*NAS, *FORWARDERS))}))
-"""Every product name that a RADIUS client can be registered with."""
+"""All product names that a RADIUS client can be registered with."""

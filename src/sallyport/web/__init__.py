@@ -1,23 +1,23 @@
-"""HTTP: the server, and what all operations share. An area declares operations and knows nothing of HTTP.
+"""HTTP: the server, and the parts that all operations share. An area declares operations, without access to HTTP.
 
-    server      listening sockets, TLS, and how the server stops
-    connections which connections are held, and which one is closed to make room
+    server      listening sockets, TLS, and the end of the server
+    connections the waiting connections, and the choice of the one to close for a new one
     connection  one connection: octets between a trio stream, the parser and the application
-    http1       requests and answers in octets, sans-io
-    asgi        one request and its answer as an ASGI application sees them
-    peer        what the work of a request tells its connection
-    app         the operations, health, metrics and the description of the API as one application
-    routing     finds the operation or the route of a request, and measures each request
-    operation   how an operation is declared, and the order in which everything is checked
-    content     bodies within their limits: of requests, and of large answers
-    upload      reads a form with a file
-    page        pages for people who hold a link instead of a token
-    scope       the caller (token to organization, tenant, role) and the claims of a body
+    http1       parser of requests and framing of answers, sans-io
+    asgi        one request and its answer for an ASGI application
+    peer        the interface of an operation to the connection of its request
+    app         composition of operations, health, metrics and API description into one application
+    routing     routing of requests, and measurement of each request
+    operation   declaration of operations, and the checks before each operation
+    content     bodies with limits: request bodies, and large answers
+    upload      forms with a file
+    page        pages for people who open a link with a secret, without a token
+    scope       the caller (token to organization, tenant, role), and the ids that a body claims
     paging      pages of lists
-    problem     errors to bodies
+    problem     conversion of errors to error bodies
     description the OpenAPI document; `docs` is its page, `examples` its bodies
 
-The order of the checks is token, body, scope, domain, role, the rest. It is the same for every operation, because
-`Operations` runs the checks before the area's work. A body model with a domainId that does not claim it is an error at
+The order of the checks is token, body, scope, domain, role, the rest. It is the same for all operations, since
+`Operations` runs the checks before the area's code. A body model with a domainId that it does not claim is an error at
 the start of the service.
 """

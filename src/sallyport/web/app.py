@@ -1,4 +1,4 @@
-"""Puts the operations, health, metrics and the description of the API into one ASGI application."""
+"""Composition of the operations, health, metrics and API description into one ASGI application."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -19,9 +19,9 @@ from sallyport.web.operation import Operations
 from sallyport.web.routing import ByPath, Observe, Observed, TemplateRoute
 
 NotReady: TypeAlias = Callable[[], Sequence[str]]
-"""Why the service should get no requests at the moment; empty when it should."""
+"""A function that returns why the service should get no requests now; empty if it should."""
 RenderMetrics: TypeAlias = Callable[[], bytes]
-"""The metrics in Prometheus' text format; called in a worker thread."""
+"""A function that returns the metrics in Prometheus's text format. It is called in a worker thread."""
 
 _TEXT_FORMAT = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -35,10 +35,10 @@ def create_app(
     metrics: RenderMetrics | None,
     pages: Sequence[BaseRoute] = (),
 ) -> ASGIApp:
-    """The application of the service's address.
+    """Return the application of the service's address.
 
-    metrics: None when they have an address of their own. pages: routes that are no operations (the console).
-    ValueError: two operations claim the same method and path.
+    metrics: None if the metrics have their own address. pages: routes that are no operations (the console). ValueError:
+    two operations have the same method and path.
     """
     every = [operation for one in operations for operation in one.all]
     described = Description(every, version).routes()
@@ -47,7 +47,7 @@ def create_app(
 
 
 def create_metrics_app(*, observe: Observe, not_ready: NotReady, metrics: RenderMetrics) -> ASGIApp:
-    """The application of the address that the metrics may have of their own."""
+    """Return the application of a separate address for the metrics."""
     return Observed(_starlette(_service_routes(not_ready, metrics)), observe)
 
 
@@ -77,7 +77,7 @@ def _metrics_route(render: RenderMetrics) -> BaseRoute:
     began, rendered = -math.inf, b""
 
     async def scrape(request: Request) -> Response:
-        """Those that wait while the metrics are rendered share the next rendering."""
+        """Return the metrics. Requests that arrive while the metrics are rendered share the next rendering."""
         nonlocal began, rendered
         came = trio.current_time()
         async with one_at_a_time:

@@ -1,8 +1,8 @@
-"""One request and its answer as an ASGI application sees them (ASGI 3.0, HTTP 2.3).
+"""One request and its answer for an ASGI application (ASGI 3.0, HTTP 2.3).
 
-The application runs in the task of its connection and reads the body itself: nothing is received for an application
-that does not ask, and a slow application slows its client down. Once the body is complete, `receive` waits for the
-client to disconnect, which ends Starlette's streaming answers.
+The application runs in the task of its connection and reads the body itself. Nothing is received until the application
+asks for it, and a slow application slows its client down. After the whole body, `receive` waits for the client to
+disconnect, which ends Starlette's streaming answers.
 """
 
 from typing import Protocol
@@ -14,26 +14,27 @@ from starlette.types import Message, Scope
 from sallyport.web.http1 import Answer, Head, Malformed, Parser
 
 PIPELINED = 1 << 16
-"""Octets behind the current request that are held while its answer streams."""
+"""Maximum octets after the current request that are held while its answer is streamed."""
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _DISCONNECT: Message = {"type": "http.disconnect"}
 
 
 class Wire(Protocol):
-    """The connection as an exchange uses it."""
+    """The methods of a connection that an exchange uses."""
 
     async def fill(self, parser: Parser) -> bool:
-        """Feed received octets to the parser. False: the client sends no more, or not in time."""
+        """Feed received octets to the parser. Return False if the client sends no more, or not in time."""
 
     async def write(self, octets: bytes, *, last: bool) -> None:
-        """Send octets. If the client does not take them, the request is cancelled. last: of the answer."""
+        """Send octets. If the client does not take them, the request is cancelled. last: these are the last octets of
+        the answer."""
 
     def body_received(self) -> None:
-        """Note that the whole request has been received."""
+        """Record that the whole request has been received."""
 
 
 class Exchange:
-    """One request and its answer. closing: the connection ends with this answer."""
+    """One request and its answer. closing: the connection ends after this answer."""
 
     def __init__(self, wire: Wire, parser: Parser, head: Head, *, closing: bool) -> None:
         self._wire = wire
@@ -41,15 +42,15 @@ class Exchange:
         self._expects_continue = head.expects_continue
         self._received = False
         self._disconnected = False
-        self._unsent = b""  # the head of the answer until the first piece of its body
+        self._unsent = b""  # the head of the answer, until the first part of its body
         self.answer = Answer(head, closes=closing)
         if not parser.body_due:
             wire.body_received()
 
     async def receive(self) -> Message:
-        """Return the next piece of the body, or the client's disconnection: the ASGI `receive`."""
+        """Return the next part of the body, or the client's disconnection (the ASGI `receive`)."""
         if self._parser.in_chunks:
-            await trio.lowlevel.checkpoint()  # chunks of one octet must not hold the event loop
+            await trio.lowlevel.checkpoint()  # many chunks of one octet must not block the event loop
         if not self._disconnected:
             try:
                 if not self._received:
@@ -76,15 +77,15 @@ class Exchange:
         return {"type": "http.request", "body": piece, "more_body": self._parser.body_due}
 
     async def _disconnection(self) -> None:
-        """Wait until the client sends no more."""
+        """Wait until the client closes its side of the connection."""
         while await self._wire.fill(self._parser):
             if self._parser.held > PIPELINED:
                 await trio.sleep_forever()
 
     async def send(self, message: Message) -> None:
-        """Send the head or a piece of the answer: the ASGI `send`. Raises BrokenAnswer."""
+        """Send the head or a part of the answer (the ASGI `send`). Raises BrokenAnswer."""
         if message["type"] == "http.response.start":
-            self.answer.closes |= self._parser.body_due  # the rest of the body is not going to be read
+            self.answer.closes |= self._parser.body_due  # the rest of the body will not be read
             self._unsent = self.answer.begin(message["status"], message.get("headers", ()))
         else:
             more = message.get("more_body", False)

@@ -1,12 +1,12 @@
 """One HTTP connection: octets between a trio stream, the parser and the application. Each wait has a limit.
 
-- HTTP/1.1 and 1.0 only. A request for an upgrade is an ordinary one; prior-knowledge HTTP/2 is answered by 505.
-- An error ends its own connection. Nothing but a cancellation leaves `run`.
-- A peer has limited time for the handshake, for a head, between requests, for a body (which has to keep a minimum rate)
-  and for each piece of an answer. A stranger, whose request has no valid credentials, has less time for a body.
-- A connection ends in stages (RFC 9112 section 9.6), in TLS as in clear: the sending side is shut, and for a moment
-  what the peer still sends is read. Closing at once would reset the connection, and the client would lose the rest of
-  the answer.
+- Versions are HTTP/1.1 and 1.0. A request for an upgrade is served without it; prior-knowledge HTTP/2 is answered by
+  505.
+- An error ends only its own connection: `run` raises nothing but cancellation.
+- A peer has limited time for the handshake, for a head, between requests, for a body (with a minimum rate) and for each
+  part of an answer. A stranger, which has sent no valid credentials, has less time for a body.
+- A connection ends in stages (RFC 9112 section 9.6), with and without TLS. The service shuts its sending side, and
+  reads for a moment. If it closed at once, a reset could lose the rest of the answer.
 """
 
 import enum
@@ -31,7 +31,7 @@ RECEIVE = 1 << 14
 PIECE = 1 << 16
 _GONE = (OSError, trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError)
 _ANY = Head("GET", b"/", b"1.1", [], keeps_alive=False)
-"""The request of an answer to octets that are no request."""
+"""The request for answers to octets that are no HTTP request."""
 
 Stream: TypeAlias = trio.SocketStream | TlsStream
 
@@ -43,29 +43,30 @@ class Limits:
     """Limits for a peer, in seconds and octets."""
 
     connections: int = 512
-    """Simultaneous connections of a listener; at the limit the one that has waited longest for its peer is closed."""
+    """Maximum connections of a listener. At the limit the connection that has waited longest for its peer is closed."""
     strangers: int = 64
-    """Connections of one address that have not yet sent an authenticated request."""
+    """Maximum connections from one address without an authenticated request."""
     handshake_s: float = 10.0
     head_s: float = 10.0
     idle_s: float = 60.0
     body_s: float = 30.0
     stranger_body_s: float = 5.0
-    """For the body of a request without valid credentials."""
+    """Time for the body of a request without valid credentials."""
     body_rate: int = 16_384
-    """Octets a second that extend the time for a body."""
+    """Octets per second that extend the time for a body."""
     send_s: float = 5.0
-    """For each 64 KiB of an answer."""
+    """Time for the client to take each 64 KiB of an answer."""
     linger_s: float = 1.0
     drain_s: float = 5.0
-    """How long running requests may take once the service stops."""
+    """Maximum time for running requests once the service stops."""
     head_octets: int = 16_384
     requests: int = 1000
-    """On one connection, before it is closed."""
+    """Maximum requests on one connection."""
 
 
 class Phase(enum.Enum):
-    """The state of a connection. In all but WORKING it waits for its peer. SENDING: for its peer to take an answer."""
+    """The state of a connection. In all states but WORKING it waits for its peer; in SENDING, for the peer to take an
+    answer."""
 
     HANDSHAKE = enum.auto()
     IDLE = enum.auto()
@@ -77,25 +78,30 @@ class Phase(enum.Enum):
 
 
 class Acceptor(Protocol):
-    """The listener as a connection uses it. closing: no more requests. turn: of its TLS handshakes."""
+    """The methods of a listener that a connection uses. closing: the listener serves no more requests.
+
+    turn: a lock that all its TLS handshakes share.
+    """
 
     closing: bool
     turn: trio.Lock
     table: ConnectionTable["Connection"]
 
     def park(self, connection: "Connection", parks: bool) -> None:
-        """Note that the connection's request begins or ends to wait."""
+        """Record that the connection's request starts or stops waiting."""
 
     def forwarded(self, connection: "Connection", head: Head) -> str | None:
-        """Return the client's address that a trusted proxy names, and count the connection for that address."""
+        """Return the client's address from a trusted proxy's header, and count the connection for that address."""
 
     def left(self, connection: "Connection") -> None:
-        """Forget a connection that has ended."""
+        """Remove a connection that has ended."""
 
 
 class Connection:
-    """One accepted connection. client: the peer's address and port. proxied: the peer is a trusted proxy. known: it has
-    sent an authenticated request."""
+    """One accepted connection. client: the peer's address and port. proxied: the peer is a trusted proxy.
+
+    known: the peer has sent an authenticated request.
+    """
 
     def __init__(
         self,
@@ -115,9 +121,9 @@ class Connection:
         self._proxied = proxied
         self._parser = Parser(limits.head_octets)
         self._scope = trio.CancelScope()
-        # One scope for all waits for a head and for the peer to take an answer: a scope for each wait takes 10 us.
+        # One scope for all waits for a head and for the peer to take an answer, since a new scope takes 10 us.
         self._patience = trio.CancelScope()
-        self._left_s = math.inf  # that the peer may still take in this phase
+        self._left_s = math.inf  # time that the peer still has in this phase
         self._descriptor = self._transport.socket.fileno() if stream is self._transport else None
         self._client = client
         self._server: tuple[str, int] = self._transport.socket.getsockname()[:2]
@@ -125,7 +131,7 @@ class Connection:
         self.known = False
 
     async def run(self) -> None:
-        """Serve until either side ends the connection; close the stream. Raises nothing but cancellation."""
+        """Serve requests until either side ends the connection, then close the stream. It raises only cancellation."""
         PEER.set(self)
         try:
             with self._scope:
@@ -142,7 +148,7 @@ class Connection:
             await trio.aclose_forcefully(self._transport)
 
     def hang_up(self) -> None:
-        """End it now, whatever it waits for."""
+        """End the connection at once, whatever it waits for."""
         self._scope.cancel()
 
     def park(self, parks: bool) -> None:
@@ -172,7 +178,7 @@ class Connection:
                 self._enter(Phase.IDLE, self._limits.idle_s)
 
     async def _serve_request(self, *, last: bool) -> bool:
-        """Serve one request. False: it was the last one of the connection."""
+        """Serve one request. Return False if it was the last one of the connection."""
         try:
             head = await self._head()
         except Malformed as error:
@@ -199,9 +205,12 @@ class Connection:
         return exchange.answer.complete and not exchange.answer.closes and not self._acceptor.closing
 
     async def _head(self) -> Head | None:
-        """Return the next head. None: the peer leaves. If the peer takes too long, `_patience` ends."""
+        """Return the next head; None if the peer closes the connection.
+
+        If the peer takes too long, the scope `_patience` is cancelled.
+        """
         if self._parser.held:
-            await trio.lowlevel.checkpoint()  # requests that came together must not hold the event loop
+            await trio.lowlevel.checkpoint()  # pipelined requests must not block the event loop
         while (head := self._parser.head()) is None:
             self._patience.deadline = trio.current_time() + self._left_s
             octets = await self._receive()
@@ -213,20 +222,20 @@ class Connection:
             else:
                 self._left_s = self._patience.deadline - trio.current_time()
         self._patience.deadline = math.inf
-        await trio.lowlevel.checkpoint_if_cancelled()  # the time may have ended as the head came: begin no request
+        await trio.lowlevel.checkpoint_if_cancelled()  # if the time ended with the head, do not start the request
         return head
 
     async def _receive(self) -> bytes:
-        """Return received octets, none if the peer sends no more."""
+        """Return received octets; empty if the peer sends no more."""
         if self._descriptor is None:
             return bytes(await self._stream.receive_some(RECEIVE))
-        while True:  # like `receive_some`, at half its cost
+        while True:  # equivalent to `receive_some`, at half its cost
             await trio.lowlevel.wait_readable(self._descriptor)
             with suppress(BlockingIOError):
                 return os.read(self._descriptor, RECEIVE)
 
     async def _refuse(self, status: int, message: str) -> None:
-        """Answer octets that are no request, or a request that the application did not answer."""
+        """Answer octets that are no request, or a request that the application has not answered."""
         response = problem.body("", status, message)
         answer = Answer(_ANY)
         octets = answer.begin(status, response.raw_headers) + answer.piece(bytes(response.body), more=False)
@@ -257,7 +266,7 @@ class Connection:
             await trio.lowlevel.checkpoint()
 
     def _send_now(self, octets: bytes) -> int:
-        """Send as many octets as the system takes at once. OSError."""
+        """Send as many octets as the system takes without blocking, and return their number. Raises OSError."""
         if self._descriptor is None or len(octets) > PIECE:
             return 0
         try:
@@ -266,7 +275,8 @@ class Connection:
             return 0
 
     async def _send(self, octets: bytes) -> None:
-        """Send octets piece by piece; if one takes too long, `_patience` ends. One of `_GONE`."""
+        """Send octets in parts. If a part takes too long, the scope `_patience` is cancelled. Raises an error of
+        `_GONE`."""
         former, self.phase = self.phase, Phase.SENDING
         self._note()
         for at in range(0, len(octets), PIECE):
@@ -281,7 +291,7 @@ class Connection:
         self._enter(Phase.WORKING, math.inf)
 
     async def _close(self) -> None:
-        """Shut the sending side, then read for a moment, until the peer closes too."""
+        """Shut the sending side, then read for at most `linger_s` until the peer closes too."""
         self._enter(Phase.CLOSING, math.inf)
         with trio.move_on_after(self._limits.linger_s):
             await self._transport.send_eof()

@@ -1,8 +1,9 @@
-"""Which connections of a listener wait for their peers, and which of them is closed to make room.
+"""The connections of a listener that wait for their peers, and the choice of the one to close for a new one.
 
-A connection whose peer owes it a handshake, a head or the rest of a body can be closed for another: opening connections
-and leaving them costs the service nothing. Strangers, which have sent no authenticated request, give way first, and one
-address holds only a few of them. IPv6 addresses count by their /64, which one host can have as a whole.
+A connection can be closed for another while its peer has not completed a handshake, a head or a body. So connections
+that are opened and left idle do not block the service. Connections without an authenticated request (strangers) are
+closed first, and one address may have only a few of them. IPv6 addresses count by their /64 network, which one host can
+own.
 """
 
 import ipaddress
@@ -13,27 +14,29 @@ from sallyport.base.addresses import parse_address
 
 
 class Closable(Protocol):
-    """A connection as far as it is chosen here."""
+    """A connection that can be closed."""
 
     def hang_up(self) -> None:
-        """End it now."""
+        """End the connection at once."""
 
 
 ConnectionT = TypeVar("ConnectionT", bound=Closable)
 
 
 class ConnectionTable(Generic[ConnectionT]):
-    """The connections of one listener. strangers: how many of one address are held."""
+    """The connections of one listener. strangers: limit of connections without an authenticated request for one
+    address."""
 
     def __init__(self, strangers: int) -> None:
         self._limit = strangers
-        self._waiting_strangers: dict[ConnectionT, None] = {}  # the longest waiting first
+        self._waiting_strangers: dict[ConnectionT, None] = {}  # the connection that waits longest is first
         self._waiting_known: dict[ConnectionT, None] = {}
-        self._strangers: dict[str, dict[ConnectionT, None]] = {}  # by address, the oldest first
+        self._strangers: dict[str, dict[ConnectionT, None]] = {}  # by address, the oldest connection first
         self._address: dict[ConnectionT, str] = {}
 
     def enter(self, connection: ConnectionT, host: str) -> None:
-        """Count a stranger for its address. At the limit the one that waits longest is closed, or else this one."""
+        """Count a stranger for its address. At the limit, close the address's stranger that waits longest, else this
+        one."""
         self.forget_address(connection)
         address = _counted(host)
         own = self._strangers.setdefault(address, {})
@@ -43,7 +46,7 @@ class ConnectionTable(Generic[ConnectionT]):
             self._close(next((each for each in own if each in self._waiting_strangers), connection))
 
     def forget_address(self, connection: ConnectionT) -> None:
-        """Count the connection for no address: it is no stranger's any more, or another client's."""
+        """Stop counting a connection for its address: it is no stranger any more, or has another client."""
         address = self._address.pop(connection, None)
         if address is not None:
             own = self._strangers[address]
@@ -52,7 +55,7 @@ class ConnectionTable(Generic[ConnectionT]):
                 del self._strangers[address]
 
     def note(self, connection: ConnectionT, *, waits: bool, known: bool) -> None:
-        """Note whether a connection waits for its peer, and whether it has sent an authenticated request."""
+        """Record whether a connection waits for its peer, and whether it has sent an authenticated request."""
         mine, other = self._waiting_strangers, self._waiting_known
         if known:
             mine, other = other, mine
@@ -64,7 +67,7 @@ class ConnectionTable(Generic[ConnectionT]):
             mine.pop(connection, None)
 
     def leave(self, connection: ConnectionT) -> None:
-        """Forget a connection that has ended."""
+        """Remove a connection that has ended."""
         self.forget_address(connection)
         self._waiting_strangers.pop(connection, None)
         self._waiting_known.pop(connection, None)
@@ -74,7 +77,7 @@ class ConnectionTable(Generic[ConnectionT]):
         return [*self._waiting_strangers, *self._waiting_known]
 
     def make_room(self) -> None:
-        """Close the stranger that has waited longest for its peer, else the known connection that has."""
+        """Close the stranger that has waited longest for its peer; without strangers, the known connection."""
         longest = next(chain(self._waiting_strangers, self._waiting_known), None)
         if longest is not None:
             self._close(longest)
@@ -85,6 +88,6 @@ class ConnectionTable(Generic[ConnectionT]):
 
 
 def _counted(host: str) -> str:
-    """Return what an address counts as: an IPv6 address as its /64."""
+    """Return the address for counting: IPv4 as it is, IPv6 as its /64 network."""
     address = parse_address(host.partition("%")[0])
     return str(address) if address.version == 4 else str(ipaddress.ip_network((int(address), 64), strict=False))

@@ -1,6 +1,6 @@
-"""The OpenAPI 3.1 document and its page, made of what the operations declare.
+"""The OpenAPI 3.1 document and its page, generated from the declared operations.
 
-The schemas are made for the first request: they take a third of a second, and most starts of the service need none.
+They are generated for the first request, since this takes a third of a second and most processes never need them.
 """
 
 import json
@@ -48,7 +48,7 @@ _TOTAL: Final[Json] = {
 
 
 class Description:
-    """/openapi.json and /docs, made once."""
+    """The documents /openapi.json and /docs, generated once."""
 
     def __init__(self, operations: Sequence[Operation], version: str) -> None:
         self._operations = operations
@@ -81,7 +81,7 @@ class Description:
 
 
 class _Generator(GenerateJsonSchema):
-    """Describes a field that may be null by the description of its type: pydantic leaves it inside `anyOf`."""
+    """A schema generator that moves the description of a nullable field out of `anyOf`, where pydantic leaves it."""
 
     def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
         made = super().nullable_schema(schema)
@@ -149,7 +149,7 @@ def _body(operation: Operation, path: str, schema: Mapping[str, object]) -> Json
 
 
 def _form(fields: Mapping[str, object]) -> Json:
-    """Return the schema of a form: its fields, and one file beside them."""
+    """Return the schema of a form: its fields and one file."""
     file: Json = {"type": "object", "properties": {FILE: {"type": "string", "format": "binary"}}, "required": [FILE]}
     return {"allOf": [fields, file]}
 

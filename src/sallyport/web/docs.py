@@ -1,6 +1,6 @@
-"""The API's description for people: one HTML page made here of the same document that /openapi.json gives.
+"""The API description as one HTML page, generated from the document of /openapi.json.
 
-FastAPI's own page loads its scripts from another host, which many of the networks that this runs in do not reach.
+FastAPI's own page loads scripts from another host, which many networks do not reach.
 """
 
 import json
@@ -11,7 +11,7 @@ from typing import TypeAlias, cast
 Json: TypeAlias = Mapping[str, object]
 
 TOKEN = "x-example-token"  # noqa: S105
-"""Of an operation in the document: whose token its example is sent with, where it is not an admin's."""
+"""Extension field of an operation in the document: the token that its example is sent with, if it is not an admin's."""
 
 _STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:62rem;padding:0 1rem;color:#1c2126;background:#fff}
@@ -26,7 +26,7 @@ td,th,h2{border-color:#3a424a}.method{background:#e4e8ec;color:#14181c}}
 
 
 def page(document: Json) -> bytes:
-    """The page of an OpenAPI 3.1 document, UTF-8."""
+    """Return the HTML page of an OpenAPI 3.1 document, in UTF-8."""
     info = _object(document, "info")
     title = f"{escape(str(info.get('title', '')))} {escape(str(info.get('version', '')))}"
     tags = _by_tag(document)
@@ -73,7 +73,7 @@ def _operation(method: str, path: str, operation: Json) -> str:
 
 
 def _example(method: str, path: str, operation: Json) -> str:
-    """Return the call as a shell command with a body that works, if there is one."""
+    """Return an operation's example as a shell command; empty if it has none."""
     for kind, media in _items(_object(_object(operation, "requestBody"), "content")):
         if "example" in media:
             call = (
@@ -85,7 +85,7 @@ def _example(method: str, path: str, operation: Json) -> str:
 
 
 def _sent(kind: str, example: Json) -> str:
-    """A body as curl takes it: JSON, or a form with a file."""
+    """Return a body as arguments of curl: JSON, or a form with a file."""
     if kind == "application/json":
         return f"-H 'Content-Type: application/json' -d '{json.dumps(example)}'"
     named = (name for name in example if name != "file")
@@ -109,7 +109,7 @@ def _model(name: str, schema: Json) -> str:
 
 
 def _kind(schema: Json) -> str:
-    """A schema in a few words, with links to the models that it is made of."""
+    """Return a short description of a schema, with links to its models."""
     if "$ref" in schema:
         name = str(schema["$ref"]).rpartition("/")[2]
         return f'<a href="#{_anchor(name)}">{escape(name)}</a>'

@@ -1,8 +1,8 @@
-"""One body for each operation that the description of the API shows: a story in which everything works.
+"""The example body of each operation in the API description: a story in which every request succeeds.
 
 The caller has the first token of a new installation. The story adds a client, a user, groups and rules, and removes
-them. A test sends each body as written here, in this order. The caller replaces a text in angle brackets:
-`<apiKey of createKey>` is that field of that operation's answer.
+them. A test sends each body as written here, in this order. The caller replaces a text in angle brackets: `<apiKey of
+createKey>` is this field in the answer of this operation.
 """
 
 from typing import Final
@@ -30,7 +30,7 @@ _ISSUER: Final = "<id of createIssuerDid>"
 _HOLDER: Final = "<id of createHolderDid>"
 _WALLET_KEY: Final = "<walletKey of resetWallet>"
 _HASH: Final = "$6$example$yogJ/yOi2VZobWSbxvPt7fnN1H6x8z2XcvUSrZKdIdoTNyokpi8OBJzgfbUEjbI/bmkOcOX2Z2EU5I7Dn4rTo1"
-"""What crypt(5) makes of the password of a rotation."""
+"""A crypt(5) hash of the password in a rotation."""
 _BADGE: Final[dict[str, JSON]] = {
     "type": "object",
     "properties": {"epmUsername": {"type": "string"}},
@@ -313,7 +313,7 @@ STORY: Final[tuple[tuple[str, str, dict[str, JSON]], ...]] = (
 )
 
 EXAMPLES: Final = {(method, path): body for method, path, body in STORY}
-"""By method and path."""
+"""The example body of each operation, by method and path."""
 
 TOKENS: Final = {
     "/api/v1/agent/exchangeKey": "<apiKey of createKey>",
@@ -328,4 +328,4 @@ TOKENS: Final = {
     "/api/v1/walletService/createPresentation": "<token of resetWallet>",
     "/api/v1/walletService/submitPresentation": "<token of resetWallet>",
 }
-"""Whose token is sent where it is not an admin's."""
+"""The token of each example that is not sent with an admin's token."""

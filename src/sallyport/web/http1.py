@@ -1,13 +1,14 @@
-"""HTTP/1.1 as a server speaks it (RFC 9112), sans-io: a `Parser` for requests and an `Answer` for each response.
+"""HTTP/1.1 on the server side (RFC 9112), sans-io: a `Parser` for requests and an `Answer` for each response.
 
-h11 parses heads and chunks. It accepts three things that a server behind a proxy must not accept, so the parser gives a
-head to h11 only after its own check: lines end with CRLF, no line is folded, and the head is not too long. h11 takes
-60 us for a head. A head of the most common form, which leaves nothing to decide, is read by one regular expression in
-10 us. The body of a request with Content-Length needs no parsing. A request in chunks is the last one of its
-connection, so octets that another parser could understand as the next request are never read.
+h11 parses heads and chunks. It accepts three things that a server behind a proxy must not accept. So the parser checks
+a head first: lines end with CRLF, no line is folded, and the head is not too long.
 
-An answer is written here and not by h11: its framing follows from two facts, the version of the request and whether the
-application gives a Content-Length.
+h11 takes 60 us for a head. A head in the most common form is read by one regular expression in 10 us instead. The body
+of a request with Content-Length needs no parsing. A chunked request is the last one of its connection, so octets that
+another parser could read as the next request are ignored.
+
+This module writes answers without h11: their framing depends only on the version of the request and on whether the
+application sets Content-Length.
 """
 
 import re
@@ -31,11 +32,11 @@ _COMMON_HEAD: Final = re.compile(rb"([A-Z]+) (/[!-~]*) HTTP/1\.1\r\n((?:%b:[ -~]
 _UNCOMMON: Final = frozenset({b"expect", b"transfer-encoding", b"upgrade"})
 _LENGTH: Final = re.compile(rb"[0-9]{1,15}")
 _CHUNKS_AT_ONCE: Final = 64
-"""Chunks that one call parses: h11 takes 10 us for each."""
+"""Maximum chunks that one call parses: h11 takes 10 us for each."""
 
 
 class Malformed(Exception):
-    """The octets are no acceptable HTTP/1 request. status: of the answer."""
+    """The octets are no acceptable HTTP/1 request. status: HTTP status of the answer."""
 
     def __init__(self, message: str, status: int = 400) -> None:
         super().__init__(message)
@@ -61,9 +62,10 @@ class Head:
 
 
 def common_head(octets: bytes) -> Head | None:
-    """Return a head of the most common form, with its last empty line; None if h11 has to read it.
+    """Return a head in the most common form, including its last empty line; None if h11 must read the head.
 
-    The form: HTTP/1.1, a path, one Host, no header twice, none that asks for more than a body of Content-Length.
+    The form has HTTP/1.1, a path, one Host, no duplicate header, and no header that needs more than a body with
+    Content-Length.
     """
     match = _COMMON_HEAD.fullmatch(octets)
     if match is None:
@@ -85,15 +87,15 @@ def common_head(octets: bytes) -> Head | None:
 
 
 class Parser:
-    """Parses the requests of one connection: `feed` octets, then ask for the head and for pieces of the body.
+    """A parser of the requests of one connection: `feed` octets, then ask for the head and for parts of the body.
 
-    head_octets: the longest head that is accepted.
+    head_octets: maximum length of a head.
     """
 
     def __init__(self, head_octets: int) -> None:
         self._head_octets = head_octets
         self._held = bytearray()
-        self._searched = 0  # octets of an incomplete head: a head of single octets would be searched 16,000 times
+        self._searched = 0  # octets of an incomplete head, which are not searched again
         self._chunks: h11.Connection | None = None
         self._remaining = 0
         self.body_due = False
@@ -101,20 +103,20 @@ class Parser:
 
     @property
     def in_chunks(self) -> bool:
-        """Whether the body of the current request comes in chunks."""
+        """Whether the body of the current request is chunked."""
         return self._chunks is not None
 
     @property
     def held(self) -> int:
-        """Octets that were fed and not yet parsed."""
+        """Number of octets that were fed and are not parsed yet."""
         return len(self._held)
 
     def feed(self, octets: bytes) -> None:
-        """Add octets as they were received."""
+        """Add received octets."""
         self._held += octets
 
     def head(self) -> Head | None:
-        """Return the head of the next request, None if its octets are not complete. Raises Malformed."""
+        """Return the head of the next request; None if it is not complete. Raises Malformed."""
         end = self._held.find(_END_OF_HEAD, max(self._searched - len(_END_OF_HEAD), 0))
         size = len(self._held) if end < 0 else end + len(_END_OF_HEAD)
         if size > self._head_octets:
@@ -164,7 +166,7 @@ class Parser:
         )
 
     def take_body(self) -> bytes:
-        """Return octets of the body that were fed, empty if more must be fed. Raises Malformed."""
+        """Return octets of the body that were fed; empty if more must be fed. Raises Malformed."""
         if self._chunks is not None:
             return self._take_chunks(self._chunks)
         piece = bytes(self._held[: self._remaining])
@@ -194,7 +196,7 @@ class Parser:
 
 
 class Answer:
-    """The framing of one response. head: the request's; closes: the connection ends with this answer."""
+    """The framing of one response. head: head of the request. closes: the connection ends after this answer."""
 
     def __init__(self, head: Head, *, closes: bool = False) -> None:
         self._head = head
@@ -206,7 +208,7 @@ class Answer:
         self.complete = False
 
     def begin(self, status: int, headers: Headers) -> bytes:
-        """Return the octets of the head. Raises BrokenAnswer if a header has a line break."""
+        """Return the octets of the head. BrokenAnswer: a header contains a line break."""
         lines = [b"HTTP/1.1 %d %s" % (status, _phrase(status))]
         for name, value in headers:
             if name.lower() == b"content-length":
@@ -229,7 +231,7 @@ class Answer:
         return octets + _END_OF_HEAD
 
     def piece(self, octets: bytes, *, more: bool) -> bytes:
-        """Return a piece of the body in its framing. Raises BrokenAnswer if it is not as long as declared."""
+        """Return a part of the body in its framing. BrokenAnswer: the body is not as long as declared."""
         self.complete = not more
         if self._without_body:
             return b""
@@ -244,7 +246,7 @@ class Answer:
 
 
 def _closes(version: bytes, headers: Headers) -> bool:
-    """Return whether the connection ends after this request (RFC 9112 section 9.3). HTTP/1.0 is not kept alive."""
+    """Return whether the connection ends after this request (RFC 9112 section 9.3). HTTP/1.0 connections always end."""
     options = {
         option.strip().lower() for name, value in headers if name == b"connection" for option in value.split(b",")
     }
@@ -252,7 +254,7 @@ def _closes(version: bytes, headers: Headers) -> bool:
 
 
 def _origin_form(target: bytes) -> bytes:
-    """Return the path of an absolute-form target (RFC 9112 section 3.2.2), else the target as it is."""
+    """Return the path of a target in absolute form (RFC 9112 section 3.2.2), and another target unchanged."""
     scheme, mark, rest = target.partition(b"://")
     if not mark or scheme.lower() not in (b"http", b"https"):
         return target

@@ -1,4 +1,4 @@
-"""The one way in which a slice declares an operation.
+"""The declaration of operations by a slice, and the checks before each operation.
 
     operations = Operations("Devices", gate)
 
@@ -7,10 +7,10 @@
         "List the devices of a domain."
         return await inventory.list(body.domainId, body.page())
 
-The types of body and answer come from the annotations, the description of the API from them and the docstring. Before
-the work runs, in this order: token (401), content type and size (415, 413), JSON and model (400), scope, domain, role
-(403). The body is not read before the token is known, but for the models that carry an API key (`claimed_key`): they
-are read up to 16 KiB without one. An array body, `list[Model]`, also takes a single object.
+The annotations give the types of body and answer. The API description is generated from them and the docstring. The
+order of the checks is token (401), content type and size (415, 413), JSON and model (400), scope, domain, role (403).
+The body is read after the check of the token, except for models that contain an API key (`claimed_key`), which are read
+up to 16 KiB without a token. An array body, `list[Model]`, may also be a single object.
 """
 
 import inspect
@@ -35,15 +35,16 @@ from sallyport.web.scope import Body, Caller, Gate, Role
 from sallyport.web.upload import Keeper, Reader, Upload
 
 STRANGERS = 0
-"""In the place of a tenant's id: those whose tenant is known once the body is."""
+"""Number in place of a tenant's id for requests whose tenant is known only after the body is read."""
 BODY_LIMIT = 1 << 20
 KEYED_LIMIT = 16 << 10
 LARGE = 64 << 10
-"""Octets of a body that is read in a thread: others' requests and logins go on meanwhile."""
+"""Minimum octets of a large body. A thread parses it, so that other requests and logins go on."""
 MOST_CONTAINERS = 50_000
-"""Objects and arrays in a body. The parser holds the interpreter lock: 340,000 empty arrays took 125 ms."""
+"""Maximum objects and arrays in a large body. The parser holds the interpreter lock: 340,000 empty arrays took 125 ms.
+"""
 MOST_ENTRIES = 1000
-"""Entries of an array body. The errors of 21,000 empty objects held the event loop for 1 s."""
+"""Maximum entries of an array body. The errors of 21,000 empty objects blocked the event loop for 1 s."""
 TOKEN_HEADER = "x-authorization"  # noqa: S105
 BEARER_PREFIX = "/api/v1/"
 
@@ -54,26 +55,29 @@ Work: TypeAlias = Callable[[BodyT, Caller], Awaitable[AnswerT]]
 UploadWork: TypeAlias = Callable[[Upload[FormT], Caller], Awaitable[AnswerT]]
 Handler: TypeAlias = Callable[[Request], Coroutine[None, None, Response]]
 Run: TypeAlias = Callable[[bytes, Caller], Awaitable[bytes]]
-"""Run an operation on a body of JSON for a caller without a token, behind all other checks; the answer in JSON.
-Refused; SallyportError."""
+"""A function that runs an operation for an authenticated caller, with all other checks: (JSON body, caller) -> JSON
+answer. Refused; SallyportError."""
 
 
 class Success(Model):
-    """The root of the answers that carry code and status. Radius and domain operations answer without them."""
+    """The base class of answers with code and status. Radius and domain operations answer without these fields."""
 
     code: int = Field(default=200, description="HTTP status of the answer.")
     status: str = Field(default="Success", description="Success; an error has Failure.")
 
 
 class Done(Success):
-    """The answer of an operation that has no other result; the root of the answers with a message."""
+    """The answer of an operation without another result; the base class of answers with a message."""
 
     message: str = Field(description="Result in words.")
 
 
 class Plain(Generic[AnswerT]):
-    """An answer of plain dicts, lists, texts and numbers, serialised as it is; AnswerT only describes it. For lists:
-    models cost ten times as much as their serialisation."""
+    """An answer of plain dicts, lists, texts and numbers, serialised as it is. AnswerT is its type in the API
+    description.
+
+    Use it for lists: building models costs ten times as much as serialising them.
+    """
 
     __slots__ = ("content",)
 
@@ -83,8 +87,9 @@ class Plain(Generic[AnswerT]):
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation: where it answers, the callers that it admits, what it takes and gives, and its handler, which runs
-    all checks. run: the same for the control socket. has_file: it takes a form with a file, not JSON, and has no run.
+    """One operation, with its handler, which runs all checks. run: the same for the control socket.
+
+    has_file: the request is a form with a file instead of JSON; there is no `run`.
     """
 
     method: str
@@ -102,7 +107,7 @@ class Operation:
 
 
 class Operations:
-    """The operations of a slice. tag: its heading in the description of the API."""
+    """The operations of a slice. tag: their heading in the API description."""
 
     def __init__(self, tag: str, gate: Gate) -> None:
         self._tag = tag
@@ -112,7 +117,7 @@ class Operations:
     def post(
         self, path: str, *alternatives: str, roles: frozenset[Role]
     ) -> Callable[[Work[BodyT, AnswerT]], Work[BodyT, AnswerT]]:
-        """Declare a POST operation on every path given, each with the case as written."""
+        """Declare a POST operation at each of these paths, which are case-sensitive."""
         return self._declare("POST", (path, *alternatives), roles)
 
     def put(
@@ -124,7 +129,7 @@ class Operations:
     def delete(
         self, path: str, *alternatives: str, roles: frozenset[Role]
     ) -> Callable[[Work[BodyT, AnswerT]], Work[BodyT, AnswerT]]:
-        """Declare a DELETE operation; it takes a body like the others."""
+        """Declare a DELETE operation, which has a body like the others."""
         return self._declare("DELETE", (path, *alternatives), roles)
 
     def upload(
@@ -179,7 +184,7 @@ class Operations:
 
 
 class _Shape(Generic[BodyT]):
-    """A body's type: a model, or a list of one."""
+    """The type of a body: a model, or a list of a model."""
 
     def __init__(self, kind: type[BodyT]) -> None:
         self._kind = kind
@@ -188,7 +193,7 @@ class _Shape(Generic[BodyT]):
         self.carries_key = self._model.claimed_key is not Body.claimed_key
 
     def parse(self, octets: bytes) -> tuple[BodyT, Sequence[Body]]:
-        """Return the body, and the models in it whose claims the gate checks. Invalid."""
+        """Return the body, and the models in it whose claims the gate must check. Raises Invalid."""
         try:
             if self._is_list and octets.lstrip()[:1] != b"{":
                 several = self._adapter.validate_json(octets)
@@ -204,7 +209,7 @@ class _Shape(Generic[BodyT]):
 
 
 class _JsonResponse(Response):
-    """A response that is made without a look at its headers: the class above takes 10 us for them."""
+    """A JSON response with fixed headers: the base class takes 10 us to build them."""
 
     def __init__(self, content: bytes) -> None:
         self.status_code = 200
@@ -218,20 +223,20 @@ class _JsonResponse(Response):
 
 
 class _Answer(Generic[AnswerT]):
-    """An answer's type."""
+    """The type of an answer, with its conversion to JSON."""
 
     def __init__(self, kind: type[AnswerT]) -> None:
         self._kind = kind
 
     def response(self, answer: AnswerT) -> Response:
-        """The answer as it is sent."""
+        """Return the HTTP response of an answer."""
         response = _JsonResponse(self.content(answer))
         if isinstance(answer, Plain) and isinstance(answer.content, Counted):
             response.headers[TOTAL_HEADER] = str(answer.content.total)
         return response
 
     def content(self, answer: AnswerT) -> bytes:
-        """The answer in JSON."""
+        """Return an answer as JSON."""
         if isinstance(answer, Plain):
             return to_json(answer.content)
         return self._adapter.dump_json(answer, by_alias=True)
@@ -242,7 +247,7 @@ class _Answer(Generic[AnswerT]):
 
 
 class _Checked(Generic[BodyT, AnswerT]):
-    """An operation's work behind all checks."""
+    """An operation with all its checks."""
 
     def __init__(
         self,
@@ -259,7 +264,7 @@ class _Checked(Generic[BodyT, AnswerT]):
         self._answer = answer
 
     async def handle(self, request: Request) -> Response:
-        """Answer one request; errors become bodies here."""
+        """Answer one request. An error becomes an error body."""
         try:
             caller, body, claims = await self._read(request)
             self._gate.admit(caller, claims, self._roles)
@@ -277,7 +282,7 @@ class _Checked(Generic[BodyT, AnswerT]):
             return self._answer.content(await self._work(body, caller))
 
     async def _read(self, request: Request) -> tuple[Caller, BodyT, Sequence[Body]]:
-        """Return the caller that the header's token or the key in the body names, and the body. Refused."""
+        """Return the caller of the token or of the key in the body, the body, and its claims. Raises Refused."""
         token, source = token_of(request), request.client.host if request.client else ""
         if not self._shape.carries_key:
             caller = await self._gate.caller(token, source)
@@ -295,7 +300,7 @@ class _Checked(Generic[BodyT, AnswerT]):
     async def _parse(self, request: Request, caller: Caller | None) -> tuple[BodyT, Sequence[Body]]:
         if caller is None or content.declared_size(request) < LARGE:
             return await self._parse_body(request, caller)
-        with self._gate.large_body(caller):  # or one in chunks, whose size is not known
+        with self._gate.large_body(caller):  # also a chunked body, whose size is not known
             return await self._parse_body(request, caller)
 
     async def _parse_body(self, request: Request, caller: Caller | None) -> tuple[BodyT, Sequence[Body]]:
@@ -313,12 +318,12 @@ class _Checked(Generic[BodyT, AnswerT]):
             began = trio.current_time()
             try:
                 return await trio.to_thread.run_sync(self._shape.parse, octets)
-            finally:  # a login takes the interpreter lock for each of its statements: it runs between two bodies
+            finally:  # a pause between two bodies, in which logins can take the interpreter lock
                 await trio.sleep(trio.current_time() - began)
 
 
 class _CheckedUpload(Generic[FormT, AnswerT]):
-    """The work of an operation that takes a file, behind all checks."""
+    """An operation that receives a file, with all its checks."""
 
     def __init__(
         self,
@@ -335,7 +340,7 @@ class _CheckedUpload(Generic[FormT, AnswerT]):
         self._answer = answer
 
     async def handle(self, request: Request) -> Response:
-        """Answer one request; errors become bodies here."""
+        """Answer one request. An error becomes an error body."""
         try:
             source = request.client.host if request.client else ""
             caller = await self._gate.caller(token_of(request), source)
@@ -353,7 +358,7 @@ class _CheckedUpload(Generic[FormT, AnswerT]):
 
 
 def token_of(request: Request) -> str | None:
-    """The token as sent: X-Authorization, and under /api/v1 also `Authorization: Bearer`."""
+    """Return the token of a request: X-Authorization, or under /api/v1 also `Authorization: Bearer`."""
     headers = content.headers_of(request)
     token = headers.get(TOKEN_HEADER, "").strip()
     if token or not request.scope["path"].startswith(BEARER_PREFIX):
@@ -363,7 +368,7 @@ def token_of(request: Request) -> str | None:
 
 
 def _types(work: Work[BodyT, AnswerT]) -> tuple[type[object], type[object]]:
-    """The annotations of (body, caller) -> answer. TypeError: a declaration that lacks one."""
+    """Return the types of body and answer in the annotations of an operation. TypeError: an annotation is missing."""
     hints = get_type_hints(work, include_extras=True)
     names = [name for name in inspect.signature(work).parameters if name != "self"]
     if len(names) != 2 or names[0] not in hints or hints.get(names[1]) is not Caller or "return" not in hints:
@@ -372,13 +377,13 @@ def _types(work: Work[BodyT, AnswerT]) -> tuple[type[object], type[object]]:
 
 
 def _model_of(answer: type[object]) -> type[object]:
-    """Return the type that describes an answer."""
+    """Return the type that describes an answer in the API description."""
     model: type[object] = get_args(answer)[0] if get_origin(answer) is Plain else answer
     return model
 
 
 def _claiming(model: object) -> type[Body]:
-    """The model, if it hands the fields that say where it belongs to the gate. TypeError when it does not."""
+    """Return a body model that claims its ids of organization, tenant and domain. TypeError: it does not."""
     if not (isinstance(model, type) and issubclass(model, Body)):
         raise TypeError(f"{model!r}: a body is a web.scope.Body, or a list of one")
     names = {name.lower().replace("_", "") for name in model.model_fields}

@@ -1,10 +1,10 @@
-"""Pages for people without a token. The last part of their link is a secret with a single purpose.
+"""Pages for people without a token. The last part of their link is a secret for a single purpose.
 
     route = link_route("/enrol/{token}", show=show, submit=submit)
 
-GET shows the page, POST submits a small form to the same address. A page is one document without scripts or external
-resources. It is not cached, framed or indexed, and sends no referrer. The log and the metrics have the route's template
-and not the secret.
+GET shows the page, and POST submits a small form to the same address. A page is one document without scripts or
+external resources. It must not be cached, framed or indexed, and sends no referrer. The log and the metrics contain the
+route's template, not the secret.
 """
 
 import json
@@ -56,14 +56,14 @@ HEADERS = {
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """title: text. content: HTML with every variable text escaped."""
+    """A page for people. title: plain text. content: HTML with all variable text escaped."""
 
     title: str
     content: str
     status: int = 200
 
     def render(self) -> bytes:
-        """The document, UTF-8."""
+        """Return the HTML document in UTF-8."""
         title = escape(self.title)
         return (
             f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
@@ -73,13 +73,13 @@ class Page:
 
 
 Show: TypeAlias = Callable[[str], Awaitable[Page]]
-"""show(secret): the page that the link opens. It changes nothing: scanners of mail open links too."""
+"""A function that returns the page of a link: show(secret). It changes nothing, since mail scanners open links too."""
 Submit: TypeAlias = Callable[[str, Mapping[str, str]], Awaitable[Page]]
-"""submit(secret, fields of the form): the page that comes after."""
+"""A function that returns the page after the form: submit(secret, fields of the form)."""
 
 
 def link_route(path: str, *, show: Show, submit: Submit) -> BaseRoute:
-    """The route of a link. path: ends in `/{token}`."""
+    """Return the route of a link. path: ends in `/{token}`."""
 
     async def answer(request: Request) -> Response:
         secret = str(request.path_params["token"])
@@ -96,7 +96,7 @@ def link_route(path: str, *, show: Show, submit: Submit) -> BaseRoute:
 
 
 def _fields(octets: bytes) -> dict[str, str]:
-    """A form's fields, of several with one name the last. Invalid."""
+    """Return the fields of a form; of several with the same name, the last. Raises Invalid."""
     try:
         return dict(parse_qsl(octets.decode("ascii"), keep_blank_values=True, max_num_fields=_FIELDS, errors="replace"))
     except ValueError:
@@ -104,7 +104,7 @@ def _fields(octets: bytes) -> dict[str, str]:
 
 
 def _refused(error: Exception, template: str) -> Page:
-    """Return an error as a page. `problem` decides its status, its text and its log entry."""
+    """Return an error as a page. `problem` decides its status, text and log entry."""
     answer = problem.response(error, template)
     message = json.loads(bytes(answer.body))["message"]
     return Page("This did not work", f"<p>{escape(message)}</p>", answer.status_code)

@@ -1,13 +1,14 @@
-"""What the work of a request tells its connection.
+"""The interface of an operation to the connection of its request.
 
     with parked():
         await changed.wait()
 
-An address serves a limited number of connections at a time. A parked request does not count until it continues, so that
-a thousand waiting agents keep no other client out. The caller of `parked` bounds how many requests may park.
+An address serves a limited number of connections at the same time. A parked request does not count until it continues,
+so that a thousand waiting agents do not keep other clients out. The caller of `parked` must limit the number of parked
+requests.
 
-A connection without an authenticated request is a stranger's: it gets less time, it is closed first at the limit, and
-one address may hold only a few of them. `Peer.authenticate` ends that.
+A connection without an authenticated request is a stranger. It has less time, it is closed first at the limit, and one
+address may have only a few of them. After `Peer.authenticate` the connection is no stranger any more.
 """
 
 from collections.abc import Iterator
@@ -17,22 +18,22 @@ from typing import Protocol
 
 
 class Peer(Protocol):
-    """The connection that the current request came in through."""
+    """The connection of the current request."""
 
     def park(self, parks: bool) -> None:
-        """Note that the request begins or ends to wait."""
+        """Record that the request starts or stops waiting."""
 
     def authenticate(self) -> None:
-        """Note that the request carried valid credentials."""
+        """Record that the request has valid credentials."""
 
 
 PEER: ContextVar[Peer | None] = ContextVar("peer", default=None)
-"""None for work that did not come in over HTTP."""
+"""The connection of the current request; None for work that is no HTTP request."""
 
 
 @contextmanager
 def parked() -> Iterator[None]:
-    """Do not count the current request's connection within the block."""
+    """Do not count the connection of the current request during the block."""
     peer = PEER.get()
     if peer is None:
         yield

@@ -1,7 +1,7 @@
-"""Finds what answers a request, and measures each request. The last net under an unexpected error.
+"""Routing of requests, measurement of each request, and the handling of errors that nothing else has caught.
 
-An operation is found by its path in a dict, since 150 routes in a row cost 110 us; Starlette routes the rest. The label
-of a measurement is the template of the route, never the path that was sent: a client cannot add labels.
+An operation is found by its path in a dict, since 150 routes in sequence cost 110 us. Starlette routes all other paths.
+The label of a measurement is the template of the route, never the path that was sent, so a client cannot add labels.
 """
 
 import time
@@ -17,16 +17,16 @@ from sallyport.web import problem
 from sallyport.web.operation import Handler, Operation
 
 Observe: TypeAlias = Callable[[str, str, int, float], None]
-"""observe(method, route template, status, seconds)."""
+"""A function that records a request: observe(method, route template, status, seconds)."""
 
 UNMATCHED = "unmatched"
 TEMPLATE = "sallyport.template"
-"""The key of a scope under which the template of its route is."""
+"""The key in an ASGI scope for the template of the route."""
 _METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
 
 
 class Observed:
-    """The outermost layer of an app. Anything but an HTTP request is left unanswered."""
+    """The outermost layer of an app, which measures requests. Other ASGI scopes than HTTP requests are ignored."""
 
     def __init__(self, app: ASGIApp, observe: Observe) -> None:
         self._app = app
@@ -46,7 +46,7 @@ class Observed:
 
         try:
             await self._app(scope, receive, noting)
-        except Exception as error:  # an answer that has begun was reported where it failed
+        except Exception as error:  # an error after the start of the answer was logged already
             if not status:
                 await problem.response(error, scope["path"])(scope, receive, noting)
         finally:
@@ -55,12 +55,14 @@ class Observed:
 
 
 class ByPath:
-    """The operations, whose paths have no parameters, found in a dict; all other paths go to `rest`. ValueError: two
-    operations claim the same method and path."""
+    """The operations by path, without path parameters. All other paths go to `rest`.
+
+    ValueError: two operations have the same method and path.
+    """
 
     def __init__(self, operations: Sequence[Operation], rest: ASGIApp) -> None:
         self._rest = rest
-        self._handlers: dict[str, dict[str, Handler]] = {}  # by path and method
+        self._handlers: dict[str, dict[str, Handler]] = {}  # by path, then by method
         for operation in operations:
             for path in operation.paths:
                 methods = self._handlers.setdefault(path, {})
@@ -85,7 +87,7 @@ class ByPath:
 
 
 class TemplateRoute(Route):
-    """A route of Starlette that notes its template for the measurement."""
+    """A Starlette route that stores its template in the ASGI scope, for the measurement."""
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         match, child = super().matches(scope)

@@ -1,13 +1,13 @@
-"""Listens and accepts. Each address has its own app and its own limit, so that a flood on one leaves the other alone.
+"""The HTTP server. Each address has its own app and its own limit of connections, so that a flood on one does not block
+others.
 
     async with trio.open_nursery() as nursery:
         bound = await nursery.start(serve_http, [Listener(app, settings.http_bind, tls)], stop)
 
-`stop` closes the listeners and the connections that wait for a request; running requests may finish, for at most
-`drain_s`. At the limit of connections, `connections` chooses the one that is closed for a new one. A parked request
-(`peer`) does not count.
+`stop` closes the listeners and the connections that wait for a request. Running requests may finish within `drain_s`.
+At the limit, `connections` chooses the connection to close for a new one. A parked request (`peer`) does not count.
 
-Behind a proxy that `trusted_proxies` names, the client's address is that of X-Forwarded-For.
+If the peer is a proxy in `trusted_proxies`, the client's address comes from X-Forwarded-For.
 """
 
 import errno
@@ -39,19 +39,19 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """A certificate with its chain, and its key: PEM files."""
+    """A certificate with its chain, and its key, as paths of PEM files."""
 
     certificate: Path
     key: Path
     _contexts: list[ssl.SSLContext] = field(default_factory=list, repr=False, compare=False)
 
     def load(self, context: ssl.SSLContext) -> None:
-        """Take the files into a context, which `reload` keeps up to date. ConfigError: they cannot be used."""
+        """Load the files into a context, which `reload` updates. ConfigError: they cannot be used."""
         self._take(context)
         self._contexts.append(context)
 
     def reload(self) -> None:
-        """Read the files again, for new connections. ConfigError: nothing has changed."""
+        """Load the files again for new connections. ConfigError: they cannot be used; the former certificate stays."""
         for context in (ssl.create_default_context(ssl.Purpose.CLIENT_AUTH), *self._contexts):
             self._take(context)
 
@@ -64,8 +64,10 @@ class Tls:
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """An app on an address, with TLS or in clear. trusted_proxies: their X-Forwarded-For is believed. setting: the one
-    that has the address."""
+    """An app on an address, with or without TLS. trusted_proxies: networks of proxies whose X-Forwarded-For is used.
+
+    setting: name of the setting with the address, for messages.
+    """
 
     app: ASGIApp
     bind: Address
@@ -83,8 +85,8 @@ async def serve_http(
 ) -> None:
     """Serve until `stop` is set and the running requests have ended, or `drain_s` later.
 
-    Starts with the addresses that were bound, in the order of `listeners`; port 0 has become a real one. No peer can
-    make it raise. StartError: an address that cannot be bound. ConfigError: a certificate that cannot be used.
+    The function reports the bound addresses by `task_status.started`, in the order of `listeners`, with the actual
+    ports. No peer can make it raise. StartError: an address cannot be bound. ConfigError: a certificate cannot be used.
     """
     limits = limits or Limits()
     acceptors: list[_Acceptor] = []
@@ -107,7 +109,7 @@ async def serve_http(
 
 
 def tls_context(tls: Tls) -> ssl.SSLContext:
-    """TLS 1.2 or newer, HTTP/1.1 only. ConfigError: the files cannot be used."""
+    """Return a context for TLS 1.2 or newer, with HTTP/1.1 only. ConfigError: the files cannot be used."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
@@ -126,8 +128,8 @@ async def _open(listener: Listener, limits: Limits) -> "_Acceptor":
 
 
 class _Acceptor:
-    """One listening socket and the connections that came in through it. closing: it takes no more requests.
-    turn: of its TLS handshakes."""
+    """One listening socket and its connections. closing: it serves no more requests. turn: lock that its TLS handshakes
+    share."""
 
     def __init__(
         self, listener: Listener, socket: trio.socket.SocketType, context: ssl.SSLContext | None, limits: Limits
@@ -147,7 +149,7 @@ class _Acceptor:
         self._overdrawn = 0
 
     async def accept(self, nursery: trio.Nursery) -> None:
-        """Take connections until cancelled. No error of a peer or of the system ends it."""
+        """Accept connections until cancelled. No error of a peer or of the system ends the loop."""
         while True:
             try:
                 socket, client = await self.socket.accept()
@@ -162,7 +164,8 @@ class _Acceptor:
             nursery.start_soon(self._connection(socket, client[:2]).run)
 
     def close(self) -> None:
-        """Take nothing more; close the connections that wait for a request. A running one ends with its answer."""
+        """Stop accepting, and close the connections that wait for a request. A connection with a running request ends
+        after it."""
         self.socket.close()
         self.closing = True
         for connection in self.table.waiting():
@@ -170,8 +173,10 @@ class _Acceptor:
                 connection.hang_up()
 
     def park(self, connection: Connection, parks: bool) -> None:
-        """Do not count a parked request. One that continues at the limit continues all the same: the next connections
-        that end pay for it."""
+        """Stop counting a parked request, and count it when it continues.
+
+        At the limit it continues nevertheless; the next connections that end do not make room then.
+        """
         if parks and connection not in self._parked:
             self._parked.add(connection)
             self._leave()
@@ -227,7 +232,8 @@ class _Acceptor:
             self._room.release()
 
     async def _refused(self, error: OSError) -> None:
-        """ECONNABORTED and its like belong to one peer; without descriptors or memory, wait for some to come back."""
+        """Log the error if the system lacks descriptors or memory, and make room. Errors of one peer (ECONNABORTED) are
+        ignored."""
         if error.errno in _EXHAUSTED:
             log.warning("http_accept_failed", error=error.strerror)
             self.table.make_room()

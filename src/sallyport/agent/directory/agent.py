@@ -1,4 +1,4 @@
-"""One reading from end to end, and the loop around it."""
+"""One run of the directory agent, and the loop that repeats runs."""
 
 import json
 import random
@@ -26,10 +26,11 @@ from sallyport.directory.entry import Batch, Entry
 from sallyport.directory.reading.reader import LdapReader
 
 SEND_AT: Final = 500
-"""Entries that are sent at once: the reader yields a few at a time."""
+"""Number of entries that are sent at once, since the reader yields a few at a time."""
 
 APPLY_US: Final = 1800 * SECOND
-"""Time that the service has to apply a run; then another is sent, since the import may have failed."""
+"""Time that the service has to apply a run, in microseconds. Then another run is sent, since the import may have
+failed."""
 
 T = TypeVar("T")
 
@@ -38,7 +39,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """The summary of a run. counts: entries by kind. job: id of the service's import."""
+    """The summary of a run. counts: number of entries by kind. job: id of the service's import."""
 
     full: bool
     counts: Mapping[str, int]
@@ -64,14 +65,14 @@ class StateFile:
         return value if isinstance(value, dict) else {}
 
     def save(self, value: Mapping[str, object]) -> None:
-        """Save the state, which is on disk on return. ConfigError."""
+        """Save the state, which is on disk on return. Raises ConfigError."""
         with suppress(OSError):
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         disk.write(self._path, json.dumps(value).encode() + b"\n")
 
 
 class DirectoryAgent:
-    """Reads one directory for one domain."""
+    """The agent that reads one directory for one domain."""
 
     def __init__(
         self,
@@ -93,7 +94,8 @@ class DirectoryAgent:
         """Send one run: complete if `full` or due, else the changes.
 
         patient: raise ServiceAway while the service may still be applying the last run, whose changes would be sent
-        again. ServiceAway, ServiceRefused, ConfigError; ReadError: of the directory. An error changes nothing.
+        again. ServiceAway, ServiceRefused, ConfigError; ReadError: the directory cannot be read. An error changes
+        nothing.
         """
         await self._in_thread(self._prepare_key)
         sender = Sender(self._ask, self._settings.domain_id, self._settings.name)

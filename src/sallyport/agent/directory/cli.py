@@ -48,7 +48,7 @@ log = structlog.get_logger()
 )
 @click.pass_obj
 def directory(line: CommandLine, *, path: Path, once: bool, full: bool, dry_run: bool, log_level: str) -> None:
-    """Read a directory that the service does not reach, and send it groups, units and users."""
+    """Read a directory that the service does not reach, and send its groups, units and users to the service."""
     logging.configure(level=log_level)
     if not has_ldap():
         raise StartError(WITHOUT_LDAP)
@@ -90,7 +90,8 @@ async def _run(agent: DirectoryAgent) -> None:
 
 
 async def _report_alive(systemd: Notifier, every_s: float) -> None:
-    """Restart the watchdog's time. Each step of the work has its own time limit, so a live event loop is enough."""
+    """Reset systemd's watchdog at an interval. Each step of the work has its own time limit, so a live event loop is
+    enough."""
     while True:
         systemd.alive()
         await trio.sleep(every_s)

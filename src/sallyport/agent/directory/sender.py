@@ -2,7 +2,7 @@
 
 A request to a service that is away is repeated for some minutes; then the run is abandoned, and nothing of it is
 applied. An entry that the service does not accept must not block all others: its batch is halved until the entry is
-alone, and it is sent as one that cannot be used, so that it does not count as removed.
+alone. Then it is sent as an entry that cannot be used, so that it does not count as removed.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -27,7 +27,7 @@ Wire = Mapping[str, object]
 
 
 Ask = Callable[[str, Wire], Awaitable[Wire]]
-"""Sends a body to a path by the agent's key and returns the answer. ServiceAway, ServiceRefused."""
+"""A function that sends a body to a path with the agent's key and returns the answer. ServiceAway, ServiceRefused."""
 
 
 class Sender:
@@ -44,7 +44,7 @@ class Sender:
         self.refused = 0
 
     async def begin(self) -> str:
-        """Begin the run; return the cursor of the last run that was applied. ServiceAway, ServiceRefused."""
+        """Begin the run; return the cursor of the last run that was applied. Raises ServiceAway, ServiceRefused."""
         answer = await self._until_taken("begin", {"directoryName": self._name})
         cursor = answer.get("cursor")
         self._run_id, self._sequence = _number(answer, "runId"), _number(answer, "sequence")
@@ -53,14 +53,14 @@ class Sender:
         return cursor
 
     async def send(self, entries: Sequence[Entry]) -> None:
-        """Send entries in batches. ServiceAway, ServiceRefused."""
+        """Send entries in batches. Raises ServiceAway, ServiceRefused."""
         for batch in wire.batches(entries):
             await self._send(batch)
 
     async def finish(self, cursor: str, *, complete: bool) -> int:
-        """Finish the run; return the id of the import that applies it. ServiceAway, ServiceRefused.
+        """Finish the run; return the id of the import that applies it. Raises ServiceAway, ServiceRefused.
 
-        complete: remove the entries that the run does not have.
+        complete: the service removes the entries that the run does not have.
         """
         complete &= self._is_whole
         body = {"runId": self._run_id, "sequence": self._sequence, "complete": complete, "cursor": cursor}
@@ -84,7 +84,7 @@ class Sender:
             await self._send_problem(batch[0], error)
 
     async def _send_problem(self, entry: Wire, error: ServiceRefused) -> None:
-        """Send an entry that is not accepted as one that exists and cannot be used."""
+        """Send a refused entry again as one that exists and cannot be used."""
         self.refused += 1
         log.warning("directory_entry_refused", dn=str(entry.get("dn", ""))[:_MAX_TEXT], reason=str(error))
         self._dropped_dn = entry.get("dn")
@@ -94,7 +94,7 @@ class Sender:
         except ServiceRefused as again:
             if again.status not in (_BAD, _TOO_LARGE):
                 raise
-            self._is_whole = False  # the service does not know the entry: it must not remove others as missing
+            self._is_whole = False  # the service does not know the entry, so it must not remove missing entries
 
     def _without_dropped(self, batch: Sequence[Wire]) -> Sequence[Wire]:
         """Leave out the members of a group whose first part was refused: they would join the group before it."""
@@ -110,7 +110,7 @@ class Sender:
         self._sequence = _number(await self._until_taken("batch", body), "sequence")
 
     async def _until_taken(self, operation: str, body: Wire) -> Wire:
-        """Send a request until it is answered, for some minutes. ServiceAway, ServiceRefused."""
+        """Send a request until it is answered, for some minutes. Raises ServiceAway, ServiceRefused."""
         waits, until = BackOff(most_s=30.0), trio.current_time() + GIVE_UP_S
         while True:
             try:

@@ -8,7 +8,7 @@ from sallyport.agent.endpoint.files import Files
 from sallyport.base.clock import SECOND
 
 MANAGED_GROUP: Final = "sallyport-managed"
-"""Group of all accounts that the agent manages, so that an administrator sees them."""
+"""Group of all accounts that the agent manages, by which administrators recognize them."""
 DAY: Final = 86_400 * SECOND
 EXPIRED: Final = 1
 """Expiry day of a locked account, as usermod(8) recommends."""
@@ -16,8 +16,8 @@ EXPIRED: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A local account. password: the field of shadow(5). expires: days since 1970; None never. groups: by name, without
-    its own."""
+    """A local account. password: the field of shadow(5). expires: days since 1970; None: never. groups: names of the
+    groups that list it."""
 
     name: str
     uid: int
@@ -37,7 +37,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class LocalGroup:
-    """A local group. members: by name, in the order of the file."""
+    """A local group. members: names, in the order of the file."""
 
     name: str
     gid: int
@@ -102,7 +102,7 @@ def read(files: Files) -> Accounts:
 
 
 def subordinate_uids(files: Files, account: Account, accounts: Accounts) -> tuple[range, ...]:
-    """Return the ranges of an account in subuid(5) that no other account has ids in. HostError."""
+    """Return the ranges of an account in subuid(5) that contain no id of another account. Raises HostError."""
     own: list[range] = []
     others = [range(each.uid, each.uid + 1) for each in accounts.users.values() if each.uid != account.uid]
     octets = files.read("/etc/subuid") or b""
@@ -116,7 +116,7 @@ def subordinate_uids(files: Files, account: Account, accounts: Accounts) -> tupl
 
 
 def expiry_day(moment: int | None) -> int | None:
-    """Return the first expired day, since 1970, of an account that is usable until `moment` (microseconds)."""
+    """Return the expiry day of an account that is usable until `moment` (microseconds), in days since 1970."""
     return None if moment is None else max(-(-moment // DAY), EXPIRED + 1)
 
 

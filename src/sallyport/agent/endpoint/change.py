@@ -10,12 +10,13 @@ from sallyport.base.agentwire.report import Drift, DriftKind
 from sallyport.base.agentwire.state import DesiredUser, Settings
 
 SUDO_GROUPS = frozenset({"sudo", "wheel", "admin"})
-"""Groups that the sudoers files of common distributions give all rights."""
+"""Groups to which the sudoers files of common distributions give all rights."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Arguments of usermod, none without a change; granted: the groups that the account then has from the agent."""
+    """A change of an account. arguments: those of usermod; empty if nothing changes. granted: the groups that the
+    account then has from the agent."""
 
     arguments: tuple[str, ...]
     detail: str
@@ -32,9 +33,9 @@ def change(
     memory: Memory,
     settings: Settings,
 ) -> Change:
-    """Return the change of an active account to the desired state. groups: the user's existing groups."""
+    """Return the change of an active account to the desired state. groups: the groups that the user gets."""
     wanted = {MANAGED_GROUP, *groups}
-    # Groups that others gave it stay, unless they give rights that it should not have.
+    # Groups that others gave the account stay, unless they give rights that the account should not have.
     foreign = account.groups - wanted - {*kept.granted, *memory.groups}
     rights = set() if user.privileged else foreign & (ROOT_GROUPS | SUDO_GROUPS)
     put_back = settings.put_back_privileges

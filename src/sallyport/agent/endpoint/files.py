@@ -31,7 +31,7 @@ class Mode:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A regular file. octets: at most as many as were asked for; is_whole: whether these are all."""
+    """The content of a regular file. octets: at most the requested number. is_whole: whether these are all octets."""
 
     octets: bytes
     is_whole: bool
@@ -45,7 +45,8 @@ class Files:
         self.owner = owner
 
     def read(self, path: str, *, most: int = 16_000_000) -> bytes | None:
-        """The octets of a system file, links followed; None where there is none. HostError: unreadable, too long."""
+        """Return the octets of a system file, following links; None if there is no file. HostError: unreadable, or too
+        long."""
         try:
             with (self.prefix / path.lstrip("/")).open("rb") as file:
                 octets = file.read(most + 1)
@@ -58,10 +59,10 @@ class Files:
         return octets
 
     def records(self, path: str, size: int, wanted: Iterable[int]) -> dict[int, bytes] | None:
-        """Records of `size` octets of a system file by their numbers, from the end where these are below 0; those that
-        it does not have are left out. None: there is no such file. HostError.
+        """Return records of `size` octets of a system file, by number. A negative number counts from the end; missing
+        records are left out. None: there is no such file. Raises HostError.
 
-        Such files have holes and grow: none is read as a whole.
+        Such files are sparse and grow, so none is read as a whole.
         """
         try:
             with (self.prefix / path.lstrip("/")).open("rb") as file:
@@ -83,10 +84,10 @@ class Files:
 
     @contextmanager
     def directory(self, path: str, owners: frozenset[int] = frozenset()) -> Iterator[int]:
-        """Yield a descriptor of a directory. owners: accepted owners of the last one, beside root; the others are
-        root's.
+        """Yield a descriptor of a directory. owners: accepted owners of the last directory of the path, besides root.
+        All others must be root's.
 
-        HostError: missing, a link, or another user's.
+        HostError: the directory is missing, a link, or another user's.
         """
         parts = [part for part in path.split("/") if part]
         descriptor = os.open(self.prefix, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -102,7 +103,7 @@ class Files:
             os.close(descriptor)
 
     def exists(self, path: str) -> bool:
-        """Whether there may be anything of that name, be it a link, or hidden from root by a mount of a user's."""
+        """Return whether something of that name may exist. It may be a link, or hidden from root by a user's mount."""
         try:
             os.lstat(self.prefix / path.lstrip("/"))
         except (FileNotFoundError, NotADirectoryError):
@@ -112,7 +113,8 @@ class Files:
         return True
 
     def look(self, directory: int, name: str, *, owners: frozenset[int], most: int) -> Content | None:
-        """A file in an open directory; None where there is none. HostError: a link, or another's."""
+        """Return a file in an open directory; None if there is none. HostError: the file is a link, or another
+        account's."""
         try:
             descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
         except FileNotFoundError:
@@ -120,7 +122,7 @@ class Files:
         except OSError as error:
             raise HostError(f"{name}: {_reason(error)}") from None
         found = os.fstat(descriptor)
-        # A second name of the user's own file hides nothing; one of root's file would.
+        # A second link to the user's own file is harmless; one to a file of root's could expose that file.
         is_own = found.st_uid in owners or (found.st_uid == self.owner and found.st_nlink == 1)
         if not stat.S_ISREG(found.st_mode) or not is_own:
             os.close(descriptor)
@@ -133,7 +135,8 @@ class Files:
         return Content(octets[:most], len(octets) <= most)
 
     def keep_as(self, directory: int, name: str, other: str) -> None:
-        """Give a file in an open directory a second name, by which it stays when its first is written. HostError."""
+        """Give a file in an open directory a second name, under which it survives a write to the first name.
+        Raises HostError."""
         try:
             with suppress(FileNotFoundError):
                 os.unlink(other, dir_fd=directory)
@@ -142,7 +145,7 @@ class Files:
             raise HostError(f"{other}: {_reason(error)}") from None
 
     def drop_link(self, directory: int, name: str) -> None:
-        """Remove a symbolic link in an open directory, if it is one. HostError."""
+        """Remove a symbolic link in an open directory, if it is one. Raises HostError."""
         try:
             if stat.S_ISLNK(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode):
                 os.unlink(name, dir_fd=directory)
@@ -152,8 +155,8 @@ class Files:
             raise HostError(f"{name}: {_reason(error)}") from None
 
     def put(self, directory: int, name: str, octets: bytes, mode: Mode) -> None:
-        """Write a file in an open directory, whole or not at all, on disk when it returns. HostError."""
-        # A name with a dot: sudo does not read it.
+        """Write a file in an open directory atomically; it is on disk when this returns. Raises HostError."""
+        # sudo does not read a file with a dot in its name.
         temporary = f".{name}.{secrets.token_hex(6)}.new"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
@@ -172,13 +175,13 @@ class Files:
             raise HostError(f"{name}: {_reason(error)}") from None
 
     def replace(self, path: str, octets: bytes, mode: Mode) -> None:
-        """Write a file in a directory of root's, whole or not at all. HostError."""
+        """Write a file in a directory of root's atomically. Raises HostError."""
         above, _, name = path.rpartition("/")
         with self.directory(above) as directory:
             self.put(directory, name, octets, mode)
 
     def remove(self, path: str) -> None:
-        """Remove a file in a directory of root's, if it is there. HostError."""
+        """Remove a file in a directory of root's, if it exists. Raises HostError."""
         above, _, name = path.rpartition("/")
         with self.directory(above) as directory:
             try:
@@ -189,16 +192,16 @@ class Files:
                 raise HostError(f"{path}: {_reason(error)}") from None
 
     def make_directory(self, path: str, bits: int) -> None:
-        """A directory of root's in one of root's, if it is not there. HostError."""
+        """Make a directory in a directory of root's, if it is missing. Raises HostError."""
         above, _, name = path.rpartition("/")
         with self.directory(above) as directory:
             _make(directory, name, Mode(bits))
 
     @contextmanager
     def within(self, directory: int, name: str, mode: Mode, *, make: bool) -> Iterator[int]:
-        """A descriptor of a directory in an open one. make: with `mode` where it is missing.
+        """Yield a descriptor of a directory in an open one. make: make the directory with `mode` if it is missing.
 
-        HostError: missing, a link, or neither root's nor mode's owner's.
+        HostError: the directory is missing, a link, or owned by neither root nor the owner in `mode`.
         """
         if make:
             _make(directory, name, mode)
@@ -210,7 +213,7 @@ class Files:
             os.close(descriptor)
 
     def belongs_to(self, path: str, uid: int) -> bool:
-        """Return whether a directory, not a link to one, is owned by a uid."""
+        """Return whether a path is a directory, not a link to one, that a uid owns."""
         try:
             found = os.lstat(self.prefix / path.lstrip("/"))
         except OSError:
@@ -218,9 +221,10 @@ class Files:
         return stat.S_ISDIR(found.st_mode) and found.st_uid == uid
 
     def hand_over(self, path: str, *, of: int, to: Mode) -> None:
-        """Give a directory to another owner, not its content. HostError: it is not `of`'s, or the path has links.
+        """Change the owner and mode of a directory, not of its content. of: the present owner. HostError: the owner is
+        another one, or the path has links.
 
-        Its mode does not matter: its owner may have opened it to everybody.
+        The present mode is not checked, since the owner may have made the directory writable for all.
         """
         above, _, name = path.rstrip("/").rpartition("/")
         with self.directory(above) as parent:
@@ -259,7 +263,7 @@ def _enter(directory: int, name: str, path: str) -> int:
 
 
 def _trust(descriptor: int, path: str, owners: frozenset[int], *, final: bool) -> None:
-    """Raise HostError if another user than the owners can change the content of a directory."""
+    """Raise HostError if a user other than the owners can change the content of a directory."""
     found = os.fstat(descriptor)
     if found.st_uid not in owners:
         raise HostError(f"{path}: {'belongs' if final else 'leads through a directory that belongs'} to another user")

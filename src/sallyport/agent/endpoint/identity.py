@@ -1,8 +1,8 @@
-"""The agent's instance, and the public key that it checks the service's states with. Both come from the registration
-and are stored beside the agent's memory. An agent that has lost them registers again, with its own key.
+"""The agent's instance, and the public key that verifies the service's states. Both come from the registration and are
+stored beside the agent's memory. An agent that has lost them registers again, with its own key.
 
-The service changes its key by a state that the old key has signed. From then on only the new key verifies a state that
-comes; the state on disk may still be signed by the old one, and remains in force.
+The service announces a new key in a state that the old key has signed. From then on only the new key verifies new
+states. The state on disk may still be signed by the old key, and remains in force.
 """
 
 import base64
@@ -31,7 +31,7 @@ _APPLICATION: Final = b"sallyport agent endpoint\0"
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The stored identity. state_key: 32 octets in base64; former_key: the last one."""
+    """The stored identity. state_key: 32 octets in base64. former_key: the previous state key."""
 
     instance: Number
     state_key: Annotated[str, Text(64, "[A-Za-z0-9+/]{43}=", "an Ed25519 key in base64")]
@@ -39,7 +39,7 @@ class Known:
 
 
 class Identity:
-    """The identity of the agent. write: replaces the file as a whole or not at all."""
+    """The identity of the agent. write: replaces a file atomically."""
 
     def __init__(self, path: Path, known: Known, write: Callable[[Path, bytes], None] = disk.write) -> None:
         self._path = path
@@ -69,7 +69,7 @@ class Identity:
         return self.known.state_key
 
     def save(self) -> None:
-        """Store the identity; it is on disk when this returns. ConfigError."""
+        """Store the identity; it is on disk when this returns. Raises ConfigError."""
         self._write(self._path, dumps(self.known) + b"\n")
 
     def verify(self, signature: bytes, octets: bytes) -> bool:
@@ -82,7 +82,7 @@ class Identity:
         return self.verify(signature, octets) or (former != "" and verifies(former, signature, octets))
 
     def follow(self, key: str) -> None:
-        """Verify later states with the key in a state, if it is another one. ConfigError."""
+        """Verify later states with the key in a state, if it is another one. Raises ConfigError."""
         if key not in {"", self.known.state_key}:
             before, self.known = self.known, Known(self.known.instance, key, self.known.state_key)
             try:
@@ -105,9 +105,10 @@ def verifies(key: str, signature: bytes, octets: bytes) -> bool:
 
 
 def enrol(directory: Path, posts: ServiceClient, ring: KeyRing) -> Identity:
-    """Register, and exchange the enrolment key for a key of the agent's own. ServiceAway, ServiceRefused, ConfigError.
+    """Register, and exchange the enrolment key for a key of the agent's own. Raises ServiceAway, ServiceRefused,
+    ConfigError.
 
-    After a crash it is repeated, and the service finds the same machine.
+    After a crash the registration is repeated, and the service finds the same machine.
     """
     known = Identity.load(directory)
     if known is not None and ring.enrolment_key is None:
@@ -147,11 +148,11 @@ def _machine_id() -> str:
 
 
 def _address() -> str:
-    """Return the host's address for outgoing connections, by its routing table; or empty."""
+    """Return the host's address for outgoing connections, by its routing table; empty if there is none."""
     for family, target in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):
         try:
             with socket.socket(family, socket.SOCK_DGRAM) as sock:
-                sock.connect((target, 9))  # nothing is sent
+                sock.connect((target, 9))  # connect(2) of a UDP socket sends nothing
                 return str(sock.getsockname()[0])
         except OSError:
             continue

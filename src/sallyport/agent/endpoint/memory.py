@@ -1,9 +1,9 @@
 """The memory of the agent: its own accounts, its last actions, and its anchor of the service's time. One file,
 rewritten as a whole.
 
-An account is the agent's if it is in here *and* in the group `sallyport-managed` with the same uid: neither an old file
-nor a changed group makes the agent touch another account. `making` covers the moment between the two:
-it is written before useradd begins, so that an account of a crashed useradd is found again.
+An account is the agent's if the memory has it *and* it is in the group `sallyport-managed` with the same uid. So
+neither an old file nor a changed group makes the agent touch another account. `making` covers the moment between the
+two: it is written before useradd begins, so that the agent recognizes the account of a crashed useradd.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ from sallyport.base.wire import Many, Text, decode, dumps, loads
 _MOST: Final = 8_000_000
 _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
 ANYBODY: Final = "*"
-"""In place of a name, if the account of an unfinished rotation is not known."""
+"""Stands for a name if the account of an unfinished rotation is not known."""
 _Digest = Annotated[str, Text(64, "[0-9a-f]*", "a digest")]
 
 
@@ -33,9 +33,9 @@ _Digest = Annotated[str, Text(64, "[0-9a-f]*", "a digest")]
 class Kept:
     """An account that the agent manages.
 
-    made: by the agent; else taken over. making: it is just being made or taken over. granted: groups that the agent put
-    it into. wanted: digest of the hash that a state asked for and that was dealt with. own: digest of the hash that the
-    agent put in force.
+    made: whether the agent made the account; otherwise it was taken over. making: whether this is still under way.
+    granted: groups that the agent put it into. wanted: digest of the last password hash that the agent set for a state.
+    own: digest of the last password hash that the agent set.
     """
 
     name: Name
@@ -49,9 +49,10 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Former:
-    """An account that the agent deletes or has deleted: it gets its uid again if it comes back, and no other does.
+    """An account that the agent deletes or has deleted. Its uid is reserved: only this account gets the uid if it comes
+    back.
 
-    home: the directory that was given to root; empty if there is none.
+    home: the directory that was given to root; empty if none was.
     """
 
     name: Name
@@ -61,7 +62,8 @@ class Former:
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """A moment of the service's clock, and of the host's since it booted: the host's wall clock may be wrong."""
+    """A moment in two clocks: the service's time (issued) and the time since the host booted (ticks). The host's wall
+    clock may be wrong."""
 
     boot: Annotated[str, Text(64)]
     ticks: Moment
@@ -72,9 +74,9 @@ class Anchor:
 class Memory:
     """The content of the memory.
 
-    version, content: of the state that was followed last. groups: made by the agent. outcomes: of triggers that the
-    state still lists. privileged: accounts of others that were privileged when the agent looked first; None before it
-    has. sudoers: digest of the agent's file in sudoers.d.
+    version, content: position of the last accepted state. groups: groups that the agent made. outcomes: outcomes of
+    triggers that the state still lists. privileged: accounts that were privileged at the agent's first check and that
+    it did not manage; None before this check. sudoers: digest of the agent's file in sudoers.d.
     """
 
     version: Number = 0
@@ -104,12 +106,12 @@ class Memory:
 
     @property
     def position(self) -> Position:
-        """The state that was followed last."""
+        """The position of the last accepted state."""
         return Position(self.version, self.content)
 
 
 class MemoryFile:
-    """The file. write: puts octets there whole or not at all."""
+    """The file of the memory. write: replaces a file atomically."""
 
     def __init__(self, path: Path, write: Callable[[Path, bytes], None] = disk.write) -> None:
         self._path = path
@@ -132,9 +134,9 @@ class MemoryFile:
             ) from None
 
     def change(self, memory: Memory) -> None:
-        """Remember this; it is on disk when this returns.
+        """Store the memory; it is on disk when this returns.
 
-        ConfigError: nothing has changed; the disk is full, or there is more than a later start would read.
+        ConfigError: the disk is full, or the memory is larger than a later start would read. Then nothing has changed.
         """
         if memory == self.now:
             return
@@ -151,28 +153,28 @@ class MemoryFile:
         self.change(replace(self.now, kept=(*others, kept)))
 
     def former(self, name: str, former: Former | None) -> None:
-        """Remember how an account was when it left; None: it is back."""
+        """Store the uid and home of a deleted account; None: the account exists again."""
         others = tuple(each for each in self.now.former if each.name != name)
         self.change(replace(self.now, former=others if former is None else (*others, former)[-MAX_FOUND:]))
 
     def forget(self, name: str) -> None:
-        """Remember an account no longer as the agent's."""
+        """Delete the entry of an account."""
         self.change(replace(self.now, kept=tuple(each for each in self.now.kept if each.name != name)))
 
     def group(self, name: str, *, made: bool) -> None:
-        """A group was made, or is gone."""
+        """Record that the agent has made a group, or that the group is gone."""
         others = tuple(each for each in self.now.groups if each != name)
         self.change(replace(self.now, groups=(*others, name) if made else others))
 
     def ended(self, outcomes: Iterable[Outcome], *, listed: Iterable[int]) -> None:
-        """Store outcomes of triggers, beside those of triggers that the state still lists."""
+        """Store outcomes of triggers; drop those of triggers that the state no longer lists."""
         still = set(listed)
         known = {each.trigger: each for each in (*self.now.outcomes, *outcomes) if each.trigger in still}
         self.change(replace(self.now, outcomes=tuple(known.values())))
 
 
 def digest(text: str) -> str:
-    """Return a digest in place of a password's hash; empty for none."""
+    """Return the digest of a password's hash; empty for an empty hash."""
     return hashlib.sha256(text.encode()).hexdigest() if text else ""
 
 
@@ -192,9 +194,9 @@ def ticks() -> int:
 class ServiceClock:
     """The service's time, as far as the agent knows it: a host's own clock may be hours off, or be set at any time.
 
-    Each new state has its time of issue. From then on the agent adds the time of the host's boot clock, which cannot be
-    set. After a restart of the host it uses the wall clock, but never a time before the last state. wall, since_boot:
-    the host's, in microseconds; boot: which boot it is.
+    Each new state has its time of issue. From then on the agent adds the time that has passed on the host's boot clock,
+    which cannot be set. After a restart of the host it uses the wall clock, but never a time before the last state.
+    wall, since_boot: clocks of the host, in microseconds. boot: id of the present boot.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
-"""Passwords that meet the policies of the host's machine, from the system's randomness, and their hashes.
+"""Random passwords that meet the policies of the machine, and their hashes. The system is the source of randomness.
 
-Characters are drawn one by one from the classes that the policies allow, and a password that does not meet a policy is
-drawn again: every password that meets them is about equally likely. The hash is the one that the host itself makes:
-yescrypt if login.defs(5) names it, else SHA-512.
+Characters are drawn one by one from the classes that the policies allow. A password that does not meet a policy is
+drawn again, so every password that meets them is about equally likely. The hash is of the kind that the host itself
+makes: yescrypt if login.defs(5) names it, else SHA-512.
 """
 
 import ctypes
@@ -18,9 +18,9 @@ from sallyport.base.sha512crypt import sha512_crypt
 from sallyport.passwords.engine import failures
 
 LENGTH: Final = 24
-"""Characters, unless a policy demands more or fewer: 140 random bits of letters and digits."""
-_LONGEST: Final = 128  # what RADIUS carries of a password (RFC 2865 section 5.2)
-_SPECIAL: Final = "!#$%&()*+,-./;<=>?@[]^_{|}~"  # no quotes, backslash and colon, which configurations lose
+"""Number of characters, unless a policy demands more or fewer. With letters and digits these are 140 random bits."""
+_LONGEST: Final = 128  # longest password in RADIUS (RFC 2865 section 5.2)
+_SPECIAL: Final = "!#$%&()*+,-./;<=>?@[]^_{|}~"  # no quotes, backslash and colon: configuration files lose them
 _TRIES: Final = 300
 _LIBRARIES: Final = ("libcrypt.so.1", "libcrypt.so.2")
 
@@ -47,7 +47,7 @@ def _choices(policies: Sequence[Rules]) -> list[list[str]]:
     """Return the classes of characters to draw from: all allowed ones, with letters of one case if a policy demands
     it."""
     digits = [string.digits] if all(policy.digits for policy in policies) else []
-    # Letters and digits are enough unless a policy demands more: every form and every shell keeps them.
+    # Letters and digits are enough unless a policy demands more: every form and every shell accepts them.
     special = [_SPECIAL] if all(policy.special for policy in policies) else []
     upper, lower = string.ascii_uppercase, string.ascii_lowercase
     letters = [[lower, upper]] if all(policy.both_cases for policy in policies) else [[lower], [upper]]
@@ -64,7 +64,7 @@ def _draw(policies: Sequence[Rules], classes: Sequence[str], length: int) -> str
         allowed = [each for each in classes if each != last or run < longest_run] or list(classes)
         if not password:
             allowed = _first(policies, allowed)
-        # By the character, not by the class: a class of ten digits is worth less than one of 26 letters.
+        # Each character is equally likely, not each class: ten digits give less randomness than 26 letters.
         character = secrets.choice("".join(allowed))
         kind = next(each for each in classes if character in each)
         run = run + 1 if kind == last else 1
@@ -95,7 +95,7 @@ def hash_password(password: str, method: str) -> str:
 
 
 def matches(password: str, hashed: str) -> bool:
-    """Return whether a hash of `hash_password` is this password's."""
+    """Return whether a hash from `hash_password` is the hash of this password."""
     if hashed.startswith("$6$"):
         return hmac.compare_digest(sha512_crypt(password.encode(), hashed.split("$")[2]), hashed)
     library = _libcrypt()

@@ -2,8 +2,8 @@
 
 A hostile user hides processes in namespaces, in ids of /etc/subuid and behind entries of /proc that belong to root
 (PR_SET_DUMPABLE, prctl(2)), and forks faster than /proc can be read. Therefore ids come from /proc/PID/status,
-namespaces are followed to their creators, and one system call stops all processes of a uid that forks. A signal goes to
-the directory in /proc that was examined, so that a process id that is used again is not hit.
+namespaces are followed to their creators, and one system call stops all processes of a uid that forks. A signal is sent
+through the examined directory in /proc, so that it cannot reach another process with the same id.
 """
 
 import errno
@@ -26,21 +26,23 @@ _GRACE_S: Final = 3.0
 _KILL_S: Final = 10.0
 """Time limit of the rounds with SIGKILL."""
 _FORKING_S: Final = 1.0
-"""Processes that are left then are taken to fork faster than they are found. They are stopped first, and not before: a
-su(1) that waits for a process would stop with it."""
+"""Time after which remaining processes are assumed to fork faster than they are found. From then on they are stopped
+before they are killed. They are not stopped earlier, since a su(1) that waits for a process would stop with it."""
 _STEP_S: Final = 0.05
 _NS_GET_PARENT: Final = 0xB702  # ioctl_ns(2)
 _NS_GET_OWNER_UID: Final = 0xB704
 _UNUSED_UID: Final = 2**32 - 3
-"""The real uid while signals are sent as a user: users cannot signal it, and it cannot signal root's processes."""
+"""The agent's real uid while it sends signals as a user. Users cannot signal this uid, and it cannot signal root's
+processes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process as one reading of /proc found it.
+    """A process, as read from /proc at one moment.
 
-    uids: real, effective, saved and of the file system. creators: of its user namespaces, none in the host's.
-    is_contained: whether its process ids are in a namespace of their own.
+    uids: real, effective, saved and file-system uid. creators: uids that created the user namespaces of the process;
+    empty for a process in the host's user namespace. is_contained: whether the process is in a process-id namespace of
+    its own.
     """
 
     id: int
@@ -51,26 +53,26 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Ids:
-    """The user ids of an account. subordinate: its ranges in /etc/subuid that are its own alone."""
+    """The user ids of an account. subordinate: its ranges in /etc/subuid that contain no id of another account."""
 
     uid: int
     subordinate: tuple[range, ...] = ()
 
     def own(self, process: Process) -> bool:
-        """Return whether a process is the account's.
+        """Return whether a process belongs to the account.
 
-        A container that root has started is not, since its uids mean other people; a container that the account has
-        started is (user_namespaces(7)).
+        A process in a container that root has started does not, since uids mean other people there. A process in a
+        container that the account has started does (user_namespaces(7)).
         """
         return self.uid in process.creators or (not process.is_contained and bool(self.within(process)))
 
     def within(self, process: Process) -> set[int]:
-        """Return the ids of a process that are the account's."""
+        """Return those uids of a process that belong to the account."""
         return {uid for uid in process.uids if uid == self.uid or any(uid in each for each in self.subordinate)}
 
 
 class Processes:
-    """Processes of the host, seen through `proc`; None sees none, as beneath a prefix."""
+    """The processes of the host, as `proc` shows them. None: no processes, as beneath a prefix."""
 
     def __init__(self, proc: Path | None = Path("/proc")) -> None:
         self._proc = proc
@@ -84,7 +86,7 @@ class Processes:
         return [process for process in self.all() if ids.own(process)]
 
     def end(self, ids: Ids) -> None:
-        """Send SIGTERM to the processes of an account, after three seconds SIGKILL until none is left.
+        """Send SIGTERM to the processes of an account, and after three seconds SIGKILL until none is left.
 
         HostError: processes are left at the time limit.
         """
@@ -106,7 +108,7 @@ class Processes:
             time.sleep(_STEP_S)
 
     def _kill_stopped(self, uids: set[int], ids: Ids) -> None:
-        """Stop all processes of some uids, kill those of the account, and let the others go on."""
+        """Stop all processes of some uids, kill those of the account, and continue the others."""
         for uid in uids:
             _stop_all(uid)
         self._signal(ids, signal.SIGKILL)
@@ -129,7 +131,7 @@ class Processes:
             try:
                 directory = os.open(self._proc / name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             except OSError:
-                continue  # it has ended
+                continue  # the process has ended
             try:
                 process = _examine(int(name), directory, user, pid)
                 if process is not None:
@@ -150,7 +152,7 @@ def _examine(number: int, directory: int, user: int, pid: int) -> Process | None
     if state == "X" or (state == "Z" and int(status["Threads"]) <= 1):
         return None
     creators, is_contained = frozenset[int](), False
-    with suppress(OSError):  # it ends, or its main thread has ended: its uids tell whose it is
+    with suppress(OSError):  # the process, or its main thread, has ended: only its uids count
         is_contained = os.stat("ns/pid", dir_fd=directory).st_ino != pid
         if os.stat("ns/user", dir_fd=directory).st_ino != user:
             creators = frozenset(_creators(os.open("ns/user", os.O_RDONLY | os.O_CLOEXEC, dir_fd=directory)))
@@ -158,13 +160,14 @@ def _examine(number: int, directory: int, user: int, pid: int) -> Process | None
 
 
 def _creators(namespace: int) -> Iterator[int]:
-    """Yield the uids that made a user namespace and those above it, up to the host's (ioctl_ns(2)); close it."""
+    """Yield the uids that made a user namespace and those above it, up to the host's (ioctl_ns(2)). Closes the
+    descriptor."""
     while True:
         try:
             above = fcntl.ioctl(namespace, _NS_GET_PARENT)
             owner = bytearray(4)
             fcntl.ioctl(namespace, _NS_GET_OWNER_UID, owner)
-        except OSError:  # the host's own has none above it
+        except OSError:  # the host's namespace has no parent
             return
         finally:
             os.close(namespace)
@@ -173,10 +176,10 @@ def _creators(namespace: int) -> Iterator[int]:
 
 
 def _stop_all(uid: int) -> None:
-    """Stop all processes of a uid at one instant, so that none forks away from it (kill(2) with -1).
+    """Stop all processes of a uid at one instant, so that none escapes by a fork (kill(2) with -1).
 
-    The kernel picks them by the rights of the sender: the agent has that uid for the time of the call. In a container
-    without the unused uid none is stopped, and they are killed one by one.
+    The kernel selects the processes by the sender's rights, so the agent has that uid during the call. In a container
+    without the unused uid no process is stopped, and the processes are killed one by one.
     """
     try:
         os.setresuid(_UNUSED_UID, uid, 0)

@@ -1,4 +1,4 @@
-"""Rotation of an account's password. At no time is a password valid that the service does not know.
+"""Rotation of an account's password. The service stores each password before it becomes valid.
 
     make      make a password and its hash; write the hash to the journal
     escrow    send the password to the service, which stores it; write the acknowledgement to the journal
@@ -44,7 +44,7 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """The rotation in the journal. hash: of the new password, as it will be in shadow(5)."""
+    """The rotation in the journal. hash: hash of the new password for shadow(5)."""
 
     id: Annotated[str, Text(64, "[A-Za-z0-9_-]{8,}")]
     user: Name
@@ -54,14 +54,14 @@ class Entry:
 
 
 class Journal:
-    """The file. write: puts octets there whole or not at all."""
+    """The file of an unfinished rotation. write: replaces a file atomically."""
 
     def __init__(self, path: Path, write: Callable[[Path, bytes], None] = disk.write) -> None:
         self._path = path
         self._write = write
 
     def read(self) -> Entry | None:
-        """The rotation that has not ended. ConfigError: there is a file, and it is none."""
+        """Return the unfinished rotation, or None. ConfigError: the file is invalid."""
         try:
             return decode(Entry, loads(self._path.read_bytes(), most=_MOST))
         except FileNotFoundError:
@@ -70,11 +70,11 @@ class Journal:
             raise ConfigError(f"{self._path}: {error}") from None
 
     def put(self, entry: Entry) -> None:
-        """It is on disk when this returns. ConfigError."""
+        """Store a rotation; it is on disk when this returns. Raises ConfigError."""
         self._write(self._path, dumps(entry) + b"\n")
 
     def end(self) -> None:
-        """The rotation has ended. ConfigError."""
+        """Delete the journal of an ended rotation. Raises ConfigError."""
         try:
             self._path.unlink(missing_ok=True)
             disk.sync(self._path.parent)
@@ -83,7 +83,7 @@ class Journal:
 
 
 class Rotator:
-    """Rotates passwords, one at a time."""
+    """A rotator of passwords, which rotates one at a time."""
 
     def __init__(self, executor: Executor, journal: Journal, service: Service) -> None:
         self._executor = executor
@@ -91,12 +91,13 @@ class Rotator:
         self._service = service
 
     def rotate(self, user: str, trigger: int, policies: Sequence[Rules]) -> None:
-        """A new password comes into force. `reconcile` has been called before.
+        """Give an account a new password. Call `reconcile` before.
 
-        HostError, ServiceRefused: it did not, and the old one is in force. ServiceAway: `reconcile` will tell.
+        HostError, ServiceRefused: the old password remains in force. ServiceAway: the outcome is unknown until
+        `reconcile`.
         """
         from sallyport.agent.endpoint.passwords import (
-            generate,  # imported here: it is rarely used, and takes a tenth of the agent's start
+            generate,  # imported here: rarely used, and takes a tenth of the agent's start
             hash_password,
             matches,
         )
@@ -128,9 +129,10 @@ class Rotator:
         return "" if entry is None else entry.user
 
     def reconcile(self) -> Action | None:
-        """Bring the rotation in the journal to its end, if there is one: what became of it.
+        """Complete or abandon the rotation in the journal; return its outcome, or None if there is no rotation.
 
-        ServiceAway: later. HostError: the host does not take the password; later. ConfigError: no journal.
+        ServiceAway, HostError (the host does not accept the password): call it again later. ConfigError: the journal is
+        invalid.
         """
         entry = self._journal.read()
         if entry is None:
@@ -142,7 +144,7 @@ class Rotator:
         return Action(KIND, entry.user, "ended after a stop in the middle")
 
     def _finish(self, entry: Entry) -> None:
-        """From the acknowledgement of the escrow on."""
+        """Complete a rotation whose escrow the service has acknowledged."""
         if entry.stage is Stage.MADE:
             entry = replace(entry, stage=Stage.ESCROWED)
             self._journal.put(entry)
@@ -168,7 +170,7 @@ class Rotator:
         self._journal.end()
 
     def _abandon(self, entry: Entry, reason: str) -> None:
-        """The candidate was never in force. ServiceAway: later."""
+        """Abandon a rotation whose password was never in force. ServiceAway: call it again later."""
         with suppress(ServiceRefused):  # the service does not know the candidate
             self._service.rotation(Rotation(entry.id, entry.user, Phase.ABANDON, entry.trigger, reason=reason))
         self._journal.end()

@@ -9,7 +9,7 @@ from sallyport.base.agentwire.report import Poll, PrivilegeStatus, Report, Rotat
 from sallyport.base.wire import mapping
 
 _SLACK_S = 30.0
-"""Time limit of an answer, beyond the wait of a poll."""
+"""Time limit of an answer, in addition to the wait of a poll."""
 
 
 class Service(Protocol):

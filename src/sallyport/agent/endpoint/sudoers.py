@@ -1,6 +1,6 @@
-"""sudoers(5): the agent's own file, and who else may do what root may.
+"""sudoers(5): the agent's own file, and the other rules that give root's rights.
 
-The agent writes one file, after visudo has taken it; what administrators wrote is read and never written.
+The agent writes one file, after visudo has accepted it. It reads the files of administrators and never writes them.
 """
 
 import re
@@ -34,7 +34,8 @@ class Rule:
     file: str
 
     def holds_for(self, account: Account, accounts: Accounts, aliases: dict[str, tuple[str, ...]]) -> bool:
-        """Return whether the rule is about an account. A negated name counts too: the report shows rather too much."""
+        """Return whether the rule is about an account. A negated name counts too, since the report should show too much
+        rather than too little."""
         return any(_is(who, account, accounts, aliases) for who in self.who)
 
 
@@ -46,25 +47,25 @@ class Sudoers:
     aliases: dict[str, tuple[str, ...]]
 
     def of(self, account: Account, accounts: Accounts) -> list[Rule]:
-        """The rules that hold for an account."""
+        """Return the rules that hold for an account."""
         return [rule for rule in self.rules if rule.holds_for(account, accounts, self.aliases)]
 
 
 def render(names: Iterable[str], *, without_password: bool) -> bytes:
-    """The agent's file: these users may do everything; empty where there are none."""
+    """Return the agent's file, which allows these users everything; empty without users."""
     tag = "NOPASSWD: " if without_password else ""
     lines = [f"{name} ALL=(ALL:ALL) {tag}ALL\n" for name in sorted(names)]
     return (_HEAD + "".join(lines)).encode() if lines else b""
 
 
 def named(content: bytes) -> set[str]:
-    """The users that the agent's file speaks of."""
+    """Return the users in the agent's file."""
     lines = content.decode("utf-8", "replace").splitlines()
     return {line.split()[0] for line in lines if line.strip() and not line.startswith("#")}
 
 
 def read(files: Files) -> Sudoers:
-    """The rules of /etc/sudoers and what it includes."""
+    """Return the rules of /etc/sudoers and of the files that it includes."""
     rules: list[Rule] = []
     aliases: dict[str, tuple[str, ...]] = {}
     for line, file in _lines(files, "/etc/sudoers", set()):
@@ -77,7 +78,8 @@ def read(files: Files) -> Sudoers:
 
 
 def _lines(files: Files, path: str, seen: set[str]) -> Iterator[tuple[str, str]]:
-    """The lines of a file, joined where they go on, and of those that it includes; each file once."""
+    """Yield the lines of a file and of the files that it includes, with their paths. Continued lines are joined; each
+    file is read once."""
     try:
         octets = None if path in seen or len(seen) > _MOST_FILES else files.read(path, most=1_000_000)
     except HostError:

@@ -41,7 +41,7 @@ class Parts:
 
 
 def options(own: file.Table) -> Options:
-    """Return the options in the agent's table of its file. ConfigError."""
+    """Return the options in the agent's table of its file. Raises ConfigError."""
     keys = own.choice("keys", "file", "command", "off")
     keys_dir = own.text("keys_dir", Options().keys_dir)
     protected = frozenset(own.texts("protected"))
@@ -52,7 +52,7 @@ def options(own: file.Table) -> Options:
 
 
 def parts(agent_file: file.AgentFile, prefix: Path) -> Parts:
-    """Return the parts for the host whose root directory is `prefix`, with their memory. ConfigError."""
+    """Return the parts for the host whose root directory is `prefix`, with their memory. Raises ConfigError."""
     directory = agent_file.state_dir
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)

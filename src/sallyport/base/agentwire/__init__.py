@@ -7,13 +7,13 @@
       | POST ROTATION  Rotation (escrow, confirm, abandon)> |  before and after each change of a password
       | POST PRIVILEGES PrivilegeStatus ------------------> |  users with root's privileges, and drift
 
-An agent acts on one signed document alone, `State`: the wanted accounts and files, and the triggers (act now).
+An agent acts only on one signed document, `State`. It contains the desired accounts and files, and triggers, which are
+orders to act now.
 
-**Signature.** Ed25519 over `signed_octets(payload)`. The payload is the exact octets of the state as sent, so neither
-side has to write JSON the same way twice. The agent gets the public key when it enrols. To replace the key, the service
-sends a state that the old key has signed and that names the new key. From then on the agent trusts the new key alone,
-and names its key in each poll. The service signs with the key that the agent names, and keeps an old key until the next
-replacement.
+**Signature.** Ed25519 over `signed_octets(payload)`. The payload is the exact octets of the state as sent, so the JSON
+needs no canonical form. The agent gets the public key when it enrols. To replace the key, the service sends a state
+that is signed with the old key and contains the new key. From then on the agent trusts only the new key, and sends its
+key in each poll. The service signs with the key in the poll, and keeps an old key until the next replacement.
 
 **Versions and replay.** An agent accepts a state if it is for the agent's own instance, its signature is valid, and its
 version is newer than the agent's, or the same (`follow`). The service makes a new version only if `content` changes.

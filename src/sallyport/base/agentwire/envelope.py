@@ -1,4 +1,4 @@
-"""A state on its way: its signature, its version, and what an agent believes."""
+"""The signed envelope of a state: signature, version, and the checks of an agent."""
 
 import base64
 import binascii
@@ -18,7 +18,7 @@ UNCHANGED: Final[dict[str, object]] = {"unchanged": True}
 
 @dataclass(frozen=True, slots=True)
 class Signed:
-    """A state as it came, not yet believed. payload: its octets."""
+    """A received state whose signature is not verified yet. payload: the encoded state."""
 
     payload: bytes
     signature: bytes
@@ -32,30 +32,30 @@ class _Envelope:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """The state that an agent has: what a newer one is measured by."""
+    """The version and content digest of the state that an agent has, for comparison with a newer state."""
 
     version: int = 0
     content: str = ""
 
 
 def content(state: State) -> str:
-    """A digest of what a state says, whichever its version and time. Triggers are part of it."""
+    """Return a digest of a state without its version and time, but with its triggers."""
     return hashlib.sha256(dumps(replace(state, version=0, issued=0))).hexdigest()
 
 
 def signed_octets(payload: bytes) -> bytes:
-    """What the Ed25519 signature is over."""
+    """Return the octets that the Ed25519 signature covers."""
     return _CONTEXT + payload
 
 
 def envelope(sign: Callable[[bytes], bytes], state: State) -> dict[str, str]:
-    """The answer to a poll, for JSON. sign: makes the signature (64 octets) of octets."""
+    """Return the answer to a poll, in JSON's types. sign: returns the signature (64 octets) of octets."""
     payload = dumps(state)
     return {"payload": _to_base64(payload), "signature": _to_base64(sign(signed_octets(payload)))}
 
 
 def open_envelope(value: object) -> Signed | None:
-    """The answer to a poll, in JSON's types; None is UNCHANGED. WireError: it is neither."""
+    """Parse the answer to a poll, given in JSON's types. Return None for UNCHANGED. WireError: malformed."""
     if isinstance(value, dict) and value.get("unchanged") is True:
         return None
     sealed = decode(_Envelope, value)
@@ -63,7 +63,10 @@ def open_envelope(value: object) -> Signed | None:
 
 
 def believe(signed: Signed, verify: Callable[[bytes, bytes], bool]) -> State:
-    """The state in an envelope. verify: whether a signature is right for octets. WireError: it is not, or no state."""
+    """Return the state in an envelope after verification. WireError: the signature is wrong, or the state malformed.
+
+    verify: returns whether a signature is valid for octets, given (signature, octets).
+    """
     if not verify(signed.signature, signed_octets(signed.payload)):
         raise WireError("signature: wrong")
     state = decode(State, _with_readable_triggers(loads(signed.payload, most=MAX_STATE)))
@@ -74,9 +77,9 @@ def believe(signed: Signed, verify: Callable[[bytes, bytes], bool]) -> State:
 
 
 def follow(position: Position, state: State, *, instance: int) -> Position:
-    """Where an agent stands with that state. WireError: it is another instance's, older, or differs under one version.
+    """Return the position of an agent after it accepts a state. instance: the agent's own instance.
 
-    instance: the agent's own.
+    WireError: the state is for another instance, is older, or has the same version with another content.
     """
     if state.instance != instance:
         raise WireError("instance: another's")
@@ -89,8 +92,11 @@ def follow(position: Position, state: State, *, instance: int) -> Position:
 
 
 def _with_readable_triggers(value: object) -> object:
-    """A state without the orders that this agent does not know: none of them keeps accounts from being as they should
-    be, least of all from being locked. They stay without an outcome, and the service gives them up."""
+    """Return a state without the triggers that this agent does not know.
+
+    An unknown trigger must not prevent the agent from applying the state, such as locking an account. The trigger gets
+    no outcome, and the service abandons it.
+    """
     if isinstance(value, dict) and isinstance(triggers := value.get("triggers"), list):
         return {**value, "triggers": [each for each in triggers if _is_trigger(each)]}
     return value

@@ -1,4 +1,4 @@
-"""The types that the messages' fields have, their bounds, and where the messages go."""
+"""Types of message fields with their bounds, and the paths of the messages."""
 
 from typing import Annotated, Final
 
@@ -10,34 +10,34 @@ ROTATION: Final = "/api/v1/agent/rotation"
 PRIVILEGES: Final = "/api/v1/agent/privilegeStatus"
 
 MAX_STATE: Final = 4 * 1024 * 1024
-"""Octets of an envelope."""
+"""Maximum octets of an envelope."""
 MAX_PAYLOAD: Final = MAX_STATE // 4 * 3 - 1024
-"""Octets of the state in it, which is there in base64."""
+"""Maximum octets of the state in an envelope, before its base64 encoding."""
 MAX_REPORT: Final = 900_000
-"""Octets of what an agent sends: below the service's limit for bodies."""
+"""Maximum octets of a message from an agent, below the service's limit for bodies."""
 MAX_USERS: Final = 1000
 MAX_FOUND: Final = 2000
-"""Accounts or groups of one discovery."""
+"""Maximum accounts, and maximum groups, in one discovery."""
 MAX_WAIT_S: Final = 60
 
 NAME: Final = r"[a-z_][a-z0-9_-]{0,31}"
-"""Names of users and groups that an agent makes; useradd(8) takes more, such as ../x."""
+"""Pattern of names of users and groups that an agent creates. useradd(8) accepts more, such as ../x."""
 PATH: Final = r"(?!.*/\.\.?(?:/|$))(?:/[A-Za-z0-9._-]+)+"
-"""An absolute path without `.`, `..`, blanks and colons."""
+"""Pattern of an absolute path without `.`, `..`, blanks and colons."""
 MAX_PATH: Final = 512
 HASH: Final = r"\$(?:y|gy|7|6|5|2[aby])\$[./A-Za-z0-9$=,+-]{8,500}"
-"""crypt(5): yescrypt, gost-yescrypt, scrypt, SHA-512, SHA-256, bcrypt."""
+"""Pattern of a crypt(5) hash: yescrypt, gost-yescrypt, scrypt, SHA-512, SHA-256 or bcrypt."""
 NO_PASSWORD: Final = "*"  # noqa: S105  what shadow(5) has where no password opens the account
 LOWEST_ID, HIGHEST_ID = 1, 2**31 - 2
 
 Name = Annotated[str, Text(32, NAME, "a name of lowercase letters, digits, _ and -")]
 HostName = Annotated[str, Text(64)]
-"""A name as a host has it, which nobody checked."""
+"""A name as it is on a host, which may not match NAME."""
 Path = Annotated[str, Text(MAX_PATH, f"(?:{PATH})?", "an absolute path")]
 StateKey = Annotated[str, Text(44, "(?:[A-Za-z0-9+/]{43}=)?", "an Ed25519 key in base64")]
-"""By which an agent knows the service's states, or empty."""
+"""The Ed25519 public key in base64 that verifies states, or empty text."""
 Moment = Annotated[int, Whole(0, LATEST)]
-"""UTC, microseconds."""
+"""A time in microseconds UTC."""
 Id = Annotated[int, Whole(LOWEST_ID, HIGHEST_ID)]
 AnyId = Annotated[int, Whole(0, 2**32 - 1)]
 Number = Annotated[int, Whole(0, 2**63 - 1)]

@@ -1,4 +1,4 @@
-"""Messages of agents: polls, reports, privilege statuses, rotations. The docstrings of fields describe the API."""
+"""Messages from agents: polls, reports, privilege statuses, rotations. The API reference has the field docstrings."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -47,9 +47,9 @@ class Poll:
     version: Number = 0
     """Version of the state that the agent has; 0 for none."""
     wait_s: Annotated[int, Whole(0, MAX_WAIT_S)] = 0
-    """Longest wait for a newer state, in seconds; then the answer is `unchanged`."""
+    """Maximum wait for a newer state, in seconds; after it the answer is `unchanged`."""
     key: StateKey = ""
-    """Ed25519 public key in base64 that the agent checks states with; empty: the service's present one."""
+    """Ed25519 public key in base64 that the agent verifies states with; empty: the service's current key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Action:
     detail: Line = ""
     """Action in words."""
     error: Line = ""
-    """Reason of a failure; empty: it was done."""
+    """Reason of a failure; empty on success."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Outcome:
     trigger: Number
     """Id of the trigger."""
     error: Line = ""
-    """Reason of a failure; empty: it was done."""
+    """Reason of a failure; empty on success."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class Managed:
     uid: AnyId
     """User id of the account."""
     made: bool
-    """Whether the agent has made the account; else it has taken it over."""
+    """Whether the agent created the account; false: the agent took over an existing account."""
     locked: bool = False
     """Whether the account is locked or expired."""
 
@@ -115,7 +115,7 @@ class FoundKey:
     comment: Line = ""
     """Comment of the key."""
     managed: bool = False
-    """Whether the agent has put the key there."""
+    """Whether the agent added the key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class FoundAccount:
     uid: AnyId
     """User id."""
     gid: AnyId
-    """Id of its own group."""
+    """Id of the account's primary group."""
     full_name: Line = ""
     """Full name (GECOS)."""
     home: Line = ""
@@ -135,11 +135,11 @@ class FoundAccount:
     shell: Line = ""
     """Login shell."""
     groups: Annotated[tuple[HostName, ...], Many(256)] = ()
-    """Names of its groups."""
+    """Names of the account's groups."""
     sudo: Annotated[tuple[Line, ...], Many(64)] = ()
     """Rules of sudoers(5) for the account."""
     keys: Annotated[tuple[FoundKey, ...], Many(100)] = ()
-    """Keys in its authorized_keys."""
+    """Keys in the account's authorized_keys."""
     last_login: Moment | None = None
     """Time of the last login, microseconds UTC."""
     expires: Moment | None = None
@@ -159,9 +159,9 @@ class FoundGroup:
     gid: AnyId
     """Group id."""
     members: Annotated[tuple[HostName, ...], Many(MAX_FOUND)] = ()
-    """Names of its members."""
+    """Names of the group's members."""
     managed: bool = False
-    """Whether the agent has made the group."""
+    """Whether the agent created the group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,7 @@ class Discovery:
     groups: Annotated[tuple[FoundGroup, ...], Many(MAX_FOUND)] = ()
     """Local groups."""
     complete: bool = True
-    """Whether no limit has cut a list."""
+    """Whether the lists are complete; false: a limit has shortened one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +205,7 @@ class Report:
     outcomes: Annotated[tuple[Outcome, ...], Many(100)] = ()
     """Outcomes of triggers."""
     discovery: Discovery | None = None
-    """Local accounts and groups; null if they were not looked for."""
+    """Local accounts and groups; null if there was no discovery."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,11 +215,11 @@ class Privilege:
     name: HostName
     """Name of the account."""
     via: Annotated[tuple[Line, ...], Many(64)] = ()
-    """Groups and sudo rules that give the rights: `group sudo`, or the rule with its file."""
+    """Groups and sudo rules that grant the rights: `group sudo`, or the rule with its file."""
     managed: bool = False
     """Whether the agent manages the account."""
     wanted: bool = False
-    """Whether the state gives the rights."""
+    """Whether the state grants the rights."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +257,7 @@ class Rotation:
 
 
 def rotation(octets: bytes) -> Rotation:
-    """Return a message of a rotation. WireError: it is none, or an escrow without its password."""
+    """Parse a rotation message. WireError: it is malformed, or an escrow without a password."""
     message = decode(Rotation, loads(octets, most=MAX_REPORT))
     escrow = message.phase is Phase.ESCROW
     if not bool(message.password) == bool(message.password_hash) == escrow:

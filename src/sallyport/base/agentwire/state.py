@@ -9,7 +9,7 @@ from sallyport.base.errors import WireError
 from sallyport.base.wire import Many, Text, Whole
 
 FORMAT: Final = 1
-"""Another number is another protocol; what is only added needs none."""
+"""Version of the format. Incompatible changes increase it; additional fields do not."""
 _KEY: Final = (
     r"(?:ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(?:256|384|521)|sk-(?:ssh-ed25519|ecdsa-sha2-nistp256)@openssh\.com)"
     r" [A-Za-z0-9+/]{32,16384}={0,3}(?: .*)?"
@@ -17,7 +17,10 @@ _KEY: Final = (
 
 
 class Removal(StrEnum):
-    """The fate of an account that the agent has made and that the state no longer has. An older account is locked."""
+    """What the agent does with an account that it created and that is no longer in the state.
+
+    An account that existed before the agent is always locked.
+    """
 
     DELETE = "delete"
     LOCK = "lock"
@@ -33,11 +36,12 @@ class TriggerKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DesiredUser:
-    """An account that should be there.
+    """An account that should exist.
 
-    uid: None lets the host choose. groups: beside its own. home, shell: empty is the host's default. ssh_keys: OpenSSH
-    public keys without options. password_hash: as shadow(5) has it; NO_PASSWORD closes it to passwords; empty leaves
-    the password alone. expires: from then on the account is locked, even while the service is away; None never.
+    uid: None lets the host choose. groups: groups in addition to its own. home, shell: empty for the host's default.
+    ssh_keys: OpenSSH public keys without options. password_hash: in the form of shadow(5); NO_PASSWORD disables
+    passwords; empty leaves the password unchanged. expires: the account is locked from this time on, even if the agent
+    cannot reach the service; None for never.
     """
 
     name: Name
@@ -53,7 +57,7 @@ class DesiredUser:
 
 @dataclass(frozen=True, slots=True)
 class DesiredGroup:
-    """A group that should be there. gid: None lets the host choose."""
+    """A group that should exist. gid: None lets the host choose."""
 
     name: Name
     gid: Id | None = None
@@ -69,10 +73,11 @@ class First(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """Parameters of libpwquality. minlen None: no length is demanded, so that a credit above 0 means nothing.
+    """Parameters of libpwquality. minlen: None if no length is required; then credits above 0 have no effect.
 
-    credits: of digits, uppercase, lowercase and others; n above 0: up to n of them count twice for minlen; n below 0:
-    at least -n of them. 0 in the others demands nothing, and so does a maxclassrepeat of 1.
+    credits: four numbers, for digits, uppercase, lowercase and other characters. With n above 0, up to n of these
+    characters count twice for minlen. With n below 0, at least -n of them are required. The other parameters require
+    nothing if they are 0; so does maxclassrepeat 1.
     """
 
     minlen: Annotated[int, Whole(0, 1024)] | None = None
@@ -90,10 +95,10 @@ class Quality:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules of a password policy. None, or allowed, demands nothing.
+    """The rules of a password policy. The defaults require nothing.
 
-    both_cases: whether one password may have uppercase and lowercase letters. quality: None leaves out libpwquality,
-    also the checks that it always makes (palindromes).
+    both_cases: whether a password may have both uppercase and lowercase letters. quality: None disables libpwquality,
+    including the checks that it always makes (palindromes).
     """
 
     min_length: Annotated[int, Whole(0, 1024)] | None = None
@@ -107,12 +112,13 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How an agent behaves.
+    """The settings of an agent.
 
-    put_back_privileges: rights that a managed account has and should not have are taken from it. remove_unknown_keys:
-    keys of managed accounts that are not in the state are removed. remove_homes: with the account; else the home
-    directory is handed to root. sudo_without_password: for privileged users. end_sessions: of accounts that are locked
-    or deleted. privilege_s, discover_s: how often, in seconds.
+    put_back_privileges: remove rights that a managed account should not have. remove_unknown_keys: remove keys of
+    managed accounts that are not in the state. remove_homes: remove the home directory with the account; otherwise root
+    becomes its owner. sudo_without_password: privileged users need no password for sudo. end_sessions: end sessions of
+    accounts that are locked or deleted. privilege_s, discover_s: interval of privilege statuses and of discoveries, in
+    seconds.
     """
 
     put_back_privileges: bool = False
@@ -127,7 +133,10 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """An order to act now, part of the state until a report has its outcome. users: whose passwords to rotate."""
+    """An order to act now. It is part of the state until a report has its outcome.
+
+    users: accounts whose passwords to rotate.
+    """
 
     id: Number
     kind: TriggerKind
@@ -136,8 +145,10 @@ class Trigger:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The desired state of an instance. takeover: accounts that were there before and may be managed. key: by which
-    later states are signed; empty: by the same."""
+    """The desired state of an instance. takeover: existing accounts that the agent may manage.
+
+    key: public key for the next states; empty if it does not change.
+    """
 
     instance: Number
     version: Number
@@ -152,5 +163,5 @@ class State:
     format: Annotated[int, Whole(FORMAT, FORMAT)] = FORMAT
 
     def user(self, name: str) -> DesiredUser | None:
-        """The user of that name."""
+        """Return the desired user with a name, or None."""
         return next((user for user in self.users if user.name == name), None)

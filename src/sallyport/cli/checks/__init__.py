@@ -1,16 +1,16 @@
-"""The checks of `sallyport doctor`: one function each, in the explicit lists of `doctor`.
+"""The checks of `sallyport doctor`. Each is a function in the explicit lists of `doctor`:
 
     def check_something(examination: Examination) -> Iterator[Finding]:
         yield ok("all is well")
 
-A check yields a finding for each thing that it has looked at. It changes nothing, and an error of ours that it raises
-is a problem of its own. Where no service runs, the store is opened like any command does it, unless that would
-migrate it or make it.
+A check yields a finding for each thing that it examines. It changes nothing. A SallyportError that it raises is
+reported as a problem. If no service runs, the store is opened as for other commands, unless opening would create or
+migrate it.
 
-model    Finding, Examination
-machine  settings, files, disk, ports, clock: what the service stands on
-data     the database file and its integrity
-certificates  what EAP and RadSec show, and take
-reach    the servers that logins need: MFA providers and directories
-service  clients, domains, senders, devices, readings of directories: what the service knows
+model         Finding, Examination
+machine       the host: settings, files, disk, ports, clock
+data          the database file and its integrity
+certificates  certificates for EAP and RadSec
+reach         connections to the servers that logins need: MFA providers and directories
+service       data of the service: clients, domains, senders, devices, agents, reads of directories
 """

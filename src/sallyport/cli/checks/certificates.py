@@ -1,4 +1,4 @@
-"""The certificates of EAP and RadSec: faults for which supplicants and RADIUS servers would refuse them."""
+"""Certificates for EAP and RadSec: faults for which supplicants and RADIUS servers would refuse them."""
 
 import shlex
 import stat
@@ -28,12 +28,12 @@ from sallyport.certs.directory import (
 from sallyport.cli.checks.model import Examination, Finding, ok, problem, warning
 
 SOON: Final = timedelta(days=30)
-LONGEST: Final = timedelta(days=825)  # what Apple's systems take of a private authority
+LONGEST: Final = timedelta(days=825)  # maximum validity that Apple's systems accept from a private authority
 WEAK: Final = {"md5", "sha1"}
 
 
 def check_certificates(examination: Examination) -> Iterator[Finding]:
-    """The server's certificate is acceptable to supplicants, and those of its clients are valid."""
+    """Check that supplicants accept the server's certificate, and that the certificates of clients are valid."""
     settings, now = examination.settings, present()
     own = {"certificate": settings.eap_certificate, "key": settings.eap_key, "ca": settings.eap_ca}
     used = Certificates(settings.data_dir, **own).server()
@@ -134,7 +134,7 @@ def _of_list(path: Path, now: datetime, own: x509.Certificate) -> Iterator[Findi
 
 
 def _of_their_lists(path: Path, authorities: Sequence[x509.Certificate], now: datetime) -> Iterator[Finding]:
-    """Check the revocation lists of other authorities, which usually publish one each week."""
+    """Check the revocation lists of external authorities, which usually publish a new list each week."""
     lists = {each.issuer: each.next_update_utc for each in read_lists(path)}
     for issuer, ends in lists.items():
         if ends is not None and ends <= now:
@@ -158,7 +158,7 @@ def _newest_of_clients(directory: Directory) -> dict[str, Issued]:
 
 
 def _of_realms(issued: Mapping[str, Issued], examination: Examination, now: datetime) -> Iterator[Finding]:
-    """Report users whose certificates name no domain while there are several; EAP-TLS refuses them."""
+    """Report users whose certificates have no realm if there are several domains: EAP-TLS refuses these."""
     if len(examination.domains) < 2:
         return
     peers = {each["tlsName"] for each in examination.clients}
@@ -202,7 +202,7 @@ def _signed(lower: x509.Certificate, upper: x509.Certificate) -> bool:
 def _holds(
     certificate: x509.Certificate, kind: type[x509.ExtensionType], test: Callable[..., bool], *, absent: bool
 ) -> bool:
-    """Whether an extension passes a test. absent: the result if there is none."""
+    """Return whether a certificate's extension passes a test. absent: the result if it has no such extension."""
     try:
         return test(certificate.extensions.get_extension_for_class(kind).value)
     except x509.ExtensionNotFound:

@@ -1,4 +1,4 @@
-"""A finding, and the data that checks share."""
+"""The finding of a check, and the data that checks share."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -21,29 +21,29 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the output."""
+    """One finding of a check: a line of the output."""
 
     level: Level
     text: str
 
 
 def ok(text: str) -> Finding:
-    """Return a finding without a fault."""
+    """Return a finding that nothing is wrong."""
     return Finding(Level.OK, text)
 
 
 def warning(text: str) -> Finding:
-    """Return a weakness that an admin should look at."""
+    """Return a finding about a weakness that an admin should examine."""
     return Finding(Level.WARNING, text)
 
 
 def problem(text: str) -> Finding:
-    """Return a fault."""
+    """Return a finding about a fault."""
     return Finding(Level.PROBLEM, text)
 
 
 class Examination:
-    """One run of the doctor. A property raises if the checks that need it are impossible."""
+    """The data of one run of the doctor. A property raises an error if its data cannot be read."""
 
     def __init__(self, line: Line, environ: Mapping[str, str] = os.environ) -> None:
         self.line = line
@@ -52,26 +52,26 @@ class Examination:
 
     @property
     def settings(self) -> Settings:
-        """ConfigError."""
+        """The settings of the installation. Raises ConfigError."""
         return self.line.settings()
 
     @cached_property
     def process_id(self) -> int | None:
-        """Return the process id of the running service, or None. StartError: it cannot be reached, or is not ready."""
+        """The process id of the running service, or None. StartError: it cannot be reached, or is not ready."""
         return self.line.connection.process_id()
 
     @cached_property
     def domains(self) -> list[Row]:
-        """The domains of the installation, as GetAllDomains gives them."""
+        """The domains of the installation, as GetAllDomains returns them."""
         return list(self.line.listed_everywhere("/ad/GetAllDomains", "domains", size=100))
 
     @cached_property
     def clients(self) -> list[Row]:
-        """The RADIUS clients of the installation, as ListClients gives them."""
+        """The RADIUS clients of the installation, as ListClients returns them."""
         return list(self.line.listed_everywhere("/network_device/ListClients", "clients"))
 
     def rows(self, command: str) -> list[Row]:
-        """Return the rows of a list command, which runs once."""
+        """Return the rows of a list command. Each command runs once; later calls return the same rows."""
         if command not in self._rows:
             self._rows[command] = self.line.rows(command)
         return self._rows[command]

@@ -1,5 +1,4 @@
-"""Whether this machine can connect to the servers that logins and directories need, and the setting `egress` allows
-it."""
+"""Check that this machine can connect to the servers that logins need, and that the setting `egress` allows it."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -23,7 +22,7 @@ PORTS: Final = {"http": 80, "https": 443, "ldap": 389, "ldaps": 636}
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A server. name: its purpose, and whose it is. over_tcp: it is connected to; else only its address is checked."""
+    """A server to check. name: its domain and purpose, for messages. over_tcp: connect; else only check the address."""
 
     name: str
     host: str
@@ -32,7 +31,10 @@ class Target:
 
 
 def check_reach(examination: Examination) -> Iterator[Finding]:
-    """MFA providers and directories take connections, and the addresses of RADIUS servers and outlets are allowed."""
+    """Check that MFA providers and directories accept connections, and that other servers have allowed addresses.
+
+    These other servers are RADIUS servers and event outlets.
+    """
     targets = list(dict.fromkeys(_targets(examination)))
     failed = trio.run(_connect_all, targets, Egress(examination.settings.egress))
     yield ok(f"{len(targets) - len(failed)} of {counted(len(targets), 'server')} can be connected to")
@@ -50,7 +52,7 @@ def _targets(examination: Examination) -> Iterator[Target]:
             yield Target("event outlet", outlet.host, outlet.port, over_tcp=False)
     for domain in examination.domains:
         name = str(domain["domainName"])
-        with suppress(NotFound):  # it has no provider
+        with suppress(NotFound):  # the domain has no provider
             provider = examination.line.run("/ad/GetMFAProvider", domain=str(domain["domainId"]))
             yield from _of_provider(name, str(provider["provider"]), provider)
         first = examination.line.run("/ad/GetFirstFactor", domain=str(domain["domainId"]))
@@ -70,7 +72,7 @@ def _targets(examination: Examination) -> Iterator[Target]:
 
 
 def _of_provider(domain: str, kind: str, fields: Mapping[str, JSON]) -> Iterator[Target]:
-    """Yield the server of a provider, which each kind names in its own field; totp has none."""
+    """Yield the server of an MFA provider; the field depends on the kind, and totp has no server."""
     if kind == "radius":
         yield Target(f"{domain}: MFA provider radius", str(fields["host"]), int(str(fields["port"])), over_tcp=False)
     else:
@@ -92,7 +94,7 @@ def _of_url(name: str, url: str) -> Iterator[Target]:
 
 
 async def _connect_all(targets: Iterable[Target], egress: Egress) -> dict[Target, str]:
-    """Return the servers that cannot be connected to, each with the reason."""
+    """Connect to all servers at the same time. Return the failed ones, each with the reason."""
     failed: dict[Target, str] = {}
 
     async def attempt(target: Target) -> None:

@@ -8,7 +8,7 @@ from sallyport.base.wire import JSON
 
 
 class Status(StrEnum):
-    """The stored status of a credential. Expiry is not a status: answers have `expired` for it."""
+    """The stored status of a credential. Expiry is not a status: answers report it as `expired`."""
 
     ACTIVE = "ACTIVE"
     ASSIGNED = "Assigned"
@@ -29,7 +29,7 @@ class NewSchema:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """A schema as it is stored. content: the credential schema as JSON, with its proof where it was signed."""
+    """A stored schema. content: the credential schema as JSON, with a proof if it was signed."""
 
     id: int
     tenant_id: int
@@ -51,8 +51,8 @@ class ListedSchema:
 
 @dataclass(frozen=True, slots=True)
 class NewCredential:
-    """A credential to issue. claims: of the subject, without its id. password: for the holder alone. expires_at:
-    microseconds, None for never."""
+    """A credential to issue. claims: the subject's claims without its id. password: a secret for the holder alone.
+    expires_at: microseconds; None: never."""
 
     domain_id: int
     issuer_did: str
@@ -65,10 +65,10 @@ class NewCredential:
 
 
 class Credential(NamedTuple):
-    """A credential as it is stored. uuid: with `urn:uuid:`. wallet_id: None before it is assigned. list_index: its bit
-    in a status list. Times in microseconds.
+    """A stored credential. uuid: the identifier, `urn:uuid:...`. wallet_id: None before the credential is assigned.
+    list_index: its bit in a status list. Times in microseconds.
 
-    A tuple, since a page has up to 1,000 of them: a frozen dataclass takes 4 ms more.
+    The class is a tuple, since a page has up to 1,000 credentials: frozen dataclasses take 4 ms more.
     """
 
     id: int
@@ -91,14 +91,14 @@ class Credential(NamedTuple):
     schema_name: str
 
     def is_expired(self, now: int) -> bool:
-        """Return whether the expiry time is reached."""
+        """Return whether the credential has expired."""
         return self.expires_at is not None and self.expires_at <= now
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A wallet and its DID, which can show a credential. username: as the credential has it, empty for none.
-    credential: the one to show, by its `urn:uuid:`; empty for any."""
+    """A wallet, and its DID that can present a credential. username: the epmUsername of the credential; may be empty.
+    credential: the `urn:uuid:` of the credential to present; empty: any."""
 
     wallet_id: int
     holder_did: str

@@ -30,24 +30,24 @@ from sallyport.web.scope import OPERATORS, READERS, WALLETS, Caller, Gate
 
 
 def schema_operations(service: Schemas, gate: Gate) -> Operations:
-    """The operations of schemas."""
+    """Declare the operations of schemas."""
     schemas = Operations("Credential schemas", gate)
 
     @schemas.post("/api/v1/schema/createSchema", roles=OPERATORS)
     async def create_schema(body: CreateSchema, caller: Caller) -> SchemaCreated:
-        """Create a schema, of draft-07 or 2020-12, which credentials can name from now on.
+        """Create a schema, draft-07 or 2020-12, for new credentials.
 
         A reference is `#` or a JSON pointer (`#/...`) into the same schema. `unevaluatedItems` and
         `unevaluatedProperties` need a schema without references, dependentSchemas and patternProperties. A schema has
-        at most 64 patterns, and repeats no group in them; a text that could match one in too many ways is refused. With
-        `sign` its author signs it.
+        at most 64 patterns, which must not repeat a group. A text that could match a pattern in too many ways is
+        refused. With `sign`, the author signs the schema.
         """
         made = await service.create(caller.tenant_id, NewSchema(body.author, body.name, body.content, body.sign))
         return SchemaCreated(message="schema created", id=made.id, Schema=json.loads(made.content))
 
     @schemas.post("/api/v1/credential/credentialSchemaList", roles=READERS)
     async def list_schemas(body: ListSchemas, caller: Caller) -> Plain[Counted[SchemaEntry]]:
-        """List the schemas of a domain, ordered by id: of one author, or all. The header `X-Total-Count` has the
+        """List the schemas of a domain, ordered by id: those of one author, or all. The header `X-Total-Count` has the
         total."""
         page = body.page()
         found, total = await service.page(Stretch(body.domainId, page.offset, page.size), body.issuerDid)
@@ -58,7 +58,7 @@ def schema_operations(service: Schemas, gate: Gate) -> Operations:
 
 
 def operations(service: Credentials, clock: Clock, gate: Gate) -> Operations:
-    """The operations of credentials."""
+    """Declare the operations of credentials."""
     credentials = Operations("Credentials", gate)
     _declare_changing(credentials, service)
     _declare_reading(credentials, service, clock)
@@ -69,7 +69,7 @@ def operations(service: Credentials, clock: Clock, gate: Gate) -> Operations:
 def _declare_changing(credentials: Operations, service: Credentials) -> None:
     @credentials.post("/api/v1/credential/createCredential", "/api/v1/issueVerifiableCredential", roles=OPERATORS)
     async def create_credential(body: CreateCredential, caller: Caller) -> CredentialIssued:
-        """Issue a credential to a holder: the metadata become its claims, if the schema allows them. epmPassword is
+        """Issue a credential to a holder. The metadata become its claims, if the schema allows them. epmPassword is
         kept for the holder alone, who gets it with the credential."""
         claims, password = claims_of(body.metadata, body.holderDid)
         new = NewCredential(
@@ -98,7 +98,7 @@ def _declare_reading(credentials: Operations, service: Credentials, clock: Clock
     async def list_credentials(body: ListCredentials, caller: Caller) -> Plain[CredentialList]:
         """List the credentials of a domain, ordered by id; 1000 on a page unless pageSize is given.
 
-        `status` is the stored status. `expired` tells whether the credential's time is over.
+        `status` is the stored status. `expired` is true if the credential has expired.
         """
         page = body.page()
         found, count = await service.page(Stretch(body.domainId, page.offset, page.size))
@@ -106,8 +106,8 @@ def _declare_reading(credentials: Operations, service: Credentials, clock: Clock
 
     @credentials.post("/api/v1/credential/GetCredential", roles=READERS | WALLETS)
     async def get_credential(body: GetCredential, caller: Caller) -> CredentialDocument:
-        """Return a credential as a document, with its issuer's proof; `proof.jws` is the same credential as a token. A
-        wallet gets its own credentials alone."""
+        """Return a credential as a document, with its issuer's proof. `proof.jws` is the same credential as a token. A
+        wallet gets only its own credentials."""
         number, document = await service.document(caller, body.credentialId, body.domainId)
         return CredentialDocument(id=number, credential=document)
 
@@ -120,7 +120,8 @@ def _declare_wallets(credentials: Operations, service: Credentials, clock: Clock
 
     @credentials.post("/api/v1/credential/GetAssignedCredential", roles=READERS | WALLETS)
     async def assigned(body: OfWallet, caller: Caller) -> Plain[WalletCredentials]:
-        """List the credentials that are assigned to a wallet and neither accepted nor ignored yet, ordered by id."""
+        """List the credentials that are assigned to a wallet, and are neither accepted nor ignored yet, ordered by
+        id."""
         return await answer(body, caller, Status.ASSIGNED)
 
     @credentials.post("/api/v1/credential/GetAcceptedCredential", roles=READERS | WALLETS)

@@ -1,4 +1,4 @@
-"""The SQL of schemas, of credentials, of their status lists, and of the holders of users."""
+"""The SQL of schemas, credentials and status lists, and of the holders of users."""
 
 import json
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ from sallyport.store.vault import Vault
 COUNTER = "credentials"
 VALID_EVER = "c.status in ('Assigned', 'Accepted')"
 VALID = f"{VALID_EVER} and (c.expires_at is null or c.expires_at > :at)"
-"""SQL condition: the credential `c` admits its holder at a time."""
+"""SQL condition: the credential `c` admits its holder at the time `:at`."""
 LIVE = (
     "exists (select 1 from dids h where h.domain_id = c.domain_id and h.did = c.holder_did and h.kind = 'User' "
     "and h.deleted_at is null)"
 )
-"""SQL condition: the DID of the holder of the credential `c` is not deleted."""
+"""SQL condition: the holder's DID of the credential `c` is not deleted."""
 _SCHEMA = f"select {', '.join(Schema.__dataclass_fields__)} from credential_schemas"
 _LISTED_SCHEMA = (
     "select id, name, (select did from dids where id = credential_schemas.author_id) as author, "
@@ -39,7 +39,7 @@ _SELECT = (
 
 
 def add_schema(tx: Tx, new: Schema, author_id: int, at: int) -> int:
-    """Add a schema; its id. `new.id` is not read."""
+    """Add a schema, and return its id. `new.id` is ignored."""
     schema_id = tx.value(
         int,
         "insert into credential_schemas (tenant_id, domain_id, author_id, uuid, name, content, created_at) "
@@ -62,12 +62,12 @@ def schema(tx: Tx, domain_id: int, schema_id: int) -> Schema | None:
 
 
 def published_schema(tx: Tx, uuid: str) -> str | None:
-    """Return a schema as JSON by the name that it is published under, or None."""
+    """Return a published schema as JSON, or None. uuid: the name in its URL."""
     return tx.value(str, "select content from credential_schemas where uuid = :uuid", uuid=uuid)
 
 
 def schemas(tx: Tx, stretch: Stretch, author: str) -> tuple[list[ListedSchema], int]:
-    """Return one page of a domain's schemas, ordered by id, and their number. author: a DID; empty for any."""
+    """Return one page of a domain's schemas, ordered by id, and the total. author: a DID; empty: any."""
     by = " and author_id in (select id from dids where domain_id = :d and did = :author)" if author else ""
     given: dict[str, Value] = {"d": stretch.domain_id, **({"author": author} if author else {})}
     ids = f"select id from credential_schemas where domain_id = :d{by}"
@@ -78,7 +78,7 @@ def schemas(tx: Tx, stretch: Stretch, author: str) -> tuple[list[ListedSchema], 
 
 
 def add(tx: Tx, new: Credential, token: str, proof: JSON) -> int:
-    """Add a credential; its id. `new.id` is not read."""
+    """Add a credential, and return its id. `new.id` is ignored."""
     columns = [name for name in _COLUMNS if name != "id"]
     credential_id = tx.value(
         int,
@@ -104,7 +104,7 @@ def get(tx: Tx, domain_id: int, credential_id: int) -> Credential | None:
 
 
 def by_uuid(tx: Tx, domain_id: int, uuid: str) -> Credential | None:
-    """Return the domain's credential of that `urn:uuid:`, or None."""
+    """Return the domain's credential with that `urn:uuid:`, or None."""
     return tx.one(Credential, f"{_SELECT} where uuid = :uuid and domain_id = :d", uuid=uuid, d=domain_id)
 
 
@@ -116,7 +116,7 @@ def of_tenant(tx: Tx, tenant_id: int, name: str) -> Credential | None:
 
 
 def page(tx: Tx, stretch: Stretch) -> tuple[list[Credential], int]:
-    """Return one page of a domain's credentials, ordered by id, and their number."""
+    """Return one page of a domain's credentials, ordered by id, and the total."""
     places = "where domain_id = :d and place > :offset and place <= :offset + :limit order by place"
     found = tx.all(Credential, f"{_SELECT} {places}", d=stretch.domain_id, offset=stretch.offset, limit=stretch.limit)
     return found, counters.total(tx, stretch.domain_id, COUNTER)
@@ -125,8 +125,8 @@ def page(tx: Tx, stretch: Stretch) -> tuple[list[Credential], int]:
 def of_wallet(
     tx: Tx, wallet_id: int, status: Status, stretch: Stretch, search: str = ""
 ) -> tuple[list[Credential], int]:
-    """Return one page of a wallet's credentials of a status, ordered by id, and their number. search: a part of the
-    name."""
+    """Return one page of a wallet's credentials with a status, ordered by id, and the number of matches. search: a part
+    of the name."""
     given: dict[str, Value] = {"wallet": wallet_id, "status": status.value}
     ids = "select id from credentials where wallet_id = :wallet and status = :status"
     if search:
@@ -135,7 +135,7 @@ def of_wallet(
 
 
 def valid_of_wallet(tx: Tx, wallet_id: int, at: int) -> list[int]:
-    """Return the ids, in order, of the credentials of a wallet that admit their holder at a time."""
+    """Return the ids of a wallet's credentials that admit their holder at a time, in ascending order."""
     sql = f"select c.id from credentials c where c.wallet_id = :wallet and {VALID} and {LIVE} order by c.id"
     return [int(str(each)) for (each,) in tx.rows(sql, wallet=wallet_id, at=at)]
 
@@ -154,7 +154,7 @@ def token(tx: Tx, credential_id: int) -> str:
 
 
 def move(tx: Tx, credential: Credential, status: Status, wallet_id: int, at: int) -> None:
-    """Store the status of a credential in a wallet; a login finds it by its user name from then on."""
+    """Store a credential's status in a wallet. From then on, a login finds the credential by its user name."""
     tx.execute(
         "update credentials set status = :status, wallet_id = :wallet, updated_at = :at where id = :id",
         id=credential.id,
@@ -194,7 +194,7 @@ def keep_password(tx: Tx, vault: Vault, credential_id: int, clear: str) -> None:
 
 
 def password(tx: Tx, vault: Vault, credential_id: int) -> str:
-    """Return the password of a credential; empty where there is none. SecretError."""
+    """Return the password of a credential; empty if it has none. Raises SecretError."""
     sealed = tx.value(bytes, "select password from credentials where id = :id", id=credential_id)
     return "" if sealed is None else vault.open(sealed, password_identity(credential_id)).decode()
 
@@ -204,7 +204,7 @@ def password(tx: Tx, vault: Vault, credential_id: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class StatusList:
-    """A status list. used: the number of its bits that belong to credentials. version: of its content."""
+    """A status list. used: the number of bits that belong to credentials. version: number of its last change."""
 
     id: int
     uuid: str
@@ -214,7 +214,8 @@ class StatusList:
 
 
 def list_with_room(tx: Tx, issuer_id: int, most: int) -> StatusList | None:
-    """Return an issuer's newest list if fewer than `most` of its bits belong to credentials, or None."""
+    """Return an issuer's newest status list, or None if `most` or more of the list's bits already belong to
+    credentials."""
     sql = "select id, uuid, issuer_id, used, version from status_lists where issuer_id = :i order by id desc limit 1"
     found = tx.one(StatusList, sql, i=issuer_id)
     return found if found is not None and found.used < most else None
@@ -235,12 +236,12 @@ def is_given(tx: Tx, list_id: int, index: int) -> bool:
 
 
 def take(tx: Tx, list_id: int) -> None:
-    """Count one more bit of a list that belongs to a credential."""
+    """Add one to the number of a list's bits that belong to credentials."""
     tx.execute("update status_lists set used = used + 1 where id = :id", id=list_id)
 
 
 def bits(tx: Tx, list_id: int) -> bytes:
-    """Return a list's bits, eight to an octet."""
+    """Return the bits of a list, eight in an octet."""
     return tx.value(bytes, "select bits from status_lists where id = :id", id=list_id) or b""
 
 
@@ -250,21 +251,22 @@ def put_bits(tx: Tx, list_id: int, octets: bytes) -> None:
 
 
 def published(tx: Tx, uuid: str) -> StatusList | None:
-    """Return a list by the name that it is published under, or None."""
+    """Return a published list, or None. uuid: the name in its URL."""
     sql = "select id, uuid, issuer_id, used, version from status_lists where uuid = :uuid"
     return tx.one(StatusList, sql, uuid=uuid)
 
 
 # --- holders --------------------------------------------------------------------------------------------------------
-# A credential is a user's by its epmUsername, or by updateUserWallet. A credential without an epmUsername is also that
-# of the users that have its wallet, and of the user whose `did` is the DID of its holder.
+# A credential belongs to a user by its epmUsername, or by updateUserWallet. A credential without an epmUsername also
+# belongs to the users who have its wallet, and to the user whose `did` is the DID of its holder.
 
 
 def holder_of_user(tx: Tx, domain_id: int, user: str, issuer_did: str, schema_id: int, at: int) -> Holder | None:
-    """Return the holder that shows a credential of that issuer for a user of the domain, or None: the wallet with the
-    newest accepted one, else the newest assigned one, whose holder's DID is not deleted. schema_id 0: of any schema.
+    """Return the holder that presents a credential of that issuer for a user of the domain, or None.
 
-    `+`: the planner is to go by the few ids, and not through all credentials of the domain.
+    The newest accepted credential takes precedence, then the newest assigned one. A holder whose DID is deleted is
+    skipped. schema_id: 0 for any schema. `+` makes the planner start from the few ids, not from all credentials of the
+    domain.
     """
     ids = (
         "select credential_id from credential_users where domain_id = :d and name_key = :key union "
@@ -291,12 +293,14 @@ def users_of_holder(tx: Tx, domain_id: int, did: str) -> list[str]:
 
 
 def users_of(tx: Tx, credential: Credential) -> list[str]:
-    """Return the names of the users that a credential admits, or admitted before it was revoked."""
+    """Return the names of the users that a credential admits. For a revoked one, return those that it admitted
+    before."""
     return _users(tx, "c.id = :id", d=credential.domain_id, id=credential.id)
 
 
 def _users(tx: Tx, condition: str, **given: Value) -> list[str]:
-    """Return the names of the users of some credentials of the domain `:d`. condition: SQL, of the credentials `c`."""
+    """Return the names of the users of some credentials in the domain `:d`. condition: SQL that selects credentials
+    `c`."""
     unnamed = f"{condition} and c.epm_username = ''"
     sql = (
         f"select c.epm_username as name from credentials c where {condition} and c.epm_username <> '' union "
@@ -311,8 +315,8 @@ def _users(tx: Tx, condition: str, **given: Value) -> list[str]:
 
 
 def wallet_of_holder(tx: Tx, domain_id: int, did: str) -> int | None:
-    """Return the wallet that a holder's DID belongs to: by its registration, else by a credential that was assigned.
-    None also where the DID is deleted."""
+    """Return the wallet of a holder's DID: the wallet it was registered for, or else the wallet of an assigned
+    credential. None also if the DID is deleted."""
     sql = (
         "select coalesce(h.wallet_id, (select c.wallet_id from credentials c where c.domain_id = :d "
         "and c.holder_did = :did and c.wallet_id is not null limit 1)) "

@@ -1,9 +1,9 @@
 """The lists of revoked credentials (W3C StatusList2021, section 3.2): one packed bit for each credential.
 
-Bit i is `octet[i >> 3] & (0x80 >> (i & 7))`. Each credential gets a random bit of its issuer's newest list, so that its
-place tells nothing of when it was issued. A new list is begun when half of one is given: a random bit is then free
-after two tries on average. A list is signed when a verifier asks for it, and again when it has changed or is an hour
-old.
+Bit i is `octet[i >> 3] & (0x80 >> (i & 7))`. Each credential gets a random bit in its issuer's newest list, so that the
+index does not reveal the time of issue. A new list is started when half of the bits are used: until then, a random bit
+is free after at most two tries on average. A list is signed when a verifier asks for it, and again after a change or an
+hour.
 """
 
 import gzip
@@ -29,19 +29,19 @@ from sallyport.store.vault import Vault
 CONTEXT: Final = "https://w3id.org/vc/status-list/2021/v1"
 PURPOSE: Final = "revocation"
 PATH: Final = "/credentials/status/"
-"""Path of the published lists at the service's address."""
+"""URL path of the published lists."""
 BITS: Final = 131_072
-"""Bits of a list, the fewest that the specification allows: a credential hides among others."""
+"""Number of bits in a list: the minimum of the specification, which hides a credential among others."""
 MOST: Final = BITS // 2
 FRESH: Final = 3600 * SECOND
 LIFETIME: Final = 86_400 * SECOND
-"""Validity of a signed list: an old one cannot be shown for long."""
+"""Validity of a signed list. It is short, so that an old list cannot be used for long."""
 MAX_CACHED: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A credential's bit. url: the address of its list."""
+    """The bit of a credential in a list. url: the URL of the list."""
 
     list_id: int
     index: int
@@ -60,7 +60,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A list in both forms: a token (VC-JWT), and a document with a proof as JSON."""
+    """A signed list in both forms: a token (VC-JWT), and a document with a proof, as JSON."""
 
     version: int
     key_id: int
@@ -69,13 +69,13 @@ class Published:
     document: str
 
     def is_current(self, version: int, key_id: int, now: int) -> bool:
-        """Return whether it has this version of the list, is signed by this key, and is younger than FRESH."""
+        """Return whether the signed list is of this version, was signed by this key, and is younger than FRESH."""
         return (self.version, self.key_id) == (version, key_id) and self.made_at <= now < self.made_at + FRESH
 
 
 class StatusLists:
-    """The lists of all issuers. base: the service's address, without a slash at the end. max_cached: the signed lists
-    in memory; each tenant has a share."""
+    """The lists of all issuers. base: returns the service's URL, without a trailing slash. max_cached: number of signed
+    lists in memory, of which each tenant has a share."""
 
     def __init__(
         self, store: Store, vault: Vault, base: Callable[[], str], clock: Clock, *, max_cached: int = MAX_CACHED
@@ -87,7 +87,7 @@ class StatusLists:
         self._cached = BoundedMap[str, Published](max_cached)
 
     def place(self, tx: Tx, issuer_id: int) -> Place:
-        """Take a bit that no credential has had."""
+        """Reserve a bit that no credential has had."""
         found = repo.list_with_room(tx, issuer_id, MOST)
         if found is None:
             found = repo.add_list(tx, issuer_id, str(uuid4()), bytes(BITS // 8))
@@ -104,13 +104,13 @@ class StatusLists:
         repo.put_bits(tx, credential.list_id, bytes(octets))
 
     async def published(self, uuid: str) -> Published:
-        """Return a list, signed by its issuer. NotFound."""
-        made, tenant_id = await self._store.search(lambda tx: self._signed(tx, uuid))  # takes no place of a login
+        """Return a list that its issuer has signed. Raises NotFound."""
+        made, tenant_id = await self._store.search(lambda tx: self._signed(tx, uuid))  # leaves threads to logins
         self._cached.put(uuid, made, tenant_id)
         return made
 
     def _signed(self, tx: Tx, uuid: str) -> tuple[Published, int]:
-        """Return a list, and the tenant of its issuer. NotFound."""
+        """Return a signed list, and the tenant of its issuer. Raises NotFound."""
         found = repo.published(tx, uuid)
         issuer = None if found is None else dids.by_id(tx, found.issuer_id)
         key = None if issuer is None else dids.active_key(tx, issuer.id)
@@ -127,7 +127,7 @@ class StatusLists:
 
 
 def list_document(list_url: str, issuer: str, bits: bytes, at: int) -> dict[str, JSON]:
-    """Return the credential of a list. at: microseconds."""
+    """Return the credential that contains a list. at: microseconds."""
     return {
         "@context": [vc.CONTEXT, CONTEXT],
         "id": list_url,

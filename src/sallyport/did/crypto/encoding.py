@@ -1,7 +1,7 @@
-"""base64url, base58btc and JSON, each strictly: one octet string has one text, and the other way round.
+"""Strict base64url, base58btc and JSON. Each octet string has exactly one text in base64url and in base58btc.
 
-`canonical` writes JSON in the one form that signatures cover (RFC 8785, JCS): names in the order of their UTF-16 code
-units, numbers as ECMAScript writes them, no white space.
+`canonical` writes JSON in the form that signatures cover (RFC 8785, JCS): names in the order of their UTF-16 code
+units, numbers as in ECMAScript, no white space.
 """
 
 import binascii
@@ -19,9 +19,9 @@ _BASE58: Final = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _VALUES: Final = {letter: value for value, letter in enumerate(_BASE58)}
 _BASE64URL: Final = re.compile("[A-Za-z0-9_-]*")
 MAX_BASE58: Final = 512
-"""Characters: decoding takes time with their square, and no key or signature is longer."""
+"""Maximum number of characters. Decoding takes time with their square, and keys and signatures are shorter."""
 _EXACT: Final = 1 << 53
-"""Integers below it are exact in a double."""
+"""Integers below this number are exact in a double."""
 _LITERALS: Final = {True: "true", False: "false", None: "null"}
 
 
@@ -31,7 +31,7 @@ def to_base64url(octets: bytes) -> str:
 
 
 def from_base64url(text: str) -> bytes:
-    """Decode base64url. CredentialError: padding, another letter, or bits behind the last octet."""
+    """Decode base64url. CredentialError: padding, a wrong character, or bits after the last octet."""
     if not _BASE64URL.fullmatch(text):
         raise CredentialError("not base64url")
     try:
@@ -44,7 +44,7 @@ def from_base64url(text: str) -> bytes:
 
 
 def to_base58(octets: bytes) -> str:
-    """Return base58 in the Bitcoin alphabet; each leading zero octet is a `1`."""
+    """Return base58 in the Bitcoin alphabet. Each leading zero octet becomes a `1`."""
     number, letters = int.from_bytes(octets, "big"), []
     while number:
         number, value = divmod(number, 58)
@@ -54,7 +54,7 @@ def to_base58(octets: bytes) -> str:
 
 
 def from_base58(text: str) -> bytes:
-    """Decode base58. CredentialError: another letter, or too many."""
+    """Decode base58. CredentialError: a wrong character, or too many characters."""
     if len(text) > MAX_BASE58:
         raise CredentialError("base58 text is too long")
     number = 0
@@ -68,8 +68,8 @@ def from_base58(text: str) -> bytes:
 
 
 def read_json(text: str | bytes) -> JSON:
-    """Read JSON (RFC 8259) in which no object has a name twice (RFC 7515 section 4). CredentialError: no JSON, a number
-    that no double holds, half a surrogate pair, or too deep."""
+    """Parse JSON (RFC 8259) without duplicate names in an object (RFC 7515 section 4). CredentialError: not JSON, a
+    number too large for a double, half a surrogate pair, or too deep."""
     try:
         value: JSON = json.loads(
             text, object_pairs_hook=_once, parse_constant=_no_number, parse_float=_float, parse_int=_int
@@ -81,7 +81,7 @@ def read_json(text: str | bytes) -> JSON:
 
 
 def read_object(text: str | bytes) -> dict[str, JSON]:
-    """Read JSON that is an object. CredentialError."""
+    """Parse JSON that must be an object. Raises CredentialError."""
     value = read_json(text)
     if not isinstance(value, dict):
         raise CredentialError("not a JSON object")
@@ -89,7 +89,7 @@ def read_object(text: str | bytes) -> dict[str, JSON]:
 
 
 def as_list(value: JSON) -> list[JSON]:
-    """Return a member that may be one value or an array of them, as an array."""
+    """Return the values of a member as a list; the member may be one value or an array."""
     return value if isinstance(value, list) else [value]
 
 
@@ -112,13 +112,14 @@ def _float(text: str) -> float:
 
 
 def _int(text: str) -> int | float:
-    """Return a number as most readers of JSON do: beyond 2^53 as a double (RFC 8785 section 3.2.2.3)."""
+    """Parse an integer. From 2^53 on it becomes a double, as in most readers of JSON (RFC 8785 section 3.2.2.3)."""
     value = int(text)
     return value if abs(value) < _EXACT else _float(text)
 
 
 def canonical(value: JSON) -> bytes:
-    """Return the canonical form in UTF-8. CredentialError: NaN or infinity, half a surrogate pair, or too deep."""
+    """Return the canonical form of JSON in UTF-8. CredentialError: NaN or infinity, half a surrogate pair, or too
+    deep."""
     try:
         return _text(value).encode()
     except (UnicodeEncodeError, RecursionError, OverflowError):
@@ -144,8 +145,8 @@ def _order(name: str) -> bytes:
 
 
 def _number(value: float) -> str:
-    """Format a number as ECMAScript's Number::toString (RFC 8785 section 3.2.2.3). Python finds the same shortest
-    digits, and places the point elsewhere."""
+    """Format a number like ECMAScript's Number::toString (RFC 8785 section 3.2.2.3). Python uses the same shortest
+    digits, but places the decimal point elsewhere."""
     if not math.isfinite(value):
         raise CredentialError("JSON that has no canonical form")
     sign = "-" if value < 0 else ""

@@ -1,6 +1,6 @@
 """Signed compact tokens (JSON Web Signature, RFC 7515): a header and a payload, both JSON objects, and a signature.
 
-The algorithm is the key's own, never the header's choice: `none` and the keyed hashes are unknown here.
+The key determines the algorithm, never the header alone: `none` and the keyed hashes are not supported.
 """
 
 import json
@@ -13,13 +13,13 @@ from sallyport.did.crypto.encoding import from_base64url, read_object, to_base64
 from sallyport.did.crypto.keys import CURVES, PrivateKey, PublicKey
 
 LONGEST: Final = 256 << 10
-"""Characters."""
+"""Maximum length of a token, in characters."""
 ALGORITHMS: Final = frozenset(name for curve in CURVES.values() for name in curve.algorithms)
 
 
 @dataclass(frozen=True, slots=True)
 class Signer:
-    """A key and the verification method that names it."""
+    """A private key, and the id of its verification method."""
 
     method_id: str
     key: PrivateKey
@@ -27,7 +27,7 @@ class Signer:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token that was read, and is not verified by that. key_id: the verification method of its header."""
+    """A parsed token, not verified yet. key_id: the verification method in its header."""
 
     algorithm: str
     key_id: str
@@ -37,21 +37,22 @@ class Token:
     signature: bytes
 
     def verify(self, key: PublicKey) -> None:
-        """Raise CredentialError `signature` unless this key has signed the token with the algorithm of its header."""
+        """Verify the signature with the key and the header's algorithm, which must be the key's. CredentialError
+        `signature`."""
         if self.algorithm not in key.curve.algorithms or not key.verify(self.signature, self.signed):
             raise CredentialError("the signature does not hold", "signature")
 
 
 def sign(payload: dict[str, JSON], signer: Signer) -> str:
-    """Return a token of a payload that JSON can carry."""
+    """Return a signed token. payload: values that JSON can represent."""
     header: dict[str, JSON] = {"alg": signer.key.curve.algorithm, "kid": signer.method_id, "typ": "JWT"}
     signed = f"{to_base64url(_octets(header))}.{to_base64url(_octets(payload))}"
     return f"{signed}.{to_base64url(signer.key.sign(signed.encode()))}"
 
 
 def parse(text: str) -> Token:
-    """Read a token. CredentialError: too long, not three parts, no JSON object, a name twice, another algorithm, a
-    critical extension (RFC 7515 section 4.1.11), no `kid`."""
+    """Parse a token, without verification. CredentialError: too long, not three parts, not JSON objects, a duplicate
+    name, another algorithm, a critical extension (RFC 7515 section 4.1.11), or no `kid`."""
     parts = text.split(".") if len(text) <= LONGEST else []
     if len(parts) != 3 or not text.isascii():
         raise CredentialError("not a compact token")

@@ -1,8 +1,8 @@
-"""Keys of the three curves that DIDs have here: what signs and verifies, as JWK (RFC 7517, RFC 8037, RFC 8812) and as
-multikey (W3C Controlled Identifiers 1.0, section 2.2.2).
+"""Keys of the three supported curves: sign and verify with them, as JWK (RFC 7517, RFC 8037, RFC 8812) and as multikey
+(W3C Controlled Identifiers 1.0, section 2.2.2).
 
-A signature is the one of JOSE: Ed25519 (RFC 8032), or ECDSA with SHA-256 as r and s, 32 octets each (RFC 7518 section
-3.4). ECDSA is made with the lower s, since some verifiers of secp256k1 take no other.
+Signatures have the form of JOSE: Ed25519 (RFC 8032), or ECDSA with SHA-256 as r and s, 32 octets each (RFC 7518
+section 3.4). ECDSA signatures use the lower s, since some verifiers of secp256k1 accept no other.
 """
 
 import secrets
@@ -28,8 +28,9 @@ _D: Final = -121665 * pow(121666, -1, _FIELD) % _FIELD
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """name: as `crv` has it. algorithms: of JOSE, ours first. prefix: of multicodec. octets: of the key behind it.
-    order: of the group of an ECDSA curve, else 0."""
+    """A curve. name: its `crv` in a JWK. algorithms: names in JOSE; tokens are signed with the first. prefix: the
+    multicodec prefix. octets: size of the public key after the prefix. order: order of the group of an ECDSA curve,
+    else 0."""
 
     name: str
     kty: str
@@ -40,7 +41,7 @@ class Curve:
 
     @property
     def algorithm(self) -> str:
-        """The algorithm of our tokens."""
+        """Return the algorithm of the tokens that this service signs."""
         return self.algorithms[0]
 
 
@@ -56,14 +57,15 @@ CURVES: Final = {curve.name: curve for curve in (ED25519, P256, SECP256K1)}
 
 @dataclass(frozen=True, slots=True)
 class PublicKey:
-    """octets: Ed25519's 32, or a compressed point of 33 (SEC 1 section 2.3.3). `public_key` makes and checks it."""
+    """A public key, which `public_key` creates and checks. octets: 32 of Ed25519, or a compressed point of 33 (SEC 1
+    section 2.3.3)."""
 
     curve: Curve
     octets: bytes
     _key: Ed25519PublicKey | ec.EllipticCurvePublicKey = field(repr=False, compare=False)
 
     def verify(self, signature: bytes, signed: bytes) -> bool:
-        """Return whether this key's private half has signed these octets."""
+        """Return whether the private key to this key has signed these octets."""
 
         try:
             if isinstance(self._key, Ed25519PublicKey):
@@ -78,12 +80,12 @@ class PublicKey:
 
     @property
     def multikey(self) -> str:
-        """`z` and the base58btc of prefix and key."""
+        """Return the multikey: `z`, and prefix and key in base58btc."""
         return "z" + to_base58(self.curve.prefix + self.octets)
 
     @property
     def jwk(self) -> dict[str, JSON]:
-        """The required members alone, in the order of RFC 7638."""
+        """Return the JWK with the required members only, in the order of RFC 7638."""
 
         if not isinstance(self._key, ec.EllipticCurvePublicKey):
             return {"crv": self.curve.name, "kty": self.curve.kty, "x": to_base64url(self.octets)}
@@ -93,7 +95,7 @@ class PublicKey:
 
 
 class PrivateKey:
-    """A key that signs. octets: Ed25519's seed (RFC 8032 section 5.1.5), or the scalar; 32 of them."""
+    """A private key. octets: 32, the seed of Ed25519 (RFC 8032 section 5.1.5) or the scalar."""
 
     def __init__(self, curve: Curve, octets: Secret) -> None:
 
@@ -107,7 +109,7 @@ class PrivateKey:
 
     @classmethod
     def new(cls, curve: Curve) -> "PrivateKey":
-        """Make a random key."""
+        """Generate a random key."""
         if curve is ED25519:
             return cls(curve, Secret(secrets.token_bytes(32)))
         scalar = secrets.randbelow(curve.order - 1) + 1
@@ -118,12 +120,12 @@ class PrivateKey:
 
     @property
     def octets(self) -> Secret:
-        """The octets to store."""
+        """Return the octets to store."""
         return self._octets
 
     @property
     def public(self) -> PublicKey:
-        """The public half."""
+        """Return the public key."""
 
         if self._ed25519 is not None:
             return public_key(ED25519, self._ed25519.public_key().public_bytes_raw())
@@ -132,7 +134,7 @@ class PrivateKey:
         return public_key(self.curve, point)
 
     def sign(self, octets: bytes) -> bytes:
-        """Return the signature: 64 octets."""
+        """Return the signature of some octets: 64 octets."""
 
         if self._ed25519 is not None:
             return self._ed25519.sign(octets)
@@ -142,7 +144,7 @@ class PrivateKey:
 
 
 def public_key(curve: Curve, octets: bytes) -> PublicKey:
-    """Return a public key. CredentialError: another length, or no point of the curve."""
+    """Return a public key from its octets. CredentialError: a wrong length, or not a point of the curve."""
 
     if len(octets) != curve.octets:
         raise CredentialError(f"a key of {curve.name} has {curve.octets} octets")
@@ -157,7 +159,8 @@ def public_key(curve: Curve, octets: bytes) -> PublicKey:
 
 
 def from_multikey(text: str) -> PublicKey:
-    """Read a multikey. CredentialError: another encoding, an unknown prefix, a wrong length, a point off the curve."""
+    """Parse a multikey. CredentialError: another encoding, an unknown prefix, a wrong length, or a point off the
+    curve."""
     if not text.startswith("z"):
         raise CredentialError("a multikey is base58btc, and begins with z")
     octets = from_base58(text[1:])
@@ -168,8 +171,8 @@ def from_multikey(text: str) -> PublicKey:
 
 
 def from_jwk(jwk: JSON) -> PublicKey:
-    """Read a JWK. CredentialError: another curve, a wrong length, a point off the curve; a private key, which must not
-    be sent."""
+    """Parse a JWK. CredentialError: another curve, a wrong length, a point off the curve, or a private key, which must
+    not be sent."""
     if not isinstance(jwk, dict):
         raise CredentialError("a JWK is an object")
     if "d" in jwk or "k" in jwk:
@@ -204,7 +207,7 @@ def _der(signature: bytes) -> bytes:
 
 
 def _is_point(octets: bytes) -> bool:
-    """Return whether Ed25519's octets are a point (RFC 8032 section 5.1.3), which `cryptography` does not check."""
+    """Return whether the octets are a point of Ed25519 (RFC 8032 section 5.1.3). `cryptography` does not check it."""
     y = int.from_bytes(octets, "little") & ((1 << 255) - 1)
     u, v = y * y - 1, _D * y * y + 1
     return y < _FIELD and pow(u * v, (_FIELD - 1) // 2, _FIELD) in {0, 1}

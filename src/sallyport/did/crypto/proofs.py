@@ -1,5 +1,7 @@
-"""Documents with a proof in them (W3C Data Integrity 1.0) of the cryptosuites eddsa-jcs-2022 and ecdsa-jcs-2019, which
-sign the canonical JSON: every member counts, whatever a context says of it, and nothing is looked up anywhere.
+"""Documents with a proof in them (W3C Data Integrity 1.0): cryptosuites eddsa-jcs-2022 and ecdsa-jcs-2019.
+
+Both sign the canonical JSON. So the proof covers every member, whether a context defines it or not, and nothing has to
+be fetched.
 """
 
 from hashlib import sha256
@@ -20,7 +22,7 @@ KIND: Final = "DataIntegrityProof"
 
 
 def suite_of(curve: Curve) -> str | None:
-    """Return the cryptosuite of a curve, or None: secp256k1 has none."""
+    """Return the cryptosuite of a curve, or None: secp256k1 has no cryptosuite."""
     return next((name for name, each in SUITES.items() if each is curve), None)
 
 
@@ -34,8 +36,8 @@ def sign(
     domain: str = "",
     extra: dict[str, JSON] | None = None,
 ) -> dict[str, JSON]:
-    """Return the document with a proof. at: microseconds. extra: further members of the proof, which it covers too.
-    CredentialError: the key's curve has no cryptosuite."""
+    """Return the document with a proof. at: microseconds. extra: further members of the proof, which the signature
+    covers too. CredentialError: the key's curve has no cryptosuite."""
     suite = suite_of(signer.key.curve)
     if suite is None:
         raise CredentialError("the key's curve has no cryptosuite")
@@ -55,9 +57,11 @@ def sign(
 
 
 def secure(document: dict[str, JSON], signer: Signer, at: int, token: str = "") -> dict[str, JSON]:
-    """Return a document with its signer's assertion, in which `jws` is the document as a token. token: the document as
-    a VC-JWT; without it, a token with the document as its payload is made. secp256k1 has no cryptosuite: the token is
-    the whole proof."""
+    """Return a document with an assertion proof by its signer.
+
+    token: the document as a VC-JWT, which becomes the proof's `jws`. Without it, `jws` is a token with the document as
+    its payload. secp256k1 has no cryptosuite: `jws` is then the whole proof.
+    """
     token = token or jws.sign(document, signer)
     if suite_of(signer.key.curve) is not None:
         return sign(document, signer, purpose=ASSERTION, at=at, extra={"jws": token})
@@ -74,11 +78,11 @@ def secure(document: dict[str, JSON], signer: Signer, at: int, token: str = "") 
 def verify(
     secured: dict[str, JSON], signer: Document, *, purpose: str, now: int, challenge: str = "", domain: str = ""
 ) -> dict[str, JSON]:
-    """Return the document without its proof, if the signer's DID has made the proof for this purpose, challenge and
-    domain. now: microseconds.
+    """Return the document without its proof, after verification that the signer's DID made the proof for this purpose,
+    challenge and domain. now: microseconds.
 
-    CredentialError: `issuer`: the key is not that DID's, or not for this; `nonce`, `audience`: another challenge, or
-    domain; `signature`; `not_yet_valid`, `expired`.
+    CredentialError: `issuer`: the key is not of that DID, or not for this purpose; `nonce`, `audience`: another
+    challenge or domain; `signature`; `not_yet_valid`, `expired`.
     """
     proof = _proof(secured)
     if _text(proof, "proofPurpose") != purpose:
@@ -113,14 +117,14 @@ def _proof(secured: dict[str, JSON]) -> dict[str, JSON]:
 
 
 def _digest(document: dict[str, JSON], proof: dict[str, JSON]) -> bytes:
-    """Return the octets to sign: the hash of the proof's other members, then the document's (eddsa-jcs-2022 section
-    3.3.4)."""
+    """Return the octets to sign: the hash of the proof's other members, then the hash of the document (eddsa-jcs-2022
+    section 3.3.4)."""
     options = {name: value for name, value in proof.items() if name != "proofValue"}
     return sha256(canonical(options)).digest() + sha256(canonical(document)).digest()
 
 
 def _time(moment: JSON) -> int:
-    """Return a time of a proof in microseconds. CredentialError."""
+    """Return a time of a proof in microseconds. Raises CredentialError."""
     try:
         return from_iso(str(moment))
     except (ValueError, OverflowError):
@@ -128,7 +132,7 @@ def _time(moment: JSON) -> int:
 
 
 def _text(proof: dict[str, JSON], name: str) -> str:
-    """Return a member of a proof, empty if it is absent. CredentialError: it is no text."""
+    """Return a member of a proof; empty if it is absent. CredentialError: the member is not text."""
     value = proof.get(name, "")
     if not isinstance(value, str):
         raise CredentialError("a member of the proof is no text")

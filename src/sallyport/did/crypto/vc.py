@@ -1,7 +1,7 @@
 """Credentials and presentations as tokens (W3C Verifiable Credentials Data Model 1.1, section 6.3.1).
 
-A token carries the whole document as `vc` beside the claims made of it, and both must say the same: a verifier that
-reads one of them and a verifier that reads the other would otherwise see different credentials.
+A token has the whole document as `vc`, and claims that repeat parts of it. Both must agree. Otherwise two verifiers
+that read different parts would see different credentials.
 """
 
 from collections.abc import Sequence
@@ -20,16 +20,16 @@ CONTEXT: Final = "https://www.w3.org/2018/credentials/v1"
 CREDENTIAL: Final = "VerifiableCredential"
 PRESENTATION: Final = "VerifiablePresentation"
 LEEWAY: Final = 60 * SECOND
-"""Most that a wallet's clock may be ahead."""
+"""Maximum time that a wallet's clock may be ahead."""
 LIFETIME: Final = 300 * SECOND
-"""Of a presentation made here."""
+"""Lifetime of a presentation that the service creates."""
 MAX_CREDENTIALS: Final = 16
-"""In a presentation."""
+"""Maximum number of credentials in a presentation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """A credential whose signature, issuer, claims and times hold. expires_at: microseconds, None for never."""
+    """A credential with a verified signature, issuer, claims and times. expires_at: microseconds; None: never."""
 
     id: str
     issuer: str
@@ -51,10 +51,10 @@ def sign(document: dict[str, JSON], signer: Signer) -> str:
 
 
 def verify(token: Token, issuer: Document, now: int) -> Credential:
-    """Check a credential's token. issuer: the document of `did_of(token.key_id)`. now: microseconds.
+    """Verify a credential's token. issuer: the document of `did_of(token.key_id)`. now: microseconds.
 
-    CredentialError: `signature`; `issuer`: key, `iss` and `vc.issuer` are not all that DID's; `claims`: another claim
-    is not what `vc` says; `not_yet_valid`, `expired`.
+    CredentialError: `signature`; `issuer`: the key, `iss` and `vc.issuer` are not all of that DID; `claims`: another
+    claim differs from `vc`; `not_yet_valid`, `expired`.
     """
     token.verify(issuer.key(token.key_id, ASSERTION))
     payload, document = token.payload, token.payload.get("vc")
@@ -87,7 +87,7 @@ def present(
     now: int,
     lifetime: int = LIFETIME,
 ) -> str:
-    """Return the token of a presentation by the DID of the signer's key. audience: the verifier's DID."""
+    """Return the token of a presentation, signed for the DID of the signer's key. audience: the verifier's DID."""
     held: dict[str, JSON] = {
         "@context": [CONTEXT],
         "type": [PRESENTATION],
@@ -109,9 +109,9 @@ def present(
 
 
 def verify_presentation(token: Token, holder: Document, *, audience: str, nonce: str, now: int) -> list[str]:
-    """Check a presentation's token, and return the tokens of its credentials, not verified yet. now: microseconds.
+    """Verify a presentation's token, and return the unverified tokens of its credentials. now: microseconds.
 
-    CredentialError: `signature`; `holder`: key, `iss` and `vp.holder` are not all that DID's; `audience`; `nonce`;
+    CredentialError: `signature`; `holder`: the key, `iss` and `vp.holder` are not all of that DID; `audience`; `nonce`;
     `not_yet_valid`, `expired`.
     """
     token.verify(holder.key(token.key_id, AUTHENTICATION))
@@ -136,7 +136,8 @@ def verify_presentation(token: Token, holder: Document, *, audience: str, nonce:
 
 
 def _moment(payload: dict[str, JSON], claim: str, stated: JSON) -> int | None:
-    """Return a time claim in microseconds, which must equal the document's if it has one. CredentialError `claims`."""
+    """Return a time claim in microseconds, or None. It must equal the document's time, if that is stated.
+    CredentialError `claims`."""
     value = payload.get(claim)
     if value is None and stated is None:
         return None

@@ -1,12 +1,13 @@
 """DIDs of issuers and of holders, with their keys.
 
-An issuer's key is made here and sealed under the master key. A holder's is either kept by its wallet, which sent the
-public half, or made here and sealed twice: to the wallet's own key, then under the master key, so that neither a copy
-of the store with the master key nor the walletKey alone signs for the holder.
+The service makes an issuer's key and seals it under the master key. A holder's key either stays in the wallet, which
+sends only the public key, or is made by the service. The service then seals it twice: to the wallet's own key, and
+under the master key. So neither a copy of the store with the master key nor the walletKey alone can sign for the
+holder.
 
-A did:web is served by this service (`public`), and its key can be replaced: the key before stays in the document for
-its signatures, and may not log in any more. A deleted issuer is off the lists and signs no more. Its signatures can
-still be verified, and its credentials revoked, since a did:key cannot be withdrawn.
+The service publishes the document of a did:web (`public`), and can replace its key. The former key stays in the
+document for its signatures, and can no longer log in. A deleted issuer is not listed and signs no more. Its signatures
+can still be verified and its credentials revoked, since a did:key cannot be withdrawn.
 
-`resolver` finds the document of a DID: of itself, from the store, or over the network.
+`resolver` finds the document of a DID: in the DID itself, in the store, or over the network.
 """

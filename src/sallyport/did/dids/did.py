@@ -13,7 +13,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NewDid:
-    """A DID to create. curve: its name."""
+    """A DID to create. curve: the name of the key's curve."""
 
     domain_id: int
     method: str
@@ -24,8 +24,8 @@ class NewDid:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A DID as it is stored. issuer_id: of a holder the issuer it belongs to. wallet_id: of the wallet that has it.
-    issuer_name: of the issuer itself, or the holder's. Times in microseconds."""
+    """A stored DID. issuer_id: the issuer that a holder belongs to. wallet_id: the wallet that has the DID.
+    issuer_name: the name of the issuer, or of the issuer that a holder belongs to. Times in microseconds."""
 
     id: int
     tenant_id: int
@@ -45,7 +45,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class KeyRow:
-    """A key as it is stored. sealed: None where a wallet keeps it."""
+    """A stored key. sealed: the sealed private key; None if a wallet keeps it."""
 
     id: int
     did_id: int

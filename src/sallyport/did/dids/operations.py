@@ -24,7 +24,7 @@ from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
 
 
 def operations(service: Dids, gate: Gate) -> Operations:
-    """The operations of this slice."""
+    """Declare the operations of DIDs."""
     dids = Operations("DIDs", gate)
     _declare_changing(dids, service)
     _declare_reading(dids, service)
@@ -34,15 +34,15 @@ def operations(service: Dids, gate: Gate) -> Operations:
 def _declare_changing(dids: Operations, service: Dids) -> None:
     @dids.post("/api/v1/did/createIssuerDid", roles=OPERATORS)
     async def create_issuer(body: CreateIssuerDid, caller: Caller) -> IssuerCreated:
-        """Create an issuer: a DID by the method key, jwk or web, whose key is made here and never leaves the
+        """Create an issuer: a DID by the method key, jwk or web. The service makes its key, which never leaves the
         service."""
         made = await service.create_issuer(caller.tenant_id, _new(body))
         return IssuerCreated(id=made.did, message="issuer DID created", didId=made.id, issuerId=made.id)
 
     @dids.post("/api/v1/did/createHolderDid", roles=OPERATORS)
     async def create_holder(body: CreateHolderDid, caller: Caller) -> DidCreated:
-        """Create a holder. With publicKeyJwk the wallet keeps the private key; without it the key is made here and can
-        be used with the walletKey alone."""
+        """Create a holder. With publicKeyJwk, the wallet keeps the private key. Without it, the service makes the key,
+        which can be used with the walletKey only."""
         made = await service.create_holder(
             caller.tenant_id, _new(body), body.walletUserId, body.issuer, body.publicKeyJwk
         )
@@ -50,15 +50,15 @@ def _declare_changing(dids: Operations, service: Dids) -> None:
 
     @dids.delete("/api/v1/did/deleteDid", roles=OPERATORS)
     async def delete(body: DeleteDids, caller: Caller) -> Done:
-        """Take DIDs off the lists, all or none, and close their open presentation requests. Credentials that a deleted
-        issuer has signed can still be verified, and revoked. The credentials of a deleted holder admit no user any
-        more, and the sessions of the users that they admitted end if the domain disconnects on revocation."""
+        """Delete DIDs from the lists, all or none, and close their open presentation requests. Credentials that a
+        deleted issuer has signed can still be verified and revoked. The credentials of a deleted holder admit no user
+        any more. The sessions of the users that they admitted end if the domain disconnects on revocation."""
         deleted = await service.delete(body.domainId, [(each.type, each.did) for each in body.dids])
         return Done(message=f"{counted(deleted, 'DID')} deleted")
 
     @dids.post("/api/v1/did/rotateKey", roles=OPERATORS)
     async def rotate(body: RotateKey, caller: Caller) -> KeyRotated:
-        """Give an issuer's did:web a new key; signatures of the key before can still be verified."""
+        """Give an issuer's did:web a new key. Signatures by the former key can still be verified."""
         method_id = await service.rotate(body.domainId, body.did)
         return KeyRotated(message="key rotated", verificationMethod=method_id)
 
@@ -66,7 +66,7 @@ def _declare_changing(dids: Operations, service: Dids) -> None:
 def _declare_reading(dids: Operations, service: Dids) -> None:
     @dids.post("/api/v1/did/DIDList", roles=READERS)
     async def list_dids(body: ListDids, caller: Caller) -> Plain[Counted[DidEntry]]:
-        """List the DIDs of a domain, ordered by id: of an issuer with its holders, or of a wallet user, or all.
+        """List the DIDs of a domain, ordered by id: those of an issuer and its holders, of a wallet user, or all.
 
         The header `X-Total-Count` has the total.
         """
@@ -77,7 +77,7 @@ def _declare_reading(dids: Operations, service: Dids) -> None:
 
     @dids.post("/api/v1/did/SearchDID", roles=READERS)
     async def search(body: SearchDids, caller: Caller) -> Plain[DidsFound]:
-        """List the DIDs of the tenant by a part of their name or by the whole DID, ordered by id."""
+        """List the tenant's DIDs that match a part of a name or a whole DID, ordered by id."""
         page = body.page()
         found, count = await service.search(caller.tenant_id, body.name.strip(), body.didType, page.offset, page.size)
         listed = [{**_entry(each), "lastUpdatedAt": day_first(each.updated_at)} for each in found]
@@ -107,5 +107,5 @@ def _entry(record: Record) -> dict[str, object]:
 
 
 def day_first(at: int) -> str:
-    """Return microseconds as DD-MM-YYYY HH:MM:SS in UTC."""
+    """Return a time in microseconds as DD-MM-YYYY HH:MM:SS in UTC."""
     return from_us(at).strftime("%d-%m-%Y %H:%M:%S")

@@ -1,8 +1,8 @@
-"""A holder for people and for tests: `sallyport wallet`.
+"""A wallet for people and for tests: `sallyport wallet`.
 
-It knows the service by its HTTP operations alone, as any other wallet would, and keeps its key in a file of its own
-that no other user may read.
+It uses only the service's HTTP operations, like any other wallet. It stores its key in a file that no other user may
+read.
 
-wallet  its file, and the operations that it calls
-cli     `sallyport wallet ...`: what a holder runs; what an admin runs is in `wallets.cli`
+wallet  the wallet's file, and the operations that it calls
+cli     `sallyport wallet ...`: the commands of holders; the commands of admins are in `wallets.cli`
 """

@@ -1,11 +1,12 @@
 """Evaluation of a definition on a credential (DIF Presentation Exchange 2.1.1, sections 5 and 8).
 
-For each field its paths are tried in order. The first value that a path finds is tested by the filter; where that
-fails the next path is tried. A field that no path satisfies fails the credential unless it is optional. All fields of a
+The paths of a field are tried in order. The filter tests the first value that a path finds. If the test fails, the next
+path is tried. If no path of a field succeeds, the credential fails, unless the field is optional. All fields of a
 descriptor must be in the same credential.
 
-A path is a JSONPath (RFC 9535) that can be evaluated in time of the document's length. The libraries take a tenth of a
-second to import: import this module in a worker thread, since a start does not need it.
+A path is a JSONPath (RFC 9535) whose evaluation takes time proportional to the document's length. Importing the
+libraries takes a tenth of a second. So import this module in a worker thread; the start of the service does not need
+it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +32,8 @@ _EDWARDS: Final = frozenset({"EdDSA", "Ed25519"})
 
 
 def satisfies(definition: Definition, payload: Payload, alg: str) -> bool:
-    """Return whether one credential meets every descriptor. payload: of its JWT. alg: of its signature."""
+    """Return whether a credential meets every descriptor. payload: the payload of its JWT. alg: the algorithm of its
+    signature."""
     return all(_meets(each, payload, alg) for each in definition.input_descriptors)
 
 
@@ -44,7 +46,7 @@ def _meets(descriptor: InputDescriptor, payload: Payload, alg: str) -> bool:
 
 
 def _accepts(algs: Sequence[str], alg: str) -> bool:
-    """RFC 9864 calls EdDSA over Ed25519 by the curve's name; both are one."""
+    """Return whether an algorithm is accepted. EdDSA over Ed25519 has two names: RFC 9864 calls it Ed25519."""
     same = _EDWARDS if alg in _EDWARDS else {alg}
     return not same.isdisjoint(algs)
 
@@ -56,7 +58,8 @@ def _has(field: RequestedField, payload: Payload) -> bool:
 
 @lru_cache(maxsize=256)
 def compiled(path: str) -> JSONPath:
-    """Return a path that can be evaluated in time of the document's length. ValueError: it cannot, or is none."""
+    """Return a path whose evaluation takes time proportional to the document's length. ValueError: it may take longer,
+    or is not a path."""
     if len(path) > LONGEST:
         raise ValueError("the path is too long")
     try:
@@ -76,7 +79,7 @@ def compiled(path: str) -> JSONPath:
 
 
 def found(path: str, document: Payload) -> list[object]:
-    """Return the first value that a path finds, alone in a list; an empty list if it finds none."""
+    """Return a list with the first value that a path finds; an empty list if it finds none."""
     try:
         return [each.obj for each in islice(compiled(path).finditer(dict(document)), 1)]
     except JSONPathError:  # too deep for the library

@@ -24,7 +24,7 @@ from sallyport.web.scope import OPERATORS, READERS, WALLETS, Caller, Gate
 
 
 def operations(verifier: Verifier, service: Presentations, gate: Gate) -> Operations:
-    """The operations of this slice."""
+    """Declare the operations of presentations."""
     presentations = Operations("Presentations", gate)
     _declare_asking(presentations, verifier, service)
     _declare_answering(presentations, service)
@@ -34,10 +34,10 @@ def operations(verifier: Verifier, service: Presentations, gate: Gate) -> Operat
 def _declare_asking(presentations: Operations, verifier: Verifier, service: Presentations) -> None:
     @presentations.post("/api/v1/verifierService/issuePR", roles=OPERATORS)
     async def issue_pr(body: IssuePR, caller: Caller) -> PRsIssued:
-        """Ask a holder, or with groupop all holders of a group, for a credential of the issuer with an epmUsername.
+        """Ask a holder for a credential of the issuer with an epmUsername; with groupop, ask all holders of a group.
 
-        `endpoint` is an instance or a group: it must take DIDs where it says how one authenticates, a group must be
-        active, and the time to live of its credential policy bounds how long the request is open.
+        `endpoint` is an instance or a group. If it restricts the authentication methods, it must accept DIDs. A group
+        must be active. The time to live in the endpoint's credential policy limits how long the request is open.
         """
         wanted = AccessRequest(body.issuerDid, body.holderDid, body.username, body.endpoint, body.of_group)
         issued = await verifier.issue(caller.tenant_id, wanted)
@@ -51,8 +51,8 @@ def _declare_asking(presentations: Operations, verifier: Verifier, service: Pres
 
     @presentations.post("/api/v1/verifierService/presentationStatus", roles=READERS)
     async def status(body: PresentationStatus, caller: Caller) -> PresentationStanding:
-        """Tell whether a presentation request is pending, accepted, declined, expired or withdrawn, since when, and its
-        holder. A request is kept for 30 days after its expiry."""
+        """Return the state of a presentation request (pending, accepted, declined, expired or withdrawn), the time
+        since when it is in that state, and its holder. A request is kept for 30 days after its expiry."""
         standing = await service.status(caller.tenant_id, body.presentationRequestId)
         return PresentationStanding(
             message=f"presentation request {standing.state.lower()}",
@@ -66,8 +66,8 @@ def _declare_asking(presentations: Operations, verifier: Verifier, service: Pres
 def _declare_answering(presentations: Operations, service: Presentations) -> None:
     @presentations.post("/api/v1/walletService/pollPresentationRequest", roles=WALLETS | OPERATORS)
     async def poll(body: PollPR, caller: Caller) -> PolledPR:
-        """Return the holder's oldest open request: the definition, and the values that the presentation must be bound
-        to. 404: none is open."""
+        """Return the holder's oldest open request: the definition, and the values that the presentation must contain.
+        404: no request is open."""
         request, pending = await service.poll(
             caller, body.walletId, body.walletKey.get_secret_value(), body.holderDid, body.presentationRequestId
         )
@@ -88,12 +88,12 @@ def _declare_answering(presentations: Operations, service: Presentations) -> Non
 
         A presentation is a VP-JWT with the request's nonce and `aud` verifierDid, or a document with such a VP-JWT as
         `proof.jws` or `proof.jwt`, or a document with a data integrity proof of the holder (eddsa-jcs-2022 or
-        ecdsa-jcs-2019, challenge nonce, domain verifierDid). The proof's purpose is authentication. Proofs over RDF
-        are refused: they leave out claims that no context defines.
+        ecdsa-jcs-2019, challenge nonce, domain verifierDid). The proof's purpose is authentication. Proofs over RDF are
+        refused: they do not cover claims that no context defines.
 
-        The credential must be one that this service issued to the holder, by the issuer of the request. It must be in
-        date, neither revoked nor ignored, and match the definition. After ten wrong presentations or walletKeys, the
-        wallet is refused for this token for a minute.
+        The credential must be one that this service issued to the holder, by the issuer of the request. It must not be
+        expired, revoked or ignored, and it must match the definition. After ten wrong presentations or walletKeys,
+        requests for the wallet with this token are refused for a minute.
         """
         if body.decline or body.presentation is None:
             wallet_key = None if body.walletKey is None else body.walletKey.get_secret_value()
@@ -105,8 +105,8 @@ def _declare_answering(presentations: Operations, service: Presentations) -> Non
 
     @presentations.post("/api/v1/walletService/createPresentation", roles=WALLETS | OPERATORS)
     async def create(body: CreatePresentation, caller: Caller) -> PresentationCreated:
-        """Sign a presentation for a holder whose key is kept here, sealed under the walletKey; submitPresentation takes
-        it."""
+        """Sign a presentation for a holder whose key the service keeps, sealed under the walletKey. submitPresentation
+        accepts the presentation."""
         presentation = await service.create(
             caller, body.walletId, body.walletKey.get_secret_value(), body.holderDid, body.presentationRequestId
         )

@@ -1,4 +1,4 @@
-"""The open presentation requests, which changes may close, and those of logins: what `mfa/wallet.py` asks for."""
+"""The open presentation requests, which other changes may close, and the requests of logins (`mfa/wallet.py`)."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -15,7 +15,8 @@ from sallyport.store.model import Store, Tx
 
 
 class OpenRequests:
-    """Wakes a login when its request is answered, so that it does not poll the store."""
+    """The open requests that logins wait for. A login is woken when its request is answered, and need not poll the
+    store."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -23,7 +24,8 @@ class OpenRequests:
 
     @contextmanager
     def waiting(self, request_id: int) -> Iterator[trio.Event]:
-        """Yield the event of a request's answer. Enter before the request is read, so that no answer is missed."""
+        """Yield an event that is set at the request's answer. Enter the block before the request is read, so that no
+        answer is missed."""
         event = trio.Event()
         self._waiting.setdefault(request_id, set()).add(event)
         try:
@@ -35,23 +37,24 @@ class OpenRequests:
                 del self._waiting[request_id]
 
     def wake(self, request_ids: Iterable[int]) -> None:
-        """Wake the logins that wait for these requests, whose end is committed."""
+        """Wake the logins that wait for these requests, after the end of the requests is committed."""
         for request_id in request_ids:
             for event in self._waiting.get(request_id, ()):
                 event.set()
 
     def withdraw(self, tx: Tx, domain_id: int, *, holder_did: str = "", issuer_did: str = "") -> list[int]:
-        """Close up to SLICE open requests for a holder's credentials of an issuer, empty for any; their ids, to `wake`
-        once that is committed."""
+        """Close up to SLICE open requests for a holder's credentials of an issuer; an empty DID: any. Return their ids,
+        for `wake` after the commit."""
         return repo.close_all(tx, domain_id, holder_did, issuer_did, self._clock())
 
     def void(self, tx: Tx) -> None:
-        """Close all requests of a restored store: the original may have had answers since, and none is given twice."""
+        """Close all requests of a restored store. The original store may have had answers since, and no request may be
+        answered twice."""
         repo.void(tx, self._clock())
 
 
 class LoginPrompts:
-    """Asks the wallets of users who log in. Satisfies `mfa.host.WalletPrompts`."""
+    """The requests of logins to the wallets of users (a `mfa.host.WalletPrompts`)."""
 
     def __init__(self, store: Store, requests: OpenRequests, clock: Clock = now_us) -> None:
         self._store = store
@@ -59,7 +62,7 @@ class LoginPrompts:
         self._clock = clock
 
     async def enrolled(self, domain_id: int, user: str, issuer_did: str, schema_id: int) -> bool:
-        """Return whether a user of the domain holds a valid credential of that issuer. schema_id 0: of any schema."""
+        """Return whether a user of the domain holds a valid credential of that issuer. schema_id: 0 for any schema."""
         at = self._clock()
         holder = await self._store.read(lambda tx: holder_of_user(tx, domain_id, user, issuer_did, schema_id, at))
         return holder is not None
@@ -75,8 +78,8 @@ class LoginPrompts:
         purpose: str,
         expires_at: int,
     ) -> int | None:
-        """Ask the user's wallet for that credential; the request's id, which is the same for the same challenge_id.
-        None: the user holds none."""
+        """Ask the user's wallet for that credential. Return the id of the request, which is the same for the same
+        challenge_id. None: the user holds no such credential."""
         at = self._clock()
 
         def work(tx: Tx) -> int | None:
@@ -98,8 +101,8 @@ class LoginPrompts:
         return await self._store.write(work)
 
     async def answer(self, request_id: int, *, within_s: float) -> bool | None:
-        """Return whether the request was met (True), or declined, withdrawn or expired (False); None: it is still open
-        after that time."""
+        """Wait for the answer of a request. Return True if it was accepted; False if it was declined, withdrawn or
+        expired; None if it is still open after `within_s`."""
         with self._requests.waiting(request_id) as answered:
             standing = await self._standing(request_id)
             if standing is None:
@@ -115,13 +118,13 @@ class LoginPrompts:
         return request is not None and request.status == Status.ACCEPTED
 
     async def withdraw(self, request_id: int) -> None:
-        """Close a request whose login waits no more."""
+        """Close a request whose login no longer waits."""
         at = self._clock()
         await self._store.write(lambda tx: repo.close(tx, request_id, Status.WITHDRAWN, at))
 
 
 def _schema_url(tx: Tx, domain_id: int, uuid: str) -> str:
-    """Return where the schema of a credential was published when it was issued, as its document says."""
+    """Return the URL of a credential's schema at its issue, as stated in its document."""
     credential = credentials.by_uuid(tx, domain_id, uuid)
     assert credential is not None  # noqa: S101  it is the same transaction
     schema = credentials.document(tx, credential.id)["credentialSchema"]

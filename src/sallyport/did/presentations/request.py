@@ -25,8 +25,9 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NewRequest:
-    """A request to add. issuer_did: the issuer of the credential that is asked for, and the verifier: the audience of
-    the presentation. schema_id 0: any. challenge_id: of the login that it is for."""
+    """A request to add. issuer_did: the issuer of the requested credential; it is also the verifier, and so the
+    audience of the presentation. schema_id: 0 for any schema. challenge_id: the challenge of the login that waits for
+    the request."""
 
     domain_id: int
     wallet_id: int
@@ -43,7 +44,7 @@ class NewRequest:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request as it is stored. Times in microseconds."""
+    """A stored request. Times in microseconds."""
 
     id: int
     domain_id: int
@@ -61,11 +62,11 @@ class Request:
     answered_at: int | None
 
     def is_open(self, now: int) -> bool:
-        """Return whether it may still be answered."""
+        """Return whether the request may still be answered."""
         return self.status == Status.OPEN and now < self.expires_at
 
     def standing(self, now: int) -> "Standing":
-        """Return the request's state at a time, and since when it has been in this state."""
+        """Return the request's state at the time `now`, and the start of this state."""
         if self.is_open(now):
             return Standing(self, State.PENDING, self.created_at)
         if self.status == Status.OPEN:
@@ -75,7 +76,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The state of a request. since: in microseconds."""
+    """The state of a request. since: the start of the state, in microseconds."""
 
     request: Request
     state: State

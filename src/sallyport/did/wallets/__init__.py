@@ -1,8 +1,8 @@
 """Wallets: where people keep their credentials.
 
-A wallet belongs to one person, so that one row is both the wallet and its user: `walletId` and `userId` are one
-number. It authenticates by a walletKey, which is shown once; `key` describes the values that are stored of it. Its
-token has the role wallet and is good for the operations of this wallet alone.
+A wallet belongs to one person, so one row is both the wallet and its user: `walletId` and `userId` are the same number.
+The wallet authenticates with a walletKey, which is shown once; `key` describes the values that are stored instead. The
+wallet's token has the role wallet and is valid for the operations of this wallet only.
 
 wallet      values
 key         values derived from a walletKey, and sealing for its owner
@@ -12,5 +12,5 @@ operations  /api/v1/walletService/*, /api/v1/wallet/users
 service     registration, assignment, delivery, acknowledgement
 users       the wallets and credentials of endpoint users
 repo        SQL
-cli         `sallyport wallet register`, `assign`, `list`, `reset`: what an admin runs
+cli         `sallyport wallet register`, `assign`, `list`, `reset`: the commands of admins
 """

@@ -23,7 +23,7 @@ from sallyport.web.scope import OPERATORS, READERS, WALLETS, Caller, Gate
 
 
 def operations(service: Wallets, gate: Gate) -> Operations:
-    """The operations of this slice."""
+    """Declare the operations of wallets."""
     wallets = Operations("Wallets", gate)
     _declare_managing(wallets, service)
     _declare_holding(wallets, service)
@@ -33,15 +33,15 @@ def operations(service: Wallets, gate: Gate) -> Operations:
 def _declare_managing(wallets: Operations, service: Wallets) -> None:
     @wallets.post("/api/v1/walletService/registerWalletUser", roles=OPERATORS)
     async def register(body: RegisterWallet, caller: Caller) -> WalletRegistered:
-        """Register the wallet of a person. walletKey and token are in this answer alone; the token is good for the
+        """Register the wallet of a person. Only this answer has the walletKey and the token. The token is valid for the
         operations of this wallet."""
         new = NewWallet(body.domainId, body.username, body.emailAddress, body.walletUrl)
         return _registered(await service.register(caller.tenant_id, new), "wallet user registered")
 
     @wallets.post("/api/v1/walletService/resetWallet", roles=OPERATORS)
     async def reset(body: ResetWallet, caller: Caller) -> WalletRegistered:
-        """Give a lost wallet another walletKey and token; those before are void from now on. Keys of holders that the
-        service kept for it are lost: revoke its credentials, and issue them to a new DID."""
+        """Give a lost wallet another walletKey and token; the former ones become invalid at once. Holders' keys that
+        the service kept for it are lost: revoke the wallet's credentials, and issue them to a new DID."""
         made = await service.reset(caller.tenant_id, body.domainId, body.walletId)
         return _registered(made, "wallet reset")
 
@@ -64,7 +64,8 @@ def _declare_managing(wallets: Operations, service: Wallets) -> None:
 
     @wallets.post("/api/v1/walletService/assignWalletUser", roles=OPERATORS)
     async def assign(body: AssignWallet, caller: Caller) -> Done:
-        """Assign credentials to wallet users, all or none: one to each, or all to one."""
+        """Assign credentials to wallet users, all or none: one credential to each wallet, or all credentials to one
+        wallet."""
         pairs = paired(body.walletId, body.userId, body.credentialId)
         await service.assign(caller.tenant_id, pairs)
         return Done(message=f"{counted(len(pairs), 'credential')} assigned")
@@ -76,8 +77,8 @@ def _declare_holding(wallets: Operations, service: Wallets) -> None:
         """List the credentials that are assigned to a wallet or accepted by it, each as a token (VC-JWT), ordered by
         id.
 
-        A page ends early where its tokens have 2 MiB: `totalCount` has their number, pageNumber and pageSize get the
-        others.
+        A page ends early when its tokens reach 2 MiB. `totalCount` is the number of all credentials; pageNumber and
+        pageSize select the other pages.
         """
         wallet_key = body.walletKey.get_secret_value()
         wallet, delivered, total = await service.deliver(caller, body.email, wallet_key, body.page())
@@ -95,7 +96,7 @@ def _declare_holding(wallets: Operations, service: Wallets) -> None:
 
     @wallets.post("/api/v1/walletService/acknowledgeCredential", roles=WALLETS | OPERATORS)
     async def acknowledge(body: Acknowledge, caller: Caller) -> Done:
-        """Accept a credential, or ignore it; that may be changed later."""
+        """Accept or ignore a credential. The choice may be changed later."""
         if body.userId != body.walletId:
             raise NotFound(NO_WALLET)
         await service.acknowledge(caller, body.walletId, body.credentialId, accept=body.accept)

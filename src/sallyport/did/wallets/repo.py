@@ -22,7 +22,7 @@ _LISTED = (
 
 
 def add(tx: Tx, new: NewWallet, wallet_key: str, token_id: int, at: int) -> int:
-    """Add a wallet; its id. Conflict: the domain has one of that address."""
+    """Add a wallet, and return its id. Conflict: the domain has a wallet with that address."""
     wallet_id = tx.value(
         int,
         "insert into wallets (domain_id, username, email, email_key, url, key_hash, public_key, token_id, created_at) "
@@ -46,7 +46,7 @@ def add(tx: Tx, new: NewWallet, wallet_key: str, token_id: int, at: int) -> int:
 
 
 def renew(tx: Tx, wallet_id: int, wallet_key: str, token_id: int) -> None:
-    """Give a wallet another key and token in place of those before."""
+    """Replace the walletKey and the token of a wallet."""
     tx.execute(
         "update wallets set key_hash = :hash, public_key = :public, token_id = :token where id = :id",
         id=wallet_id,
@@ -63,19 +63,20 @@ def get(tx: Tx, tenant_id: int, wallet_id: int) -> Wallet | None:
 
 
 def by_email(tx: Tx, tenant_id: int, email: str) -> list[Wallet]:
-    """Return the wallets of an address: one in each of the tenant's domains at most."""
+    """Return the wallets with an e-mail address: at most one in each of the tenant's domains."""
     sql = f"{_SELECT} where email_key = :key and {OF_TENANT} order by id"
     return tx.all(Wallet, sql, key=fold(email.strip()), t=tenant_id)
 
 
 def page(tx: Tx, stretch: Stretch, search: str = "") -> tuple[list[ListedWallet], int]:
-    """Return one page of a domain's wallets, ordered by id, and their number. search: a part of a name or address."""
+    """Return one page of a domain's wallets, ordered by id, and the number of matches. search: a part of a name or
+    address."""
     if search:
         return _SEARCH.page(tx, ListedWallet, _LISTED, stretch, search)
     return whole_page(tx, ListedWallet, _LISTED, "wallets", stretch, counter=COUNTER)
 
 
 def public_key(tx: Tx, domain_id: int, wallet_id: int) -> bytes | None:
-    """Return the public key to seal to for a wallet of the domain, or None: there is no such wallet."""
+    """Return a wallet's public key, under which values are sealed. None: the domain has no such wallet."""
     sql = "select public_key from wallets where id = :id and domain_id = :d"
     return tx.value(bytes, sql, id=wallet_id, d=domain_id)

@@ -17,7 +17,7 @@ class NewWallet:
 
 @dataclass(frozen=True, slots=True)
 class Wallet:
-    """A wallet as it is stored. id: its walletId and its user's userId. Times in microseconds."""
+    """A stored wallet. id: both its walletId and its user's userId. Times in microseconds."""
 
     id: int
     domain_id: int
@@ -32,7 +32,7 @@ class Wallet:
 
 @dataclass(frozen=True, slots=True)
 class ListedWallet:
-    """A wallet in a list. credentials: the number of those that are assigned or accepted."""
+    """A wallet in a list. credentials: the number of assigned and accepted credentials."""
 
     id: int
     username: str
@@ -43,7 +43,7 @@ class ListedWallet:
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """A new wallet, with the secrets that are shown once."""
+    """A new or reset wallet, with the secrets that are shown once."""
 
     wallet_id: int
     wallet_key: str
@@ -52,7 +52,7 @@ class Registered:
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """A credential for its holder. jwt: the credential as a token. password: for the holder alone."""
+    """A credential for its holder. jwt: the credential as a token. password: a secret for the holder alone."""
 
     credential: Credential
     jwt: str

@@ -1,8 +1,8 @@
-"""People, groups and units in the store: how an import writes them, and how they are listed and found.
+"""People, groups and units in the store: the SQL of imports, lists and logins.
 
-people, groups  how an import writes them
-rows            how it finds, marks and renames their rows
+people, groups  write the people, groups and units of an import
+rows            find, mark and rename their rows
 memberships     the members of groups
-changes         the changes of an LDIF file, applied to known entries
-repo            lists, nested members, and what a login asks
+changes         apply the changes of an LDIF file to stored entries
+repo            queries for lists, nested members and logins
 """

@@ -1,4 +1,4 @@
-"""The SQL by which an import writes groups and units."""
+"""The SQL that writes the groups and units of an import."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -15,12 +15,12 @@ from sallyport.store.search import SearchIndex
 
 _SEARCH: Final = SearchIndex("directory_groups_search")
 MOST: Final = 200
-"""Members that one transaction changes."""
+"""Maximum number of members that one transaction changes."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewNamed:
-    """A group or a unit of an import. digest: of its values and members."""
+    """A group or a unit of an import. digest: the digest of its values and members."""
 
     external_id: str
     dn: str
@@ -34,7 +34,7 @@ UNITS: Final = Table("directory_units", Stored)
 
 
 def touch(tx: Tx, table: Table[Stored], run: Run, known: Stored, moved: Moved) -> Counts:
-    """Mark an unchanged group or unit; a unit above it may have been renamed."""
+    """Mark a group or unit as unchanged. Write its new name if a unit above it was renamed."""
     if moved.dn_key in (b"", known.dn_key):
         return table.mark(tx, run, known)
     if table is GROUPS:
@@ -51,7 +51,7 @@ def touch(tx: Tx, table: Table[Stored], run: Run, known: Stored, moved: Moved) -
 
 
 def put_group(tx: Tx, run: Run, new: NewNamed, known: Stored | None, at: int) -> Counts:
-    """Write a group without its members. new.digest: NO_DIGEST unless the members are written in this transaction."""
+    """Write a group without its members. new.digest: NO_DIGEST unless the same transaction also writes the members."""
     if known is None:
         group_id = _insert(tx, GROUPS, run, new, at)
         _inherit(tx, run, group_id, new.name)
@@ -67,7 +67,7 @@ def put_group(tx: Tx, run: Run, new: NewNamed, known: Stored | None, at: int) ->
 
 
 def finish_group(tx: Tx, run: Run, new: NewNamed, digest: bytes) -> None:
-    """Set the digest of a group whose members are written."""
+    """Set the digest of a group after its members were written."""
     sql = "update directory_groups set digest = :digest where directory_id = :dir and dn_key = :key"
     tx.execute(sql, digest=digest, dir=run.directory_id, key=new.dn_key)
 
@@ -91,7 +91,7 @@ def rename_unit(tx: Tx, run: Run, known: Stored, new: NewNamed, at: int) -> Coun
 
 
 def remove_group(tx: Tx, run: Run, known: Stored) -> Counts | None:
-    """Remove a group; return None if it must be called again, since it has more members than one transaction takes."""
+    """Remove a group. Return None, to be called again, if the group has more members than one transaction takes."""
     taken = memberships.is_taken(tx, GROUPS.name, run.directory_id, known.id, known.dn_key)
     if not (taken or memberships.forget_group(tx, run.directory_id, known.dn_key, MOST)):
         return None
@@ -112,8 +112,8 @@ def remove_unit(tx: Tx, known: Stored) -> Counts:
 
 
 def _inherit(tx: Tx, run: Run, group_id: int, name: str) -> None:
-    """Give a new group the mapping of a group with its name that the directory has, or had when the import began: the
-    group was created again, and the admin has set the mapping for the name."""
+    """Give a new group the mapping of a group with the same name that the directory has, or that this import has
+    removed. A group that the directory has created again keeps the mapping that an admin set for its name."""
     key = fold(name)
     has = (
         "select mapping from directory_groups where domain_id = :d and directory_id = :dir and mapping <> '{}' "

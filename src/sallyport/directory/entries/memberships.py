@@ -1,9 +1,11 @@
 """The SQL of memberships, by keys (`imports.lines`).
 
-A row belongs to the entry that states it: a group that names a member (told 0), or a member that names its group (told
-1). Only that entry takes it back. When an entry is renamed, the rows that others state about it are renamed with it, as
-directories do with their own links. For a directory that does not, the digests of its groups are cleared, so that their
-members are compared again with the next reading.
+A row belongs to the entry that states the membership: a group that names a member (told = 0), or a member that names
+its group (told = 1). Only that entry can withdraw it.
+
+When an entry is renamed, the rows that other entries state about it are renamed too, as directories rename their own
+links. Some directories do not. So the digests of the groups that name the entry are cleared, and the next reading
+compares their members again.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,7 +24,7 @@ _DELETE: Final = (
 
 
 def set_groups(tx: Tx, directory_id: int, member_key: bytes, group_keys: Iterable[bytes]) -> None:
-    """Replace the groups that a member states."""
+    """Replace the groups that a member's own entry names."""
     before = set(stated_by(tx, directory_id, member_key))
     after = set(group_keys)
     for key in before - after:
@@ -36,7 +38,7 @@ def set_groups(tx: Tx, directory_id: int, member_key: bytes, group_keys: Iterabl
 
 
 def stated_by(tx: Tx, directory_id: int, member_key: bytes) -> list[bytes]:
-    """Return the groups that a member states, in order."""
+    """Return the groups that a member's own entry names, sorted by key."""
     sql = (
         "select group_key from directory_members where directory_id = :dir and member_key = :m and told = 1 "
         "order by group_key"
@@ -45,13 +47,13 @@ def stated_by(tx: Tx, directory_id: int, member_key: bytes) -> list[bytes]:
 
 
 def stated_members(tx: Tx, directory_id: int, group_key: bytes) -> set[bytes]:
-    """Return the members that a group states."""
+    """Return the members that a group's own entry names."""
     sql = "select member_key from directory_members where directory_id = :dir and group_key = :g and told = 0"
     return {_key(row) for row in tx.rows(sql, dir=directory_id, g=group_key)}
 
 
 def are_many(tx: Tx, directory_id: int, group_key: bytes, most: int) -> bool:
-    """Return whether a group states more than `most` members."""
+    """Return whether a group's own entry names more than `most` members."""
     sql = (
         "select count(*) from (select 1 from directory_members where directory_id = :dir and group_key = :g "
         "and told = 0 limit :some) as found"
@@ -60,25 +62,25 @@ def are_many(tx: Tx, directory_id: int, group_key: bytes, most: int) -> bool:
 
 
 def add_members(tx: Tx, directory_id: int, group_key: bytes, member_keys: Sequence[bytes]) -> None:
-    """Add members that a group states."""
+    """Add members that a group's own entry names."""
     rows = [(directory_id, key, group_key, BY_GROUP) for key in member_keys]
     tx.insert("directory_members", _COLUMNS, rows, on_conflict="on conflict do nothing")
 
 
 def take_members(tx: Tx, directory_id: int, group_key: bytes, member_keys: Iterable[bytes]) -> None:
-    """Delete members that a group stated."""
+    """Delete members that a group's own entry no longer names."""
     for key in member_keys:
         tx.execute(_DELETE, dir=directory_id, m=key, g=group_key, told=BY_GROUP)
 
 
 def forget_member(tx: Tx, directory_id: int, member_key: bytes) -> None:
-    """Delete the groups that a removed member stated."""
+    """Delete the memberships that a removed member's own entry named."""
     sql = "delete from directory_members where directory_id = :dir and member_key = :m and told = 1"
     tx.execute(sql, dir=directory_id, m=member_key)
 
 
 def forget_group(tx: Tx, directory_id: int, group_key: bytes, most: int) -> bool:
-    """Delete at most `most` of the members that a removed group stated; return False if there are more."""
+    """Delete at most `most` members that a removed group's own entry named. Return False if some may remain."""
     sql = (
         "select member_key from directory_members where directory_id = :dir and group_key = :g and told = 0 limit :most"
     )
@@ -88,15 +90,16 @@ def forget_group(tx: Tx, directory_id: int, group_key: bytes, most: int) -> bool
 
 
 def is_taken(tx: Tx, table: str, directory_id: int, row_id: int, *keys: bytes) -> bool:
-    """Return whether another person or group has one of these names: it was created again, or takes the name over.
-    table: of people, or of groups."""
+    """Return whether another person or group has one of these names: the entry was created again, or another entry
+    takes its name. table: the table of people, or of groups."""
     sql = f"select 1 from {table} where directory_id = :dir and dn_key = :key and id <> :id limit 1"  # noqa: S608
     return any(tx.rows(sql, dir=directory_id, key=key, id=row_id) for key in keys)
 
 
 def vacate_key(tx: Tx, table: str, directory_id: int, taker: int, key: bytes, since: int) -> None:
-    """Give the entry whose name `taker` takes over, and that this import has not written yet, a key that no name has:
-    two entries that swap their names keep their memberships. table: as for `is_taken`."""
+    """Give the present holder of a key a temporary key that no name has, before `taker` takes the key. Two entries that
+    swap their names keep their memberships this way. A holder that this import has already written keeps the key.
+    table: see `is_taken`."""
     others = f"select id from {table} where directory_id = :dir and dn_key = :key and id <> :id and updated_at < :since"  # noqa: S608
     for (found,) in tx.rows(others, dir=directory_id, key=key, id=taker, since=since):
         row_id = int(str(found))
@@ -111,14 +114,15 @@ def vacate_key(tx: Tx, table: str, directory_id: int, taker: int, key: bytes, si
 
 
 def restore_key(tx: Tx, table: str, directory_id: int, own: bytes, key: bytes) -> None:
-    """Delete the key of an entry that gave way and is removed: rows about the name belong to its present holder."""
+    """Move the memberships under an entry's temporary key back to the key of its name, when the entry is removed. They
+    belong to the present holder of the name."""
     rename_member(tx, directory_id, own, key)
     if table == GROUPS_TABLE:
         _move(tx, directory_id, "group_key, member_key", own, key, "told = 1", 0)
 
 
 def members_by_login(tx: Tx, directory_id: int, group_key: bytes) -> set[bytes]:
-    """Return the members that a group states by login name, if a person has that name."""
+    """Return the members that a group's own entry names by login name, as far as people have these names."""
     sql = (
         "select m.member_key from directory_members m join directory_users u on u.directory_id = m.directory_id and "
         "u.uid_key = m.member_key where m.directory_id = :dir and m.group_key = :g and m.told = 0"
@@ -129,7 +133,7 @@ def members_by_login(tx: Tx, directory_id: int, group_key: bytes) -> set[bytes]:
 def rename_member(tx: Tx, directory_id: int, old: bytes, new: bytes, since: int | None = None) -> None:
     """Rename an entry in all rows where it is a member.
 
-    since: set if another entry has either name; only rows stated before that time are renamed.
+    since: rename only the rows that were written before this time; set if another entry has the old or the new name.
     """
     tx.execute(
         "update directory_groups set digest = :none where directory_id = :dir and dn_key in (select group_key "
@@ -146,7 +150,7 @@ def rename_member(tx: Tx, directory_id: int, old: bytes, new: bytes, since: int 
 
 
 def rename_group(tx: Tx, directory_id: int, old: bytes, new: bytes, since: int | None = None) -> None:
-    """Rename a group. since: see `rename_member`."""
+    """Rename a group in all memberships. since: see `rename_member`."""
     rename_member(tx, directory_id, old, new, since)
     older = (
         "told = 1 and not exists (select 1 from directory_users u where u.directory_id = :dir "
@@ -156,7 +160,7 @@ def rename_group(tx: Tx, directory_id: int, old: bytes, new: bytes, since: int |
 
 
 def _move(tx: Tx, directory_id: int, ends: str, old: bytes, new: bytes, older: str, since: int | None) -> None:
-    """Replace a key in the first column of `ends`; only in rows that `older` selects, if `since` is set."""
+    """Replace a key in the first column of `ends`. If `since` is set, replace it only in rows that `older` selects."""
     mine, other = ends.split(", ")
     where = f"directory_id = :dir and {mine} = :old"
     parameters: dict[str, Value] = {"dir": directory_id, "old": old}

@@ -8,12 +8,12 @@ from sallyport.directory.imports.job import Counts, Run
 from sallyport.store.model import Tx
 
 NO_DIGEST: Final = b""
-"""The digest of an entry that is compared with the next reading, whatever it has."""
+"""The digest of an entry that the next reading must write again. It differs from every other digest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A stored person, group or unit. seen: id of the last import that had it."""
+    """A stored person, group or unit. seen: id of the last import that found the entry."""
 
     id: int
     external_id: str
@@ -28,7 +28,7 @@ RowT = TypeVar("RowT", bound=Stored)
 
 
 class Table(Generic[RowT]):
-    """A table of people, groups or units. row: a dataclass of the columns that are read."""
+    """A table of people, groups or units. row: a dataclass with the columns to read."""
 
     def __init__(self, name: str, row: type[RowT]) -> None:
         self.name = name
@@ -41,7 +41,8 @@ class Table(Generic[RowT]):
         return tx.one(self._row, f"{self._select} where id = :id", id=row_id)
 
     def find(self, tx: Tx, run: Run, external_id: str = "", dn_key: bytes = b"") -> RowT | None:
-        """Find an entry by identifier, or by name if the entry or the row has no better identifier."""
+        """Return the row with an identifier, or None. If no row has it, return the row with the name, provided that the
+        name is the only identifier of the entry or of the row."""
         select = f"{self._select} where directory_id = :dir and "
         found = None
         if external_id:
@@ -54,7 +55,7 @@ class Table(Generic[RowT]):
         return found
 
     def mark(self, tx: Tx, run: Run, known: RowT) -> Counts:
-        """Mark an unchanged row as one that the import has."""
+        """Mark an unchanged row as found by the import."""
         if run.marks and known.seen != run.job_id:
             tx.execute(f"update {self.name} set seen = :job where id = :id", job=run.job_id, id=known.id)  # noqa: S608
         return Counts(skipped=1)
@@ -70,5 +71,5 @@ class Table(Generic[RowT]):
 
 
 def kept_identifier(known: Stored, external_id: str) -> str:
-    """Return the identifier of a row after a change: a name never replaces a better one."""
+    """Return the identifier of a row after a change. An identifier from the name never replaces a better one."""
     return known.external_id if external_id[:3] == "dn:" != known.external_id[:3] else external_id

@@ -1,15 +1,15 @@
-"""Imports: from a file, from an agent's run, or from a directory that is read now, to people in the store.
+"""Imports: from a file, an agent's run, or a directory that the service reads, to people and groups in the store.
 
     ldif or a reading --convert--> prepared lines --applier--> the store --finish--> fields and numbers of members
 
-job        a job, and what its transactions know
-service    jobs: their restart, their end
-scheduler  which jobs run, of all domains and tenants
+job        a job, and the state that its transactions share
+service    runs the jobs, and continues them after a restart
+scheduler  chooses the jobs to run, across domains and tenants
 collect    reads a directory into a file
-files      the files of jobs
-lines      prepared lines: an entry ready to be written
+files      stores the files of jobs
+lines      prepared lines: entries ready to be written
 child      starts the child process, with its limits
-convert    the code of the child process, which reads a file through
-applier    short transactions
-finish     what follows from all entries together
+convert    prepares a file, in the child process
+applier    writes prepared lines in short transactions
+finish     updates everything that depends on all entries together
 """

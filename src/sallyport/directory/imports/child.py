@@ -28,7 +28,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of a child process. cpu_s: seconds of CPU time. octets: address space."""
+    """The limits of a child process. cpu_s: CPU time in seconds. octets: size of the address space."""
 
     cpu_s: int = 900
     octets: int = 1 << 30
@@ -39,14 +39,15 @@ LIMITS: Final = Limits()
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """Number of entries in a prepared file, and how many of them are no person, group or unit."""
+    """The number of entries in a prepared file. skipped: those of them that are no person, group or unit."""
 
     total: int
     skipped: int
 
 
 async def prepare(kind: str, source: Path, target: Path, mapped: Collection[str], limits: Limits) -> Prepared:
-    """Prepare a file in a child process. kind: ldif or spool. Invalid: the file has an error, or a limit was hit."""
+    """Prepare a file in a child process. kind: ldif or spool. Invalid: the file has an error, or a limit was
+    exceeded."""
     arguments = [kind, str(source), str(target), ",".join(sorted(mapped)), str(limits.cpu_s), str(limits.octets)]
     try:
         done = await trio.run_process(
@@ -58,7 +59,7 @@ async def prepare(kind: str, source: Path, target: Path, mapped: Collection[str]
             env={},
         )
     finally:
-        for part in parts_of(target):  # a child that was killed leaves them
+        for part in parts_of(target):  # a child that was killed leaves these files
             part.unlink(missing_ok=True)
     if done.returncode:
         log.error("import_child_failed", status=done.returncode, error=done.stderr[-_STDERR:].decode(errors="replace"))

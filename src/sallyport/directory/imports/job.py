@@ -1,4 +1,4 @@
-"""An import: a job of a directory, where it is read from, and what its transactions know."""
+"""The values of imports: a job, the source that it reads, and the state that its transactions share."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -12,7 +12,7 @@ from sallyport.directory.mapping import FieldMapping
 from sallyport.store.model import Tx
 
 MOST_ERRORS: Final = 20
-"""Errors that are kept with a job, the first ones."""
+"""Maximum number of errors that are stored with a job: the first ones."""
 LONGEST_ERROR: Final = 500
 
 
@@ -30,7 +30,7 @@ OPEN: Final = frozenset({State.QUEUED, State.RUNNING})
 
 
 class Removals(IntEnum):
-    """Whether a job may remove most of a directory: it stops before that, until an admin confirms it."""
+    """Whether a job may remove most of a directory. A job stops before such a removal until an admin confirms it."""
 
     FEW = 0
     STOPPED = 1
@@ -50,9 +50,9 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A stored job. file: name of the file in `ImportFiles`. complete: remove the entries that the source lacks.
-    source, errors: JSON. position: number of written lines of the prepared file. removals: a Removals. Times in
-    microseconds."""
+    """A stored job. file: name of the file in `ImportFiles`. complete: remove the entries that the source does not
+    have. source, errors: JSON. position: number of written lines of the prepared file. removals: a value of `Removals`.
+    Times in microseconds."""
 
     id: int
     tenant_id: int
@@ -84,7 +84,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class NewJob:
-    """A new job. source: JSON of settings that replace the directory's own; secret: for these."""
+    """A new job. source: JSON of settings that replace the directory's own. secret: the secret for these settings."""
 
     directory_id: int
     kind: Kind
@@ -96,12 +96,12 @@ class NewJob:
 
 
 ATTRIBUTES: Final = "attributes"
-"""The setting of a Source that has the attributes of all mappings, with commas between them."""
+"""The name of the setting in `Source.settings` with the attributes of all mappings, separated by commas."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A directory to read over a network. kind: of the directory. settings: by the names of `SaveDirectory`, and
+    """A directory to read over a network. kind: the kind of the directory. settings: named as in `SaveDirectory`, and
     ATTRIBUTES."""
 
     domain_id: int
@@ -113,21 +113,21 @@ class Source:
 
 
 Read: TypeAlias = Callable[[Source, str, bool], AbstractAsyncContextManager[AsyncIterator[Batch]]]
-"""Reads a directory: takes the source, the cursor of the last reading, and whether to read everything; returns a
-context manager of batches. SallyportError: the reading failed, and its batches are discarded."""
+"""Read a directory, given the source, the cursor of the last reading, and whether to read everything. Return a context
+manager of batches. SallyportError: the reading failed, and its batches are discarded."""
 
 
 Check: TypeAlias = Callable[[Source], Awaitable[int]]
-"""Tries a directory: connects, logs in, and reads the first accounts. Returns their number. SallyportError: the reason
-why it cannot be read."""
+"""Try a directory: connect, log in, and read the first accounts. Return their number. SallyportError: the reason why
+the directory cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """An import as its transactions see it. marks: mark each entry that the source has, since the others are removed at
-    the end. mapped: the attributes of the mappings of the directory and its groups. started_at: microseconds. former:
-    mappings of groups that this import has removed, by folded name, for groups that it adds again later; a restart
-    loses them."""
+    """The state that the transactions of an import share. marks: mark each entry that the source has; unmarked entries
+    are removed at the end. mapped: the attributes in the mappings of the directory and its groups. started_at:
+    microseconds. former: the mappings of groups that this import has removed, by folded name; a group that it adds
+    again gets its mapping back. A restart loses them."""
 
     domain_id: int
     directory_id: int
@@ -142,8 +142,8 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """The present name and status of an unchanged entry: a unit above it may have been renamed, and time may have
-    changed its status. Empty: not known."""
+    """The present name and status of an unchanged entry; empty: not known. They differ from the stored ones if a unit
+    above the entry was renamed, or if the status has changed with time."""
 
     dn: str
     dn_key: bytes
@@ -162,7 +162,7 @@ class Counts:
 
     @property
     def changed(self) -> bool:
-        """Return whether anything that logins read has changed."""
+        """Return whether entries were added, updated or removed."""
         return bool(self.added or self.updated or self.removed)
 
     def __iadd__(self, other: "Counts") -> "Counts":
@@ -175,10 +175,11 @@ class Counts:
 
 
 class Revocations(Protocol):
-    """Ends the sessions of users after the transaction, in domains that are configured so."""
+    """The revocation of access. It ends the sessions of users after the transaction, in domains that are configured to
+    do so."""
 
     def revoke(self, tx: Tx, domain_id: int, names: Sequence[str], reason: str) -> None:
-        """Revoke the access of users of a domain. reason: for the admin."""
+        """Revoke the access of users of a domain. reason: text for the admin."""
 
     def group_matters(self, domain_id: int, group: str) -> bool:
         """Return whether a login rule of the domain names the group."""

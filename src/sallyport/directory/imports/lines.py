@@ -1,7 +1,7 @@
-"""The lines of a prepared file, each a JSON array: entries ready to be written, so that the service has little to do.
+"""The lines of a prepared file. Each is a JSON array: an entry ready to be written, which saves work in the service.
 
-Names are hashed to keys of 16 octets, so that members are compared without their names. An entry that has not changed
-is recognized by a digest of everything that was read. The members of a group follow it, at most MEMBERS in a line.
+Names are hashed to keys of 16 octets, and members are compared by key. An unchanged entry is recognized by the digest
+of all its values. The lines with a group's members follow the group, at most MEMBERS in a line.
 
     ["p", external_id, dn, dn_key, uid_key, name, aliases, status, group_keys, attributes, digest]
     ["g", external_id, dn, dn_key, name, digest, number of "m" lines that follow]   ["m", [member_key, ...]]
@@ -9,7 +9,7 @@ is recognized by a digest of everything that was read. The members of a group fo
     ["=", external_id, dn, dn_key, status] unchanged, except for the given name and status
     ["-", external_id, dn_key]             removed
     ["~", dn, dn_key, new dn, new dn_key, steps]    changed by steps of [step, attribute, values], perhaps renamed
-    ["x", where, message, external_id]     cannot be used; it exists
+    ["x", where, message, external_id]     an entry that exists and cannot be used
 """
 
 import json
@@ -26,11 +26,11 @@ Line = list[object]
 MEMBERS: Final = 500
 MOST_GROUPS: Final = 2_000
 MOST_ALIASES: Final = 64
-"""Groups that a person's entry may name, as many as a login reads, and further names of a person."""
+"""Maximum numbers of groups and of aliases in a person's entry. A login reads as many groups."""
 KEY_OCTETS: Final = 16
 UID: Final = "uid:"
 ID: Final = "id:"
-# The directory writes these at each login or replication: not a change of the person.
+# The directory changes these at each login or replication, without a change of the person.
 _VOLATILE: Final = frozenset(
     {
         "authtimestamp", "badpasswordtime", "badpwdcount", "dscorepropagationdata", "entrycsn", "lastlogoff",
@@ -41,12 +41,12 @@ _VOLATILE: Final = frozenset(
 
 
 def encoded(line: Line | Wire) -> bytes:
-    """Return a line of a prepared file, or an entry of a reading's file (`wire`), with its end."""
+    """Return the octets of a line of a prepared file, or of an entry in a reading's file (`wire`), with a line feed."""
     return json.dumps(line, separators=(",", ":")).encode("ascii") + b"\n"
 
 
 def gathered(entries: Iterable[Entry]) -> bytes:
-    """Return the lines of a reading's file."""
+    """Return the octets of a reading's file for some entries."""
     return b"".join(encoded(line) for entry in entries for line in to_wire(entry))
 
 
@@ -54,8 +54,8 @@ def gathered(entries: Iterable[Entry]) -> bytes:
 
 
 def key_of(name: str) -> bytes:
-    """Return the key of a name, 16 octets: of a distinguished name in any spelling, of `uid:` and a login name, or of
-    `id:` and the identifier of a cloud directory. Invalid: another form."""
+    """Return the key of a name, 16 octets. name: a distinguished name in any spelling, `uid:` and a login name, or
+    `id:` and an identifier of a cloud directory. Invalid: any other text."""
     own = name.casefold() if name.startswith((UID, ID)) else normalized(name)
     if not own:
         raise Invalid("it has no name")
@@ -63,7 +63,7 @@ def key_of(name: str) -> bytes:
 
 
 def keys_of(names: Sequence[str]) -> list[str]:
-    """Return the keys of the valid names, each once, in hex."""
+    """Return the keys of the valid names, in hexadecimal, without repetitions."""
     found = dict[str, None]()
     for name in names:
         try:
@@ -74,7 +74,7 @@ def keys_of(names: Sequence[str]) -> list[str]:
 
 
 def digest_of(*parts: object) -> bytes:
-    """Return the digest of an entry: of all values that were read."""
+    """Return the digest of an entry. parts: all values that were read."""
     return blake2b(json.dumps(parts).encode(), digest_size=KEY_OCTETS).digest()
 
 
@@ -101,8 +101,8 @@ def prepared(entry: Entry) -> Iterator[Line]:
 
 
 def person_line(person: Person, group_keys: Sequence[str]) -> Line:
-    """Return the line of a person whose groups are given by keys. Invalid: its name is not valid, or it has more groups
-    or names than one short transaction writes."""
+    """Return the line of a person. group_keys: keys of the person's groups, in hexadecimal. Invalid: the name is not
+    valid, or the person has more groups or aliases than one short transaction writes."""
     if len(group_keys) > MOST_GROUPS or len(person.aliases) > MOST_ALIASES:
         raise Invalid(f"it names more than {MOST_GROUPS:,} groups, or has more than {MOST_ALIASES} further names")
     attributes = {name: list(values) for name, values in sorted(person.attributes.items()) if name not in _VOLATILE}
@@ -132,8 +132,8 @@ def _group(group: Group) -> Iterator[Line]:
 
 
 def prepared_change(dn: str, new_dn: str, steps: Iterable[tuple[str, str, Iterable[bytes]]]) -> Line:
-    """Return the line of a modification or renaming of a stored entry. Values that are not text are left out. Invalid:
-    a name is not valid."""
+    """Return the line of a modification or renaming of a stored entry. Values that are not text are omitted. Invalid: a
+    name is not valid."""
     texts = [[step, name, [text for value in values if (text := _text(value))]] for step, name, values in steps]
     return ["~", dn, key_of(dn).hex(), new_dn, key_of(new_dn).hex(), texts]
 

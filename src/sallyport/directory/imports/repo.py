@@ -58,8 +58,8 @@ def of_directory(tx: Tx, directory_id: int, limit: int) -> list[Job]:
 
 
 def waiting(tx: Tx, busy: Collection[int], held: Mapping[int, int], most: int) -> list[Job]:
-    """Return the next job of each domain that is not busy, oldest first. held: running jobs by tenant; most: of them
-    and the returned ones."""
+    """Return the next job of each domain that is not busy, oldest first. held: number of running jobs by tenant. most:
+    maximum number of running and returned jobs of a tenant."""
     sql = (
         "select min(j.id), j.domain_id, d.tenant_id from directory_jobs j join domains d on d.id = j.domain_id "
         f"where {_OPEN} group by j.domain_id, d.tenant_id order by min(j.id)"
@@ -74,47 +74,47 @@ def waiting(tx: Tx, busy: Collection[int], held: Mapping[int, int], most: int) -
 
 
 def open_jobs(tx: Tx, domain_id: int) -> int:
-    """Return the number of open jobs of a domain."""
+    """Return the number of queued and running jobs of a domain."""
     return tx.value(int, f"select count(*) from directory_jobs j where j.domain_id = :d and {_OPEN}", d=domain_id) or 0
 
 
 def open_reading(tx: Tx, directory_id: int) -> int | None:
-    """Return the queued reading of a directory, or None."""
+    """Return the id of the queued reading of a directory, or None."""
     sql = "select id from directory_jobs where directory_id = :id and kind = 'reading' and state = 'QUEUED'"
     return tx.value(int, sql, id=directory_id)
 
 
 def is_read(tx: Tx, directory_id: int) -> bool:
-    """Return whether a reading of the directory is open."""
+    """Return whether a reading of the directory is queued or running."""
     sql = f"select 1 from directory_jobs j where j.directory_id = :id and j.kind = 'reading' and {_OPEN} limit 1"
     return tx.value(int, sql, id=directory_id) is not None
 
 
 def open_removal(tx: Tx, directory_id: int) -> int | None:
-    """Return the open removal of a directory, or None."""
+    """Return the id of the queued or running removal of a directory, or None."""
     sql = f"select j.id from directory_jobs j where j.directory_id = :id and j.kind = 'removal' and {_OPEN}"
     return tx.value(int, sql, id=directory_id)
 
 
 def last_done(tx: Tx) -> list[tuple[int, int]]:
-    """Return the end of the last successful job of each domain, in microseconds."""
+    """Return each domain's id with the end of its last successful job, in microseconds."""
     sql = "select domain_id, max(ended_at) from directory_jobs where state = 'DONE' group by domain_id"
     return [(row[0], row[1]) for row in tx.rows(sql) if isinstance(row[0], int) and isinstance(row[1], int)]
 
 
 def files(tx: Tx) -> set[str]:
-    """Return the files of open jobs, and of runs of agents."""
+    """Return the names of the files of queued jobs, running jobs and agents' runs."""
     sql = f"select j.file from directory_jobs j where {_OPEN} union select file from directory_runs"
     return {str(row[0]) for row in tx.rows(sql)}
 
 
 def set_secret(tx: Tx, job_id: int, sealed: bytes) -> None:
-    """Store the sealed secret that a job binds with."""
+    """Store the sealed secret of a job's bind."""
     tx.execute("update directory_jobs set secret = :sealed where id = :id", sealed=sealed, id=job_id)
 
 
 def secret(tx: Tx, job_id: int) -> bytes | None:
-    """Return the sealed secret that a job binds with."""
+    """Return the sealed secret of a job's bind, or None."""
     return tx.value(bytes, "select secret from directory_jobs where id = :id", id=job_id)
 
 
@@ -128,19 +128,20 @@ def begin(tx: Tx, job_id: int, at: int) -> bool:
 
 
 def collected(tx: Tx, job_id: int, file: str, cursor: str, *, complete: bool) -> None:
-    """Set the file that has the whole source."""
+    """Set the file that holds all entries of the source, and the cursor of the reading."""
     sql = "update directory_jobs set file = :file, cursor = :cursor, complete = :complete where id = :id"
     tx.execute(sql, id=job_id, file=file, cursor=cursor, complete=int(complete))
 
 
 def prepared(tx: Tx, job_id: int, total: int, skipped: int) -> None:
-    """Set the numbers of a prepared file."""
+    """Set the numbers of entries in a prepared file, unless lines of it are already written."""
     sql = "update directory_jobs set total = :total, skipped = :skipped where id = :id and position = 0"
     tx.execute(sql, id=job_id, total=total, skipped=skipped)
 
 
 def progress(tx: Tx, job_id: int, position: int | None, counts: Counts, errors: Sequence[tuple[str, str]] = ()) -> None:
-    """Count results, in the transaction that writes them. position: written lines; None: as before."""
+    """Add the results of a transaction to the job, in the same transaction. position: number of written lines; None:
+    unchanged."""
     columns: dict[str, Value] = {
         "added": counts.added,
         "updated": counts.updated,
@@ -169,7 +170,7 @@ def _keep_errors(tx: Tx, job_id: int, errors: Sequence[tuple[str, str]]) -> None
 
 
 def end(tx: Tx, job_id: int, state: State, message: str, at: int) -> bool:
-    """End a job and delete its secret; return False if it had ended."""
+    """End a job and delete its secret. Return False if the job has already ended."""
     sql = (
         "update directory_jobs set state = :state, message = :message, ended_at = :at, secret = null "
         "where id = :id and state in ('QUEUED', 'RUNNING')"
@@ -178,12 +179,12 @@ def end(tx: Tx, job_id: int, state: State, message: str, at: int) -> bool:
 
 
 def stop(tx: Tx, job_id: int) -> None:
-    """Note that a job needs a confirmation for its removals."""
+    """Mark a job as stopped until an admin confirms its removals."""
     tx.execute("update directory_jobs set removals = :stopped where id = :id", stopped=Removals.STOPPED, id=job_id)
 
 
 def confirm(tx: Tx, job_id: int) -> bool:
-    """Queue a job that waits for its confirmation; return False if it does not."""
+    """Queue a job again after its confirmation. Return False if the job does not wait for one."""
     sql = (
         "update directory_jobs set state = 'QUEUED', removals = :confirmed, message = '', ended_at = null "
         "where id = :id and state = 'FAILED' and removals = :stopped"
@@ -192,7 +193,7 @@ def confirm(tx: Tx, job_id: int) -> bool:
 
 
 def purge(tx: Tx, domain_id: int, keep: int) -> None:
-    """Delete the ended jobs of a domain, except the last ones."""
+    """Delete the ended jobs of a domain. keep: number of latest jobs to keep."""
     sql = (
         "delete from directory_jobs where domain_id = :d and state not in ('QUEUED', 'RUNNING') and id <= coalesce("
         "(select id from directory_jobs where domain_id = :d order by id desc limit 1 offset :keep), 0)"

@@ -1,7 +1,8 @@
-"""Which jobs run: one of a domain at a time, two of a tenant, and two of all that write.
+"""Choose the jobs to run: one at a time for a domain, two for a tenant. Of all jobs, two write at a time.
 
-A directory decides how long its reading takes, which may have no end. So a reading takes no place that another tenant
-could use. Writing takes as long as there is something to write: there, first come, first served.
+A directory decides how long its reading takes, and may never end it. So a reading takes no place that another tenant
+could use. Writing ends when all entries are written. So all tenants share the two places for writers, first come, first
+served.
 """
 
 from collections import Counter
@@ -27,7 +28,7 @@ class _Running:
 
 
 class Scheduler:
-    """The running jobs. writers: the places of the jobs that write."""
+    """The running jobs. writers: the limit of jobs that write."""
 
     def __init__(self) -> None:
         self.writers = trio.CapacityLimiter(AT_ONCE)
@@ -35,18 +36,18 @@ class Scheduler:
         self._domains: set[int] = set()
 
     def due(self) -> Work[list[Job]]:
-        """Return the read of the jobs that may start now. `begin` must be called for each."""
+        """Return the query for the jobs that may start now. `begin` must be called for each of them."""
         held = Counter(each.tenant_id for each in self._running.values())
         return partial(repo.waiting, busy=frozenset(self._domains), held=held, most=AT_ONCE)
 
     def begin(self, job: Job) -> None:
-        """Start a job; `domain_taken` must follow."""
+        """Register a job that starts. `domain_taken` must follow."""
         self._domains.add(job.domain_id)
         self._running[job.id] = _Running(job.tenant_id, trio.CancelScope())
 
     @contextmanager
     def domain_taken(self, job: Job) -> Iterator[None]:
-        """Start no other job of the domain within the block."""
+        """Reserve the domain for the job within the block."""
         try:
             yield
         finally:
@@ -54,7 +55,7 @@ class Scheduler:
 
     @contextmanager
     def running(self, job: Job) -> Iterator[None]:
-        """Count the job among its tenant's within the block, which `cancel` ends."""
+        """Count the job as running within the block. `cancel` cancels the block."""
         try:
             with self._running[job.id].scope:
                 yield

@@ -1,18 +1,18 @@
-"""Read directories: LDAP, Entra ID and Okta. Without store and web, since the directory agent reads LDAP too.
+"""Read directories: LDAP, Entra ID and Okta. The package needs no store and no web: the directory agent reads LDAP too.
 
-fields      the types of what an admin configures: URLs, names, filters, certificates
-search      search filters (RFC 4515), the entries and attributes that are asked for, the kind of a directory
-answers     limits of the octets, attributes and values of a server's answers
+fields      the types of an admin's settings: URLs, names, filters, certificates
+search      search filters (RFC 4515), the attributes to request, the kind of a directory
+answers     checks and limits of a server's answers
 server      from a URL to an open, checked, encrypted stream
 connection  the LDAP conversation over that stream: bind, search, pages; libldap does it, through bonsai
 reader      one reading of an LDAP directory
-api         the pages of a cloud directory's HTTP API, at the rate that it allows
+api         the pages of a cloud directory's HTTP API, within its rate limit
 graph       Microsoft Graph: the users and groups of Entra ID, by delta queries
-okta        Okta: by its Users and Groups APIs
+okta        Okta: users and groups, by its Users and Groups APIs
 
-libldap connects, and shakes hands for TLS, while it holds the interpreter: a directory that hangs would stop the
-whole service. So the network is ours (`server`), with its time limits, its check of the addresses and Python's TLS;
-libldap speaks to a socket of this very process, behind which `connection` hands the octets on.
+libldap holds the interpreter lock while it connects and negotiates TLS: a directory that hangs would stop the whole
+service. So `server` makes the network connection, with time limits, a check of the addresses and Python's TLS. libldap
+connects to a local socket of this process, and `connection` relays the octets.
 
 Cloud directories are read through their public APIs with the credentials of an application. They have no distinguished
 names: an entry is named "id:" and its identifier. Their attributes get the names that LDAP has for them, so that one
@@ -23,10 +23,10 @@ from sallyport.base.errors import SallyportError
 
 
 class ReadError(SallyportError):
-    """A reading ended early; nothing that it has not mentioned counts as removed. The message is for an admin, without
-    secrets.
+    """A reading that ended early. Entries that it has not mentioned are not removed. The message is for an admin,
+    without secrets.
 
-    retry_after_s: seconds that the directory asks the reader to wait; 0 if it does not say.
+    retry_after_s: seconds that the directory asks the reader to wait; 0: not stated.
     """
 
     def __init__(self, message: str, *, retry_after_s: float = 0.0) -> None:

@@ -1,4 +1,4 @@
-"""A cloud directory's HTTP API: pages of lists with an access token, at the rate that the API allows."""
+"""Read the pages of a cloud directory's HTTP API, with an access token and within the API's rate limit."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ BY_ID: Final = "id:"
 
 TRIES: Final = 6
 LONGEST_WAIT_S: Final = 300.0
-"""Longest wait that an API may ask for; a longer one ends the reading."""
+"""Longest wait that an API may ask for, in seconds. A longer one ends the reading."""
 ANSWER_S: Final = 60.0
 MOST: Final = 2**20
 MOST_PAGES: Final = 200_000
 _SOONER_S: Final = 60.0
 
 Authorize = Callable[[bool], Awaitable[str]]
-"""Returns the Authorization header; with True a new one, since the API has refused the last."""
+"""Return the Authorization header. True requests a new token, since the API has refused the last one."""
 
 
 class AccessToken:
-    """The access token of an application (RFC 6749 section 4.4), requested when it is missing or about to expire.
+    """The access token of an application (RFC 6749 section 4.4). It is requested when it is missing or about to expire.
 
-    form: returns the body of the request. refused: the error message for a refusal.
+    form: returns the body of the token request. refused: the error message for a refusal.
     """
 
     def __init__(self, client: Client, path: str, form: Callable[[], Mapping[str, str]], refused: str) -> None:
@@ -43,7 +43,7 @@ class AccessToken:
         self._until = 0.0
 
     async def __call__(self, renew: bool) -> str:
-        """Return the header. renew: request another token. ReadError, ProviderError."""
+        """Return the Authorization header. renew: request another token. ReadError, ProviderError."""
         if renew or trio.current_time() >= self._until:
             answer = await exchange(self._client, "POST", self._path, data=self._form())
             if answer.status_code != 200:
@@ -57,7 +57,7 @@ class AccessToken:
 
 
 class Pages:
-    """The requests of one reading. client: of the API's origin; links to other origins are not followed."""
+    """The requests of one reading. client: HTTP client of the API's origin. Links to other origins are not followed."""
 
     def __init__(self, client: Client, authorize: Authorize) -> None:
         self._client = client
@@ -67,7 +67,7 @@ class Pages:
     async def get(
         self, url: str, params: Mapping[str, str] | None = None, headers: Mapping[str, str] | None = None
     ) -> httpx.Response:
-        """Return an answer with a status below 400, 404 or 410. ReadError, ProviderError."""
+        """Return an answer with status 404, 410, or below 400. ReadError, ProviderError."""
         renew = False
         self._asked += 1
         if self._asked > MOST_PAGES:
@@ -100,14 +100,14 @@ def _refusal(status: int) -> str:
 
 
 def texts(value: object) -> list[str]:
-    """Return the texts of a JSON value: itself, or those in an array."""
+    """Return the texts of a JSON value: the value itself, or those in an array."""
     values = value if isinstance(value, list) else [value]
     return [each.encode(errors="replace").decode() for each in values if isinstance(each, str)]
 
 
 @contextmanager
 def as_read_error() -> Iterator[None]:
-    """Raise errors of the API as ReadError."""
+    """Raise ProviderError of the API as ReadError."""
     try:
         yield
     except ProviderError as error:

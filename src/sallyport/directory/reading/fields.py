@@ -48,10 +48,10 @@ def _line(value: str) -> str:
 
 
 LdapUrl = Annotated[str, Field(max_length=512), AfterValidator(_url)]
-"""A URL such as ldaps://dc1.example.com."""
+"""The URL of an LDAP server, such as ldaps://dc1.example.com."""
 Name = Annotated[str, Field(max_length=1024), AfterValidator(_dn)]
-"""A distinguished name other than the root's."""
+"""A distinguished name. The empty name of the root is not valid."""
 Line = Annotated[str, Field(min_length=1, max_length=1024), AfterValidator(_line)]
-"""Text without control characters: the account to bind as, for Active Directory also a UPN."""
+"""The account of a bind: text without control characters. Active Directory also accepts a UPN."""
 Filter = Annotated[str, Field(max_length=4096), AfterValidator(_filter)]
-"""A search filter."""
+"""A search filter (RFC 4515)."""

@@ -2,11 +2,13 @@
 
     POST {login}/{tenant}/oauth2/v2.0/token          client credentials (RFC 6749 section 4.4)
     GET  {graph}/v1.0/users/delta, /groups/delta     page after page by @odata.nextLink; the last has @odata.deltaLink
-    GET  {graph}/v1.0/groups/{id}/members            of each group that a delta names
+    GET  {graph}/v1.0/groups/{id}/members            for each group in a delta
 
-The first round of a delta query returns everything, a later one the changes, with `@removed` for removed objects. A
-cursor is the two links. groups/delta returns changes of members in parts over several pages, where a lost part would
-never be noticed; so the members of a changed group are read in full.
+The first round of a delta query returns everything. A later round returns the changes, with `@removed` for removed
+objects. A cursor holds two links: the next round for users, and the next round for groups.
+
+groups/delta distributes changes of members over several pages, and a lost part would never be noticed. So the members
+of a changed group are read in full.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ LOGIN: Final = "https://login.microsoftonline.com"
 PAGE: Final = 200
 _MEMBERS: Final = "500"
 
-# Graph's names of LDAP's attributes: https://learn.microsoft.com/graph/api/resources/user
+# LDAP's names for Graph's attributes: https://learn.microsoft.com/graph/api/resources/user
 _ATTRIBUTES: Final = {
     "userPrincipalName": "userprincipalname", "displayName": "displayname", "givenName": "givenname", "surname": "sn",
     "mail": "mail", "department": "department", "jobTitle": "title", "officeLocation": "physicaldeliveryofficename",
@@ -48,7 +50,8 @@ _Objects = AsyncGenerator[Sequence[object], None]
 
 @dataclass(frozen=True, slots=True)
 class GraphSource:
-    """A tenant of Entra ID, and the application that reads it. graph, login: origins of a national cloud."""
+    """A tenant of Entra ID, and the application that reads it. graph, login: origins, which a national cloud
+    changes."""
 
     tenant: str
     client_id: str
@@ -58,7 +61,7 @@ class GraphSource:
 
 
 class GraphReader:
-    """Reads tenants, one or many at a time."""
+    """A reader of tenants. Several readings may run at the same time."""
 
     def __init__(self, http: HttpFactory) -> None:
         self._http = http
@@ -67,7 +70,8 @@ class GraphReader:
     async def read(self, source: GraphSource, cursor: str = "", *, full: bool = True) -> AsyncIterator[Batches]:
         """Yield the batches of one reading. ReadError, also from the batches.
 
-        cursor: of the last reading; changes since are read, unless `full`, or the cursor has expired.
+        cursor: the cursor of the last reading. Only changes since then are read, unless `full` is set or the cursor has
+        expired.
         """
         async with self._http(source.graph) as graph, self._http(source.login) as login:
             reading = _Reading(graph, _token(login, source))
@@ -76,7 +80,7 @@ class GraphReader:
 
 
 class _Expired(Exception):
-    """A link has expired (410)."""
+    """A delta link has expired (HTTP 410)."""
 
 
 def _token(login: Client, source: GraphSource) -> AccessToken:
@@ -95,7 +99,7 @@ class _Reading:
     def __init__(self, graph: Client, token: AccessToken) -> None:
         self._pages = Pages(graph, token)
         self._origin = str(graph.base_url).rstrip("/")
-        self._links: list[str] = []  # where the next rounds begin
+        self._links: list[str] = []  # start of the next rounds
         self._has_accounts = False
 
     async def batches(self, cursor: str, *, full: bool) -> Batches:
@@ -134,7 +138,7 @@ class _Reading:
                         yield Batch([await self._group(found)])
 
     async def _round(self, link: str) -> _Objects:
-        """Yield all pages of one delta query, and keep the link of the next."""
+        """Yield all pages of one delta query, and keep the link of the next query."""
         while True:
             answer = await self._pages.get(link, headers={"Prefer": f"odata.maxpagesize={PAGE}"})
             if answer.status_code == 410:

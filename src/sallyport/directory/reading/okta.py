@@ -2,10 +2,10 @@
 
     GET /api/v1/users, /api/v1/groups, /api/v1/groups/{id}/users     page after page by the Link header's rel="next"
 
-Authentication by an API token (SSWS), or by a service application with its own key, which Okta requires for management
-scopes (client credentials with private_key_jwt, RFC 7523).
+The reader authenticates with an API token (SSWS), or as a service application with its own key (client credentials with
+private_key_jwt, RFC 7523). Okta requires such a key for management scopes.
 
-A reading of changes asks for updates since shortly before the last known change. It includes deactivated users; a
+A reading of changes requests all updates since shortly before the last known change. It includes deactivated users. A
 deleted group is found only by the next complete reading.
 """
 
@@ -39,15 +39,15 @@ OVERLAP_US: Final = 300 * SECOND
 _SCOPES: Final = "okta.users.read okta.groups.read"
 _ASSERTION: Final = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 _ASSERTION_S: Final = 300
-# https://developer.okta.com/docs/api/openapi/okta-management: the statuses of a user
+# Statuses of a user: https://developer.okta.com/docs/api/openapi/okta-management
 _STATUSES: Final = {
     "STAGED": Status.DISABLED,
     "SUSPENDED": Status.DISABLED,
     "LOCKED_OUT": Status.LOCKED,
 }
 _DEPROVISIONED: Final = "DEPROVISIONED"
-_BUILT_IN: Final = "BUILT_IN"  # Everyone
-# Okta's names of LDAP's attributes; an attribute that a company has added keeps its name.
+_BUILT_IN: Final = "BUILT_IN"  # the group Everyone
+# LDAP's names for Okta's attributes. A custom attribute keeps its name.
 _ATTRIBUTES: Final = {
     "email": "mail", "firstname": "givenname", "lastname": "sn", "mobilephone": "mobile", "primaryphone":
     "telephonenumber", "organization": "company", "city": "l", "state": "st", "countrycode": "c",
@@ -60,9 +60,11 @@ _Objects = AsyncGenerator[Sequence[object], None]
 
 @dataclass(frozen=True, slots=True)
 class OktaSource:
-    """An organization of Okta. url: its origin, without a slash. client_id: "" if the secret is an API token;
-    else the secret is the private key of that application, RSA or P-256, in PEM or as a JWK. attributes: those that
-    take precedence in a profile."""
+    """An organization of Okta.
+
+    url: its origin, without a trailing slash. client_id: the application whose private key is the secret (RSA or P-256,
+    in PEM or as a JWK); "" if the secret is an API token. attributes: profile attributes that take precedence.
+    """
 
     url: str
     client_id: str
@@ -71,7 +73,7 @@ class OktaSource:
 
 
 class OktaReader:
-    """Reads organizations, one or many at a time."""
+    """A reader of organizations. Several readings may run at the same time."""
 
     def __init__(self, http: HttpFactory, clock: Clock) -> None:
         self._http = http
@@ -81,7 +83,7 @@ class OktaReader:
     async def read(self, source: OktaSource, cursor: str = "", *, full: bool = True) -> AsyncIterator[Batches]:
         """Yield the batches of one reading. ReadError, also from the batches.
 
-        cursor: of the last reading; changes since are read, unless `full`.
+        cursor: the cursor of the last reading. Only changes since then are read, unless `full` is set.
         """
         async with self._http(source.url) as client:
             authorize: Authorize = (
@@ -129,8 +131,8 @@ async def _application(client: Client, source: OktaSource, clock: Clock) -> Acce
 
 
 def application_key(octets: bytes) -> RSAKey | ECKey:
-    """Return the private key of an application, given in PEM or as a JWK. PemError. Runs in a worker thread
-    (`outgoing.pem`)."""
+    """Return the private key of an application, given in PEM or as a JWK. Call it in a worker thread (`outgoing.pem`).
+    PemError."""
     from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePrivateKey
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
     from joserfc.jwk import ECKey, RSAKey
@@ -147,7 +149,7 @@ def application_key(octets: bytes) -> RSAKey | ECKey:
 
 
 def key_flaw(octets: bytes) -> str:
-    """Return what a secret would need to be the private key of an application; empty if it is one."""
+    """Return the accepted forms of an application's private key if a secret has none of them; otherwise return ""."""
     try:
         application_key(octets)
     except PemError as error:
@@ -212,7 +214,7 @@ class _Reading:
         return Group(external_id, f"{BY_ID}{external_id}", name, tuple(dict.fromkeys(members)))
 
     async def _all(self, path: str, params: dict[str, str]) -> _Objects:
-        """Yield all pages of a list; none if it was removed."""
+        """Yield all pages of a list. The list of a removed group has none. Raises ProviderError."""
         answer = await self._pages.get(path, params)
         while answer.status_code < 400:
             yield json_array(answer)
@@ -249,7 +251,7 @@ def _user(found: object, mapped: Collection[str]) -> Entry:
 
 
 def _moment(text: str) -> int | None:
-    """Return ISO 8601 as microseconds; None for other text."""
+    """Return an ISO 8601 time in microseconds; None for other text."""
     try:
         return from_iso(text)
     except (ValueError, OverflowError):
@@ -257,4 +259,4 @@ def _moment(text: str) -> int | None:
 
 
 def _written(since: int) -> str:
-    return iso(max(since - OVERLAP_US, 0))[:-4] + "Z"  # in milliseconds, as Okta writes it
+    return iso(max(since - OVERLAP_US, 0))[:-4] + "Z"  # Okta writes milliseconds

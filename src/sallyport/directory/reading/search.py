@@ -1,4 +1,4 @@
-"""Searches in an LDAP directory: filters (RFC 4515), entries, attributes, and the kind of directory."""
+"""Searches in an LDAP directory: filters (RFC 4515), attributes, and the kind of directory."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _ITEM: Final = re.compile(
 
 
 def checked(text: str) -> str:
-    """Return a filter in parentheses; a text without them is accepted, as by most programs.
+    """Return a filter in parentheses. Text without parentheses is accepted, as by most programs.
 
-    Invalid: it is not a filter, or too long or too deep for servers.
+    Invalid: the text is not a filter, or the filter is too long or too deep for servers.
     """
     pattern = text.strip()
     if not pattern.startswith("("):
@@ -78,7 +78,7 @@ def _end(text: str, at: int, depth: int) -> int:
 
 
 ACCOUNTS: Final = "(|(objectClass=person)(objectClass=account)(objectClass=posixAccount)(objectClass=inetUser))"
-"""The default filter of accounts."""
+"""The default filter for accounts."""
 GROUPS: Final = (
     "(|(objectClass=group)(objectClass=groupOfNames)(objectClass=groupOfUniqueNames)(objectClass=groupOfMembers)"
     "(objectClass=posixGroup))"
@@ -91,7 +91,7 @@ IDENTITY: Final = (
     "accountExpires", "lockoutTime", "pwdAccountLockedTime", "nsAccountLock", "shadowExpire", "modifyTimestamp",
     "uSNChanged",
 )  # fmt: skip
-"""Attributes of the identity, the last change and the status of an entry."""
+"""Attributes for the identity, the last change and the status of an entry."""
 CONTENT: Final = (
     "member", "uniqueMember", "memberUid", "memberOf", "primaryGroupID", "uidNumber",
     "sn", "givenName", "initials", "displayName", "gecos", "title", "description", "mail", "proxyAddresses",
@@ -102,33 +102,36 @@ CONTENT: Final = (
     "homeDirectory", "loginShell", "info", "url", "wWWHomePage",
     *(f"extensionAttribute{number}" for number in range(1, 16)),
 )  # fmt: skip
-"""Attributes of memberships and for field mappings."""
+"""Attributes for memberships and field mappings."""
 
 _ACTIVE_DIRECTORY: Final = b"1.2.840.113556.1.4.800"  # MS-ADTS section 3.1.1.3.4.3.1
 ROOT: Final = ("supportedCapabilities", "highestCommittedUSN", "dsServiceName", "vendorName")
 OVERLAP_S: Final = 300
-"""Seconds before the last change that are read again: replication may bring changes with earlier times."""
+"""Seconds before the last change that are read again, since replication may bring changes with earlier times."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How changes of a directory are found. origin: a cursor of another origin is useless. stamp: the attribute that
-    changes with each entry; `place_of` returns its value as a number. counts: it is a counter, not a time."""
+    """The way to find the changes of a directory. A place in them is the value of a counter, or a time in seconds.
+
+    origin: identifies the counter; a cursor with another origin is useless. stamp: the attribute that changes with each
+    entry. counts: the stamp is a counter, not a time.
+    """
 
     origin: str
     stamp: str
     counts: bool
 
     def first(self, since: int) -> int:
-        """Return the first place to read after a reading that ended at `since`."""
+        """Return the first place to read after a reading that ended at the place `since`."""
         return since + 1 if self.counts else max(since - OVERLAP_S, 1)
 
     def written(self, place: int) -> str:
-        """Return a place as the attribute's value: a number, or a generalized time (RFC 4517 section 3.3.13)."""
+        """Return a place as a value of the stamp: a number, or a generalized time (RFC 4517 section 3.3.13)."""
         return str(place) if self.counts else datetime.fromtimestamp(place, UTC).strftime("%Y%m%d%H%M%SZ")
 
     def place_of(self, stamp: bytes) -> int:
-        """Return the attribute's value as a number, of a time in seconds; 0 if it is neither."""
+        """Return the place that a value of the stamp means; 0 if the value is not valid."""
         text = stamp.decode(errors="replace")
         try:
             if self.counts:
@@ -141,12 +144,12 @@ class Kind:
 def kind_of(root: Mapping[str, tuple[bytes, ...]]) -> Kind:
     """Return the kind of a directory from its root DSE (RFC 4512 section 5.1)."""
     if _ACTIVE_DIRECTORY in root.get("supportedcapabilities", ()):
-        # The number counts the changes of one domain controller, and means nothing to another.
+        # The counter counts the changes of one domain controller, and means nothing to another.
         service = next(iter(root.get("dsservicename", ())), b"").decode(errors="replace")
         return Kind(f"usn {service}", "uSNChanged", counts=True)
     return Kind("time", "modifyTimestamp", counts=False)
 
 
 def everything(accounts: str) -> str:
-    """Return the filter of accounts, groups and units; memberships change in groups."""
+    """Return the filter for accounts, groups and units. Groups are included since memberships change in them."""
     return either(accounts, GROUPS, UNITS)

@@ -1,8 +1,8 @@
 """The grants of users to a machine: a direct assignment, or an active group that is assigned to the machine.
 
-A grant through a group ends when the group's time to live is over, counted from the moment that it began; a grant that
-is removed and given again starts over. A user has an account on the machine as long as one of the grants lasts, and is
-privileged as long as a grant lasts that gives privileges.
+A grant through a group ends when the group's time to live has passed since the grant began. A grant that is removed and
+given again starts over. A user has an account on the machine until the last grant ends, and is privileged until the
+last grant with privileges ends.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ from sallyport.endpoints.groups.group import allows, ttl_seconds
 from sallyport.store.model import Tx
 
 Key = tuple[int, int]
-"""Identifies a grant of a machine: user and group; the group of a direct assignment is 0."""
+"""User id and group id of a grant to a machine; the group id of a direct assignment is 0."""
 GRANTS: Final = """
 select user_id, 0 as group_id, '' as "group", '' as ttl, '' as privileged, '' as home, 0 as policy,
     '' as methods
@@ -26,13 +26,16 @@ from endpoint_instance_groups i join endpoint_groups g on g.id = i.group_id
 join endpoint_group_users u on u.group_id = g.id left join endpoint_credential_policies p on p.group_id = g.id
 where i.instance_id = :i and g.active = 1
 """
-"""SQL of the grants to the machine :i, in no order."""
+"""SQL that selects the grants to the machine :i, unordered."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A grant of a user to a machine. group_id: 0 for a direct assignment; group: its name; methods: the authentication
-    methods that it allows, empty for all. The rest is its credential policy's; policy: the password policy, or 0."""
+    """A grant of a user to a machine.
+
+    group_id: 0 for a direct assignment. group: name of the group. methods: the allowed authentication methods, empty
+    for all. The other fields come from the group's credential policy; policy: id of the password policy, or 0.
+    """
 
     user_id: int
     group_id: int
@@ -44,36 +47,36 @@ class Grant:
     methods: str
 
     def allows(self, method: str) -> bool:
-        """Return whether the user may authenticate by a method."""
+        """Return whether the grant allows an authentication method."""
         return allows(self.methods, method)
 
     @property
     def privileges(self) -> bool:
-        """Whether the user is privileged."""
+        """Whether the grant makes the user privileged."""
         return is_yes(self.privileged)
 
     @property
     def key(self) -> Key:
-        """The user and the group."""
+        """The user id and the group id."""
         return self.user_id, self.group_id
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """All grants of a user to a machine, each with its end in microseconds, or None."""
+    """All grants of a user to a machine, each with its end in microseconds; None: no end."""
 
     user_id: int
     grants: tuple[tuple[Grant, int | None], ...]
 
     @property
     def until(self) -> int | None:
-        """The end of the last grant; None: never."""
+        """The end of the last grant; None if a grant has no end."""
         ends = [end for _, end in self.grants if end is not None]
         return max(ends) if len(ends) == len(self.grants) else None
 
     @property
     def home(self) -> str:
-        """The home directory of the first grant that has one; empty without one."""
+        """The home directory of the first grant that has one; empty if none has."""
         return next((grant.home for grant, _ in self.grants if grant.home), "")
 
     def lasting(self, at: int) -> list[Grant]:
@@ -102,14 +105,14 @@ def of_user(tx: Tx, instance_id: int, user_id: int) -> list[Grant]:
 
 
 def begun(tx: Tx, instance_id: int) -> dict[Key, int]:
-    """Return the beginning of each known grant to a machine."""
+    """Return the start time of each stored grant to a machine, in microseconds."""
     rows = tx.rows("select user_id, group_id, since from agent_grants where instance_id = :i", i=instance_id)
     return {(int(user or 0), int(group or 0)): int(since or 0) for user, group, since in rows}
 
 
 def change(tx: Tx, instance_id: int, changes: Iterable[tuple[Key, bool]], at: int) -> None:
-    """Store that grants begin at a time (True), unless they are known or the user is gone; forget ended ones
-    (False)."""
+    """Store grants that begin at a time (True), and delete those that have ended (False). A grant that is stored
+    already keeps its start time; a grant of a deleted user is not stored."""
     for (user_id, group_id), begins in changes:
         sql = "delete from agent_grants where instance_id = :i and user_id = :u and group_id = :g"
         if begins:
@@ -121,8 +124,8 @@ def change(tx: Tx, instance_id: int, changes: Iterable[tuple[Key, bool]], at: in
 
 
 def accesses(grants: Sequence[Grant], since: Mapping[Key, int]) -> list[Access]:
-    """Return the access of each user to a machine, in order. since: the beginning of each grant; a user without one is
-    left out."""
+    """Return the access of each user to a machine, in the order of the grants. since: the start time of each grant; a
+    grant without one is left out."""
     by_user: dict[int, list[tuple[Grant, int | None]]] = {}
     for grant in grants:
         if grant.key in since:

@@ -27,7 +27,7 @@ from sallyport.web.scope import ADMINS, AGENTS, ENROLMENTS, OPERATORS, READERS, 
 
 
 def operations(agents: Agents, gate: Gate) -> Operations:
-    """Return the operations about agents, for admins, and those that agents use."""
+    """Return the operations for admins about agents, and the operations that agents use."""
     declared = Operations("Endpoint agents", gate)
     _declare_reading(declared, agents)
     _declare_findings(declared, agents)
@@ -49,7 +49,7 @@ def _declare_reading(declared: Operations, agents: Agents) -> None:
 
     @declared.post("/api/v1/agent/agentStatus", roles=READERS)
     async def agent_status(body: bodies.OneAgent, caller: Caller) -> Plain[bodies.AgentStatus]:
-        """Return the situation of a machine: its accounts, its agent's last report, and its orders."""
+        """Return the status of a machine: its accounts, its agent's last report, and its orders."""
         return Plain(status_entry(await agents.situation(body.domainId, body.instanceId)))
 
     @declared.post("/api/v1/agent/getSettings", roles=READERS)
@@ -59,8 +59,8 @@ def _declare_reading(declared: Operations, agents: Agents) -> None:
 
     @declared.post("/api/v1/agent/getPassword", roles=READERS)
     async def get_password(body: bodies.GetPassword, caller: Caller) -> Plain[bodies.PasswordList]:
-        """Return the passwords that may be in force for an account on a machine, which an auditor cannot see. Each
-        reading is in the audit trail."""
+        """Return the passwords that may be in force for an account on a machine. An auditor gets ******** in place of
+        each. The audit trail records each call."""
         reveal = caller.role in OPERATORS
         known = await agents.rotations.show(body.domainId, body.instanceId, body.userName, reveal=reveal)
         return Plain(
@@ -79,7 +79,8 @@ def _declare_findings(declared: Operations, agents: Agents) -> None:
 
     @declared.post("/api/v1/agent/listDrift", roles=READERS)
     async def list_drift(body: bodies.ListDrift, caller: Caller) -> Plain[bodies.DriftList]:
-        """List the changes on a domain's machines, or on one, that no agent made, the newest first."""
+        """List the drift on a domain's machines, or on one machine, the newest first. Drift is a change that no agent
+        made."""
         page = body.page()
         found, total = await agents.reports.drift(
             body.domainId, body.instanceId, lasting=body.lasting, limit=page.size, offset=page.offset
@@ -125,8 +126,8 @@ def _declare_changing(declared: Operations, agents: Agents) -> None:
 
     @declared.post("/api/v1/agent/rotateStateKey", roles=ADMINS)
     async def rotate_state_key(body: bodies.RotateStateKey, caller: Caller) -> Done:
-        """Replace the key that signs a domain's states. Agents learn the new key from a state that the old one signs;
-        an agent that misses it until the next replacement must register again."""
+        """Replace the key that signs a domain's states. Agents learn the new key from a state that the old key signs.
+        An agent that has not learned the new key before the next replacement must register again."""
         await agents.rotate_state_key(body.domainId)
         return Done(message="states are signed by a new key")
 
@@ -136,15 +137,16 @@ def _declare_requests(agent: Operations, agents: Agents) -> None:
     async def add_machine(body: AddMachine, caller: Caller) -> MachineAdded:
         """Register a machine.
 
-        An access token with a domainId adds a new instance; a name that is taken is a conflict. An API key, as token or
-        as machineKey, finds the instance of its machine again. Without a name the instance is named by its address.
+        An access token with a domainId adds a new instance; a name that is taken is a conflict. With an API key, as
+        token or as machineKey, a known machine gets its instance again. An instance without a name is named by an
+        address of its machine.
         """
         return MachineAdded.of(await agents.machines.register(caller, body.domainId, body.machine))
 
     @agent.post(STATE, roles=AGENTS)
     async def desired_state(body: PollBody, caller: Caller) -> dict[str, object]:
-        """Return the signed state of the agent's machine, as soon as its version differs from `version`; after `waitS`
-        seconds `unchanged`."""
+        """Return the signed state of the agent's machine, as soon as its version differs from `version`; `unchanged`
+        after `waitS` seconds."""
         domain_id, instance_id = _own(caller)
         await agents.presence.seen(instance_id)
         poll = body.message
@@ -167,7 +169,7 @@ def _declare_reports(agent: Operations, agents: Agents) -> None:
 
     @agent.post(ROTATION, roles=AGENTS)
     async def rotation(body: RotationBody, caller: Caller) -> Done:
-        """Store a step of a password's rotation."""
+        """Store a step of a password rotation."""
         _, instance_id = _own(caller)
         await agents.presence.seen(instance_id)
         try:
@@ -189,14 +191,14 @@ def _declare_reports(agent: Operations, agents: Agents) -> None:
 
 
 def _own(caller: Caller) -> tuple[int, int]:
-    """Return the domain and the instance of an agent's key. Forbidden."""
+    """Return the domain and the instance of an agent's key. Raises Forbidden."""
     if caller.domain_id is None or caller.instance_id is None:
         raise Forbidden("role not allowed")
     return caller.domain_id, caller.instance_id
 
 
 def status_entry(found: Situation) -> Row:
-    """Return the situation of a machine as the interface shows it."""
+    """Return the status of a machine in the form of the API."""
     return {
         "agent": agent_entry(found.agent, found.seen_at),
         "waits": found.waits,

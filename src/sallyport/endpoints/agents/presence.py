@@ -2,7 +2,7 @@
 
 Every request of an agent is a heartbeat, and so is a waiting poll. The times are in memory and go to the store every
 few seconds, in short transactions. Heartbeats that an agent missed while the service was down do not count: after a
-start the active agents have the whole time again.
+start, each active agent has the full time limit again.
 """
 
 from functools import partial
@@ -34,12 +34,12 @@ class Presence:
         self._store = store
         self._waits = states.waits
         self._clock = clock
-        self._seen: dict[int, int] = {}  # of the active ones
-        self._fresh: set[int] = set()  # with a message since the last sweep
+        self._seen: dict[int, int] = {}  # time of each active agent's last message
+        self._fresh: set[int] = set()  # agents with a message since the last sweep
         metrics.watch(self._counts, lambda: states.waiting)
 
     async def seen(self, instance_id: int) -> None:
-        """Note a message of an agent; its instance is active when this returns. StoreError."""
+        """Record a message of an agent; its instance is active when this returns. Raises StoreError."""
         at, known = self._clock(), instance_id in self._seen
         self._seen[instance_id] = at
         self._fresh.add(instance_id)
@@ -51,18 +51,18 @@ class Presence:
         return self._clock() if self._waits(instance_id) else max(stored, self._seen.get(instance_id, 0))
 
     async def load(self) -> None:
-        """Read the active agents from the store. StoreError."""
+        """Read the active agents from the store. Raises StoreError."""
         at = self._clock()
         active = await self._store.read(partial(repo.with_status, status=ACTIVE))
         self._seen = {instance_id: at for instance_id, _ in active}
         self._fresh.clear()
 
     async def run(self) -> None:
-        """Store the times and the status of silent agents, until cancelled."""
+        """Store the times of messages, and the status Inactive of silent agents, until cancelled."""
         await every(SWEEP_S, self.sweep, failure="agent_presence_not_stored")
 
     async def sweep(self) -> None:
-        """Store the times and the status of silent agents once. StoreError."""
+        """Store the times of messages, and the status Inactive of silent agents, once. Raises StoreError."""
         at = self._clock()
         for instance_id in self._seen:
             if self._waits(instance_id):
@@ -74,16 +74,16 @@ class Presence:
         await in_batches(self._store, silent, partial(repo.set_status, status=INACTIVE, at=at))
         self._fresh.difference_update(each for each, _ in heard)
         for each in silent:
-            await trio.lowlevel.checkpoint()  # each log line takes time
+            await trio.lowlevel.checkpoint()  # since each log line takes time
             seen = self._seen.get(each)
             if seen is not None and seen < at - MISSES * HEARTBEAT_S * SECOND:
                 log.warning("agent_silent", instance=each)
                 del self._seen[each]
-            elif seen is not None:  # a message came meanwhile
+            elif seen is not None:  # the agent has sent a message meanwhile
                 await self._store.write(partial(_arrived, each, seen))
 
     def _counts(self) -> tuple[int, float]:
-        """Return the number of active agents, and the longest time since a last message in seconds."""
+        """Return the number of active agents, and the longest time since an agent's last message, in seconds."""
         at, seen = self._clock(), [at for each, at in self._seen.copy().items() if not self._waits(each)]
         return len(self._seen), max((at - each for each in seen), default=0) / SECOND
 

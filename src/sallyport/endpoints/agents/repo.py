@@ -13,11 +13,11 @@ from sallyport.store.model import Tx, Value
 from sallyport.store.search import Stretch
 
 MOST_OPEN: Final = 50
-"""Open orders of a machine: its state carries them all."""
+"""Maximum number of open orders of a machine, since its state carries all of them."""
 KEPT_ORDERS: Final = 50
-"""Ended orders of a machine that are stored."""
+"""Number of ended orders that are stored for a machine."""
 WHOLE_DOMAIN: Final = 0
-"""The instance_id of a domain's settings, which hold for machines without settings of their own."""
+"""The instance_id of a domain's settings, which a machine's own settings override."""
 _AGENT: Final = (
     "a.instance_id, a.domain_id, i.name, i.host_name, i.status, a.machine, a.agent_version, a.enrolled_at, a.seen_at, "
     "a.version, a.digest, a.changed_at, a.applied_version, a.applied_at, a.discovered_at, a.privileges_at"
@@ -27,8 +27,8 @@ _SELECT: Final = f"select {_AGENT} from agents a join endpoint_instances i on i.
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """An agent and its instance. machine: the stable id that the machine reported, or empty. version: of the state that
-    the machine should have; applied_version: of the state in its last report. Times in microseconds."""
+    """An agent and its instance. machine: the stable id that the machine reported, or empty. version: version of the
+    desired state. applied_version: version of the state in the last report. Times in microseconds."""
 
     instance_id: int
     domain_id: int
@@ -54,7 +54,8 @@ def get(tx: Tx, instance_id: int) -> Agent | None:
 
 
 def found(tx: Tx, instance_id: int, domain_id: int | None = None) -> Agent:
-    """Return the agent of an instance, of any domain or of this one. NotFound."""
+    """Return the agent of an instance. domain_id: the domain that must have the instance; None: any. Raises
+    NotFound."""
     agent = get(tx, instance_id)
     if agent is None or domain_id not in (None, agent.domain_id):
         raise NotFound(NOT_FOUND[INSTANCES])
@@ -62,13 +63,13 @@ def found(tx: Tx, instance_id: int, domain_id: int | None = None) -> Agent:
 
 
 def of_machine(tx: Tx, domain_id: int, machine: str) -> Agent | None:
-    """Return the agent of a domain's machine, or None."""
+    """Return the agent with this machine id in a domain, or None."""
     sql = f"{_SELECT} where a.domain_id = :d and a.machine = :m order by a.instance_id limit 1"
     return tx.one(Agent, sql, d=domain_id, m=machine)
 
 
 def page(tx: Tx, stretch: Stretch, status: str = "") -> tuple[list[Agent], int]:
-    """Return one page of a domain's agents, ordered by instance, and how many there are. status: empty for any."""
+    """Return one page of a domain's agents, ordered by instance, and the total. status: empty for any."""
     where = "where a.domain_id = :d" + (" and i.status = :status" if status else "")
     parameters: dict[str, Value] = {"d": stretch.domain_id, **({"status": status} if status else {})}
     rows = tx.all(
@@ -83,7 +84,7 @@ def page(tx: Tx, stretch: Stretch, status: str = "") -> tuple[list[Agent], int]:
 
 
 def add(tx: Tx, domain_id: int, instance_id: int, machine: str, agent_version: str, at: int) -> None:
-    """Store the agent of an instance, or the machine and version of a known agent."""
+    """Add the agent of an instance; update the machine id and the agent's version if the agent is known."""
     tx.execute(
         "insert into agents (instance_id, domain_id, machine, agent_version, enrolled_at, seen_at) "
         "values (:i, :d, :m, :version, :at, :at) on conflict (instance_id) do update set machine = excluded.machine, "
@@ -138,7 +139,7 @@ def store_seen(tx: Tx, seen: Iterable[tuple[int, int]]) -> None:
 
 
 def with_status(tx: Tx, status: str) -> list[tuple[int, int]]:
-    """Return the instances of that status that have an agent, and the time of the agent's last message."""
+    """Return each instance that has this status and an agent, with the time of the agent's last message."""
     sql = (
         "select a.instance_id, a.seen_at from agents a join endpoint_instances i on i.id = a.instance_id "
         "where i.status = :status"
@@ -154,7 +155,7 @@ def own_settings(tx: Tx, domain_id: int, instance_id: int = WHOLE_DOMAIN) -> dic
 
 
 def store_settings(tx: Tx, domain_id: int, instance_id: int, fields: Mapping[str, JSON]) -> None:
-    """Replace the settings of a domain or a machine; without fields no row is left."""
+    """Replace the settings of a domain or a machine; delete the row if there are no fields."""
     tx.execute("delete from agent_settings where domain_id = :d and instance_id = :i", d=domain_id, i=instance_id)
     if fields:
         text = json.dumps(dict(fields), sort_keys=True)
@@ -162,7 +163,7 @@ def store_settings(tx: Tx, domain_id: int, instance_id: int, fields: Mapping[str
 
 
 def merged_settings(tx: Tx, domain_id: int, instance_id: int) -> dict[str, JSON]:
-    """Return a machine's own settings over its domain's."""
+    """Return the settings of a domain, overridden by those of a machine."""
     own = own_settings(tx, domain_id, instance_id) if instance_id else {}
     return {**own_settings(tx, domain_id), **own}
 
@@ -174,7 +175,7 @@ def settings_of(tx: Tx, instance_id: int) -> Settings:
 
 
 def takeovers(tx: Tx, instance_id: int) -> list[str]:
-    """Return the accounts of a machine that were there before and that its agent may manage, by name in order."""
+    """Return the accounts that existed on a machine before and that its agent may manage, ordered by name."""
     sql = "select account from agent_takeovers where instance_id = :i order by account"
     return [str(account) for (account,) in tx.rows(sql, i=instance_id)]
 
@@ -189,7 +190,7 @@ def take_over(tx: Tx, agent: Agent, account: str, at: int) -> None:
 
 
 def give_back(tx: Tx, agent: Agent, account: str) -> None:
-    """Let an agent no longer manage an account."""
+    """Stop an agent from managing an account."""
     sql = "delete from agent_takeovers where instance_id = :i and account = :account"
     tx.execute(sql, i=agent.instance_id, account=account)
 
@@ -199,8 +200,8 @@ _ORDER: Final = "id, instance_id, kind, accounts, ordered_at, ended_at, error"
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """An order to an agent. accounts: whose passwords to rotate. ended_at: microseconds; None while it is open. error:
-    the reason of a failure, or empty."""
+    """An order to an agent. accounts: accounts whose passwords to rotate. ended_at: microseconds; None while the order
+    is open. error: the reason of a failure, or empty."""
 
     id: int
     instance_id: int
@@ -224,7 +225,7 @@ def open_triggers(tx: Tx, instance_id: int) -> tuple[Trigger, ...]:
 
 
 def open_orders(tx: Tx, instance_id: int) -> list[Order]:
-    """Return the open orders of a machine, by id in order."""
+    """Return the open orders of a machine, ordered by id."""
     sql = f"select {_ORDER} from agent_orders where instance_id = :i and ended_at is null order by id limit :most"
     return tx.all(_order, sql, i=instance_id, most=MOST_OPEN)
 
@@ -241,7 +242,8 @@ def newest_orders(tx: Tx, instance_id: int, limit: int) -> list[Order]:
 
 
 def add_order(tx: Tx, instance_id: int, kind: TriggerKind, accounts: Sequence[str], at: int) -> int:
-    """Return the id of the open order for the same, else of a new one; 0: too many are open."""
+    """Return the id of the open order of this kind with these accounts; add one if there is none. 0: too many are
+    open."""
     waiting, text = open_orders(tx, instance_id), json.dumps(sorted(set(accounts)))
     for each in waiting:
         if each.kind is kind and json.dumps(list(each.accounts)) == text:
@@ -256,7 +258,8 @@ def add_order(tx: Tx, instance_id: int, kind: TriggerKind, accounts: Sequence[st
 
 
 def end_order(tx: Tx, instance_id: int, order_id: int, error: str, at: int) -> bool:
-    """End an order, and delete old ones; return whether it was open. error: the reason of a failure, or empty."""
+    """End an order, and delete old orders; return whether the order was open. error: the reason of a failure, or
+    empty."""
     which = "id = :id and instance_id = :i and ended_at is null"
     sql = f"update agent_orders set ended_at = :at, error = :error where {which}"
     ended = tx.execute(sql, at=at, error=error, id=order_id, i=instance_id) > 0
@@ -271,7 +274,7 @@ def end_order(tx: Tx, instance_id: int, order_id: int, error: str, at: int) -> b
 
 
 def overdue_orders(tx: Tx, before: int) -> list[Order]:
-    """Return the orders that are open since before a time."""
+    """Return the open orders that were given before a time."""
     return tx.all(_order, f"select {_ORDER} from agent_orders where ended_at is null and ordered_at < :t", t=before)
 
 

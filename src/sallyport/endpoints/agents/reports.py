@@ -27,13 +27,14 @@ from sallyport.store.slices import in_batches
 
 T = TypeVar("T")
 LONGEST: Final = 32_768
-"""Characters that are stored of the lists of a report or of a privilege status."""
+"""Maximum length of the stored lists of a report or of a privilege status, in characters."""
 MOST_FORGOTTEN: Final = 20
-"""Accounts of a deleted machine that one transaction deletes, up to 0.5 ms each."""
+"""Maximum number of accounts of a deleted machine that one transaction deletes, up to 0.5 ms each."""
 MOST_PEOPLE: Final = 200
-"""Accounts of a machine that become users whose source is `discovered`."""
+"""Maximum number of accounts of a machine that become users with the source `discovered`."""
 LOWEST_UID, HIGHEST_UID = 1000, 59_999
-"""User ids of people's accounts (login.defs(5); Debian's system accounts are below, and from 60000 on)."""
+"""Range of the user ids of people's accounts (login.defs(5)). Debian's system accounts have lower ids, or 60000 and
+more."""
 _PRIVILEGES: Final = (DriftKind.PRIVILEGE, DriftKind.SUDOERS)
 _REST: Final = tuple(kind for kind in DriftKind if kind not in _PRIVILEGES)
 _Key = tuple[str, str]
@@ -51,10 +52,10 @@ class Reports:
         self._locks = WeakValueDictionary[int, trio.Lock]()
 
     async def take(self, instance_id: int, report: Report) -> bool:
-        """Store a report; return False if it came before. NotFound: there is no such agent.
+        """Store a report; return False if it was stored before. NotFound: there is no such agent.
 
-        A large report takes several transactions. The last one stores the report itself, so that an agent without an
-        answer sends it again, and the rest of an interrupted report is written then.
+        A large report takes several transactions. The last one stores the report itself. After an interruption the
+        agent has no answer and sends the report again, and the rest is written.
         """
         content, outcome = await trio.to_thread.run_sync(_content, report)
         found = await trio.to_thread.run_sync(_found, report.discovery, self._clock())
@@ -95,12 +96,12 @@ class Reports:
 
     @asynccontextmanager
     async def _alone(self, instance_id: int) -> AsyncIterator[None]:
-        """Take one message of a machine at a time, in the order of arrival."""
+        """Hold a machine's lock, so that its messages are handled one at a time, in the order of arrival."""
         async with self._locks.setdefault(instance_id, trio.Lock()):
             yield
 
     async def _agent_without(self, instance_id: int, number: str) -> repo.Agent | None:
-        """Return the agent of an instance; None if its report of that number was stored before. NotFound."""
+        """Return the agent of an instance; None if its report of that number was stored before. Raises NotFound."""
 
         def work(tx: Tx) -> repo.Agent | None:
             agent = repo.found(tx, instance_id)
@@ -120,7 +121,7 @@ class Reports:
         await in_batches(self._store, entries, checked)
 
     async def _drift(self, agent: repo.Agent, found: Sequence[Drift], ending: Sequence[DriftKind], at: int) -> None:
-        """Store drift; earlier drift of the kinds `ending` that is not found again has ended."""
+        """Store drift, and end earlier drift of the kinds `ending` that is not found again."""
         new = list[Drift]()
 
         def look(tx: Tx, entries: Iterator[Drift]) -> None:
@@ -147,8 +148,9 @@ class Reports:
     async def _discover(
         self, agent: repo.Agent, discovery: Discovery, found: Mapping[_Key, Discovered], names: list[str]
     ) -> None:
-        """Store discovered accounts and groups, and add users for the accounts of people. A discovery that was cut off
-        deletes none. names: gets the names to drop from memory."""
+        """Store discovered accounts and groups, and add users for the accounts of people. An incomplete discovery
+        deletes no account of a user that was only discovered. names: receives the names of users to drop from
+        memory."""
         instance_id = agent.instance_id
         before, people = await self._store.search(
             lambda tx: (stored.discovered_users(tx, instance_id), stored.discovered_people(tx, instance_id))
@@ -182,7 +184,7 @@ class Reports:
         await self._in_turns(agent, before.keys() - found.keys() - staying, forget)
 
     def _unfound(self, tx: Tx, domain_id: int, user_ids: Iterable[int | None]) -> list[str]:
-        """Delete the users whose accounts a machine no longer has: those that were only discovered, and on no other
+        """Delete the users whose accounts a machine no longer has, if they were only discovered, and on no other
         machine. Return their names."""
         names = list[str]()
         for user_id in sorted(each for each in user_ids if each is not None):
@@ -210,8 +212,8 @@ class Reports:
         return len(found)
 
     def _user(self, tx: Tx, agent: repo.Agent, account: FoundAccount, capacity: int) -> tuple[int | None, bool]:
-        """Return the user of an account, and whether the user is new: a person's account becomes a user, without its
-        rights on the host. capacity: the number of users that may be added."""
+        """Return the id of an account's user, and whether the user is new. A person's account becomes a user without
+        the account's rights on the host. capacity: the number of users that may be added."""
         known = accounts.named(tx, agent.domain_id, account.name)
         if known is not None:
             return known.id, False
@@ -222,7 +224,7 @@ class Reports:
     # --- for admins -------------------------------------------------------------------------------------------
 
     async def newest(self, instance_id: int, limit: int, offset: int = 0) -> tuple[list[StoredReport], int]:
-        """Return one page of a machine's reports, the newest first, and how many are stored."""
+        """Return one page of a machine's reports, the newest first, and the number of stored ones."""
 
         def work(tx: Tx) -> tuple[list[StoredReport], int]:
             return stored.reports(tx, instance_id, limit, offset), stored.count_reports(tx, instance_id)
@@ -236,7 +238,7 @@ class Reports:
     async def drift(
         self, domain_id: int, instance_id: int | None, *, lasting: bool, limit: int, offset: int
     ) -> tuple[list[StoredDrift], int]:
-        """Return one page of the drift on a domain's machines, or on one, the newest first, and how many."""
+        """Return one page of the drift on a domain's machines, or on one machine, the newest first, and the total."""
         return await self._store.search(
             partial(
                 stored.drift, domain_id=domain_id, instance_id=instance_id, lasting=lasting, limit=limit, offset=offset
@@ -246,7 +248,7 @@ class Reports:
     async def discovered(
         self, instance_id: int, kind: str, limit: int, offset: int = 0
     ) -> tuple[list[Discovered], int]:
-        """Return one page of the accounts or the groups of a machine, by name, and how many."""
+        """Return one page of the accounts or the groups of a machine, ordered by name, and the total."""
         return await self._store.search(lambda tx: stored.discovered(tx, instance_id, kind, limit, offset))
 
 
@@ -279,7 +281,7 @@ def _content(report: Report) -> tuple[str, str]:
 
 
 def _put_lists(value: dict[str, JSON], lists: Iterable[tuple[str, Sequence[object]]]) -> None:
-    """Put lists into an object, cut after LONGEST characters in all; `more` is true if they are cut."""
+    """Add lists to an object, truncated after LONGEST characters in total; `more` is true if they are truncated."""
     left = LONGEST
     for name, entries in lists:
         texts: list[JSON] = []

@@ -1,4 +1,4 @@
-"""Passwords that are made on hosts. The service stores each before it can be in force, and until another one is.
+"""Passwords that are made on hosts. The service stores each before it can be in force, until another one is in force.
 
     escrow    candidate    sealed and stored; the host changes nothing before this is acknowledged
     confirm   current      the last one becomes `former`: a host that is restored from a backup has it again
@@ -33,13 +33,15 @@ from sallyport.store.model import Store, Tx, Value
 from sallyport.store.vault import Vault
 
 MOST_CANDIDATES: Final = 20
-"""Candidates of an account. Beyond these the oldest becomes a former one, which may still be confirmed."""
+"""Maximum number of candidates of an account. One more makes the oldest a former password, which may still be
+confirmed."""
 KEPT_FORMER: Final = 5
 MOST_ACCOUNTS: Final = 5 * MAX_USERS
-"""Accounts of a machine, deleted ones included: each build of its state reads the current passwords."""
+"""Maximum number of accounts of a machine with stored passwords, deleted accounts included. Each build of the machine's
+state reads the current passwords."""
 SWEEP_S: Final = 60.0
 AGAIN_US: Final = 3600 * SECOND
-"""Pause after a scheduled rotation that failed."""
+"""Pause after a scheduled rotation that failed, in microseconds."""
 DAY: Final = 86_400 * SECOND
 
 log = structlog.get_logger()
@@ -47,7 +49,8 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A password of an account. state: candidate, current or former. ended_at: when it was confirmed. Microseconds."""
+    """A password of an account. state: candidate, current or former. ended_at: time of its confirmation. Times in
+    microseconds."""
 
     id: int
     account: str
@@ -60,7 +63,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class ShownPassword:
-    """A password as it is shown. state: `current`, `candidate`, `former`, or `set` by the service."""
+    """A password as it is shown. state: `current`, `candidate`, `former`, or `set` if the service has set it."""
 
     password: str
     state: str
@@ -78,8 +81,11 @@ class Rotations:
         self._clock = clock
 
     async def take(self, instance_id: int, message: Rotation) -> None:
-        """Store a step of a rotation, which may come twice. NotFound: confirm of an unknown one, or no such agent.
-        Conflict: abandon of a current one, another password under the same id, too many accounts."""
+        """Store a step of a rotation. A repeated step changes nothing.
+
+        NotFound: confirm of an unknown rotation, or no such agent. Conflict: abandon of a confirmed rotation, another
+        password under the same id, or too many accounts.
+        """
         step = {Phase.ESCROW: self._escrow, Phase.CONFIRM: self._confirm, Phase.ABANDON: self._abandon}[message.phase]
 
         def work(tx: Tx) -> None:
@@ -150,8 +156,11 @@ class Rotations:
     # --- for admins -------------------------------------------------------------------------------------------
 
     async def show(self, domain_id: int, instance_id: int, user_name: str, *, reveal: bool) -> list[ShownPassword]:
-        """Return the passwords that may be in force for an account, the most likely first, then former ones; record the
-        reading in the audit trail. reveal: else HIDDEN in place of each. NotFound: no such agent; SecretError."""
+        """Return the passwords that may be in force for an account, the most likely first, then former ones. The audit
+        trail records the call.
+
+        reveal: return the passwords; otherwise HIDDEN in place of each. NotFound: no such agent; SecretError.
+        """
 
         def work(tx: Tx) -> list[ShownPassword]:
             agent = repo.found(tx, instance_id, domain_id)
@@ -187,13 +196,13 @@ class Rotations:
         await every(SWEEP_S, self.sweep, failure="password_rotation_failed")
 
     async def sweep(self) -> None:
-        """Order the due rotations once. StoreError."""
+        """Order the due rotations once. Raises StoreError."""
         for instance_id, days in await self._store.read(_scheduled):
             try:
                 await self._sweep_one(instance_id, days)
             except NotFound:
                 continue
-            except SallyportError as error:  # the other machines are rotated nevertheless
+            except SallyportError as error:  # the other machines are still rotated
                 log.warning("password_rotation_not_ordered", instance=instance_id, error=str(error))
 
     async def _sweep_one(self, instance_id: int, days: int) -> None:
@@ -232,13 +241,14 @@ def _get(tx: Tx, instance_id: int, rotation: str) -> Stored | None:
 
 
 def _of_account(tx: Tx, instance_id: int, account: str, state: str) -> list[Stored]:
-    """Return an account's passwords of a state, the oldest first."""
+    """Return the passwords of an account that are in a state, the oldest first."""
     sql = f"{_SELECT} where instance_id = :i and account = :account and state = :state order by id"
     return tx.all(Stored, sql, i=instance_id, account=account, state=state)
 
 
 def _is_there_room(tx: Tx, instance_id: int, account: str) -> bool:
-    """Return whether an account has passwords, or fewer than MOST_ACCOUNTS other accounts have."""
+    """Return whether an account may get a password: it has one already, or fewer than MOST_ACCOUNTS accounts have
+    one."""
     sql = (
         "select exists (select 1 from agent_passwords where instance_id = :i and account = :account) or "
         "(select count(distinct account) from agent_passwords where instance_id = :i) < :most"

@@ -24,24 +24,25 @@ from sallyport.web.peer import parked
 
 CHECK_S: Final = 0.25
 SUPERSEDED_S: Final = 1.0
-"""Delay of the answer to a poll that a newer poll has replaced: two machines with one key, as a copied disk makes them,
-would poll in turns without a pause otherwise."""
+"""Delay of the answer to a poll that a newer poll has replaced. Without it, two machines with one key, as after the
+copy of a disk, would poll in turns without a pause."""
 SLICE: Final = 25
-"""Machines in one read of fingerprints, which takes some milliseconds."""
+"""Number of machines in one read of fingerprints, which takes some milliseconds."""
 DOMAIN_S: Final = 5.0
 """Time limit for the fingerprints of one domain's machines."""
 SHORTEST_WAIT: Final = 0.75
-"""Shortest part of the requested wait; the random rest spreads agents that came together after an outage."""
+"""Shortest wait as a fraction of the requested one. The rest is random, so that agents that came together after an
+outage spread out."""
 MOST_WAITING: Final = 20_000
 LEEWAY_US: Final = 86_400 * SECOND
-"""A version further in the future was never issued."""
+"""Limit for the versions of agents, which are times: a version further in the future was never issued."""
 
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
 class Issued:
-    """The state that a machine should have now, with its version. fingerprint: of its input."""
+    """The state that a machine should have now, with its version. fingerprint: that of the state's input."""
 
     domain_id: int
     desired: DesiredState
@@ -51,8 +52,8 @@ class Issued:
 
 @dataclass(frozen=True, slots=True)
 class _Unsettled:
-    """The data to write before a state can be issued, the first of these: grants that begin (True) or have ended,
-    passwords to hash, a new digest. last: the next version is above it."""
+    """The data to write before a state can be issued: grants that begin (True) or have ended, else passwords to hash,
+    else a new digest. last: the version that the next one must exceed."""
 
     changes: Sequence[tuple[grants.Key, bool]] = ()
     unhashed: Sequence[Unhashed] = ()
@@ -62,7 +63,7 @@ class _Unsettled:
 
 @dataclass(slots=True, eq=False)
 class _Waiter:
-    """An agent that waits. fingerprint: of its state's input; None while the state is being built."""
+    """A waiting poll of an agent. fingerprint: that of the state's input; None while the state is being built."""
 
     domain_id: int
     fingerprint: int | None = None
@@ -70,7 +71,7 @@ class _Waiter:
     changed: trio.Event = field(default_factory=trio.Event)
 
     def is_due(self, at: int) -> bool:
-        """Return whether the state has changed by itself at a time."""
+        """Return whether the state has changed by itself by a given time."""
         return self.changes_at is not None and self.changes_at <= at
 
 
@@ -101,25 +102,25 @@ class States:
 
     @property
     def waiting(self) -> int:
-        """The number of agents that wait."""
+        """The number of agents whose polls wait."""
         return len(self._waiting)
 
     def waits(self, instance_id: int) -> bool:
-        """Return whether the agent of an instance waits."""
+        """Return whether a poll of the instance's agent waits."""
         return instance_id in self._waiting
 
     async def poll(
         self, tenant_id: int, domain_id: int, instance_id: int, version: int, wait_s: float, *, key: bytes = b""
     ) -> dict[str, object]:
-        """Answer a poll: with the signed state as soon as it differs from the agent's, or with UNCHANGED.
+        """Answer a poll with the signed state as soon as it differs from the agent's, or with UNCHANGED.
 
-        version: of the agent's state; key: the agent's public key for states. A newer poll of the same machine ends
-        an older one. NotFound: there is no such agent; StoreError, SecretError.
+        version: version of the agent's state. key: the public key that the agent verifies states with. A newer poll of
+        the same machine ends an older one. NotFound: there is no such agent; StoreError, SecretError.
         """
         deadline = trio.current_time() + wait_s * uniform(SHORTEST_WAIT, 1)  # noqa: S311  no secret
         self._end(instance_id)
         waiter = _Waiter(domain_id)
-        displaced = self._waiting.put(instance_id, waiter, tenant_id)  # first: no change of the state is missed
+        displaced = self._waiting.put(instance_id, waiter, tenant_id)  # first, to miss no change
         if displaced is not None:
             displaced.changed.set()
         self._arrivals.unpark_all()
@@ -169,7 +170,8 @@ class States:
 
     async def current(self, instance_id: int, known: int = 0) -> Issued:
         """Return the state that a machine should have now. known: the version of its agent's state, which may be newer
-        than ours after the store was restored from a copy. NotFound: no such agent; StoreError, SecretError."""
+        than the stored one after the store was restored from a copy. NotFound: no such agent; StoreError,
+        SecretError."""
         while True:
             found = await self._store.read(partial(self._build, instance_id, known))
             if isinstance(found, Issued):
@@ -177,7 +179,8 @@ class States:
             await self._settle(instance_id, found)
 
     def _build(self, instance_id: int, known: int, tx: Tx) -> Issued | _Unsettled:
-        """Return the state, if nothing has to be written for it. Only reads build it: a login may wait for a write."""
+        """Return the state, or the data to write first. The state is built in a read transaction, since a login may
+        wait for a write transaction."""
         agent, at = repo.found(tx, instance_id), self._clock()
         found, begun = grants.of_instance(tx, instance_id), grants.begun(tx, instance_id)
         keys = {grant.key for grant in found}
@@ -211,7 +214,7 @@ class States:
             await self._store.write(issue)
 
     async def _hash(self, unhashed: Sequence[Unhashed]) -> None:
-        """Make the hashes of passwords and store them, so that every state has the same."""
+        """Hash passwords and store the hashes, so that every state has the same ones."""
         made = []
         for each in unhashed:
             hashed = await trio.to_thread.run_sync(_hashed, each, limiter=self._hashing)
@@ -255,7 +258,7 @@ class States:
                 log.warning("agent_state_changes_not_read", error=str(error))
 
     async def wake_changed(self) -> None:
-        """Wake the waiting agents whose states have changed since the last call. StoreError, SecretError."""
+        """Wake the waiting agents whose states have changed since the last call. Raises StoreError, SecretError."""
         newest, domains = await self._store.read(partial(_changed_domains, since=self._trail))
         at, wanted = self._clock(), dict[int, list[int]]()
         for instance_id, waiter in self._waiting.items():
@@ -267,8 +270,8 @@ class States:
         self._trail = newest
 
     async def _wake_domain(self, instance_ids: Sequence[int], at: int) -> None:
-        """Wake the agents of one domain whose fingerprints differ. After the time limit or an error the rest is woken
-        as well: no domain delays the agents of others."""
+        """Wake the agents of one domain whose fingerprints differ. After the time limit or an error, wake the rest as
+        well, so that no domain delays the agents of others."""
         left = deque(instance_ids)
         try:
             with trio.move_on_after(DOMAIN_S):
@@ -288,18 +291,19 @@ class States:
 
 
 def _hashed(unhashed: Unhashed) -> str:
-    """Return the former hash if it is this password's: a new master key seals all passwords again and changes none."""
+    """Return the hash of a password: the former hash if it matches, since a new master key seals passwords again
+    without a change."""
     if unhashed.former and matches(unhashed.password, unhashed.former):
         return unhashed.former
     return sha512_crypt(unhashed.password)
 
 
 def _changed_domains(tx: Tx, since: int) -> tuple[int, frozenset[int]]:
-    """Return the newest entry of the audit trail, and the domains that entries after `since` may be about."""
+    """Return the id of the newest entry of the audit trail, and the domains that entries after `since` may concern."""
     newest = tx.value(int, "select coalesce(max(id), 0) from audit_trail") or 0
     if newest == since:
         return newest, frozenset()
-    everything = newest < since  # the trail of another store
+    everything = newest < since  # the store was replaced by one with a shorter trail
     sql = (
         "select d.id from domains d where exists (select 1 from audit_trail a where a.id > :since and "
         "(a.domain_id = d.id or (a.domain_id is null and a.tenant_id in (d.tenant_id, 0))))"

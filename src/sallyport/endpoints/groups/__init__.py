@@ -1,1 +1,1 @@
-"""Endpoint groups: users together, the instances they are assigned to, and the policy of their sessions."""
+"""Endpoint groups: groups of users, their instances, and the credential policy of their sessions."""

@@ -1,4 +1,4 @@
-"""An endpoint group: users together, and the credential policy of their sessions."""
+"""An endpoint group, and the credential policy of its users' sessions."""
 
 import re
 from dataclasses import dataclass
@@ -48,8 +48,8 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class CredentialPolicy:
-    """The credential policy of a group. id: its credPolicyId; 0 before it is stored. An empty text: no limit, no
-    privileges, the default directory."""
+    """The credential policy of a group. id: its credPolicyId; 0 before it is stored. Empty texts mean no limit, no
+    privileges and the default directory."""
 
     id: int = 0
     ttl_user: str = ""
@@ -59,12 +59,12 @@ class CredentialPolicy:
 
 
 def is_active(status: str) -> bool:
-    """Return whether a group of that status gives its users anything."""
+    """Return whether a group with this status is active. Only an active group gives its users access."""
     return status.lower() in _ACTIVE_STATUSES
 
 
 def allows(methods: str, method: str) -> bool:
-    """Return whether the methods of a group or an instance include one; without any, all are allowed."""
+    """Return whether the methods of a group or an instance include a method; empty methods include every method."""
     return not methods or method in methods.split(",")
 
 

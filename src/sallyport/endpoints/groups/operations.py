@@ -30,7 +30,7 @@ from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
 
 
 def operations(service: Groups, gate: Gate) -> Operations:
-    """The operations of this slice."""
+    """Return the operations of endpoint groups."""
     groups = Operations("Endpoint groups", gate)
     _declare_groups(groups, service)
     _declare_settings(groups, service)
@@ -47,7 +47,7 @@ def _declare_groups(groups: Operations, service: Groups) -> None:
 
     @groups.post("/api/v1/instanceGroup/addInstanceGroup", roles=OPERATORS)
     async def add_group(body: AddGroup, caller: Caller) -> GroupAdded:
-        """Add a group, which is active, with the instances that it is assigned to."""
+        """Add an active group, and assign it to instances."""
         new = NewGroup(body.groupName, body.ou, body.cn, body.dc)
         group_id = await service.add(body.domainId, new, body.instanceIds)
         return GroupAdded(instanceId=group_id, Message="group added")
@@ -100,7 +100,8 @@ def _declare_settings(groups: Operations, service: Groups) -> None:
 
     @groups.put("/api/v1/instanceGroup/updateInstanceGroupStatus", roles=OPERATORS)
     async def update_status(body: UpdateStatus, caller: Caller) -> StatusAnswer:
-        """Set a group's status. `Active` and `Enabled`, in any case, grant; any other status grants nothing."""
+        """Set a group's status. `Active` or `Enabled`, in any case, gives the group's users access; any other status
+        gives none."""
         await service.edit(body.domainId, body.groupId, {"status": body.status})
         return StatusAnswer(message="group status updated")
 
@@ -120,7 +121,7 @@ def _declare_settings(groups: Operations, service: Groups) -> None:
 
     @groups.delete("/api/v1/instances/deleteCredentialPolicyToEndpointGroup", roles=OPERATORS)
     async def delete_policy(body: DeleteCredentialPolicy, caller: Caller) -> CodeAnswer:
-        """Delete a group's credential policy: the one with that id, or whichever it is."""
+        """Delete a group's credential policy. With credPolicyId, the policy must have that id."""
         policy_id = int(body.credPolicyId) if body.credPolicyId else None
         await service.delete_credential_policy(body.domainId, body.groupId, policy_id)
         return CodeAnswer(message="credential policy deleted")

@@ -29,18 +29,18 @@ from sallyport.store.search import Stretch
 from sallyport.store.slices import in_slices
 
 MAX_SHOWN = 1000
-"""Instances in a group's detail."""
+"""Maximum number of instances in a group's detail."""
 
 
 class PolicyIds(Protocol):
-    """Checks for password policies."""
+    """The check whether a password policy exists."""
 
     def exists(self, tx: Tx, tenant_id: int, policy_id: int) -> bool:
         """Return whether a tenant has this policy."""
 
 
 class Groups:
-    """The groups of all domains. users: drops from memory the users whose groups change, for their next login."""
+    """The groups of all domains. users: the cache that drops users whose groups change, before their next login."""
 
     def __init__(self, store: Store, users: EndpointUsers, policies: PolicyIds, clock: Clock = now_us) -> None:
         self._store = store
@@ -49,7 +49,7 @@ class Groups:
         self._policies = policies
 
     async def page(self, stretch: Stretch, search: str = "") -> tuple[list[tuple[Group, CredentialPolicy | None]], int]:
-        """Return one page of a domain's groups, each with its credential policy, and how many match."""
+        """Return one page of a domain's groups, each with its credential policy, and the number of matches."""
 
         def work(tx: Tx) -> tuple[list[tuple[Group, CredentialPolicy | None]], int]:
             found, total = repo.page(tx, stretch, search)
@@ -59,7 +59,7 @@ class Groups:
         return await self._store.search(work)
 
     async def detail(self, domain_id: int, group_id: int) -> tuple[Group, list[Instance]]:
-        """Return a group and its first instances. NotFound."""
+        """Return a group and its first instances. Raises NotFound."""
 
         def work(tx: Tx) -> tuple[Group, list[Instance]]:
             return _found(tx, domain_id, group_id), instances_repo.of_group(tx, group_id, MAX_SHOWN)
@@ -67,7 +67,8 @@ class Groups:
         return await self._store.read(work)
 
     async def add(self, domain_id: int, new: NewGroup, instance_ids: Sequence[int] = ()) -> int:
-        """Add a group; return its id. Conflict: the name is taken. NotFound: no such instance. Invalid: too many."""
+        """Add a group; return its id. Conflict: the name is taken. NotFound: no such instance. Invalid: too many
+        instances."""
         membership.check_size(instance_ids, [0])
 
         def work(tx: Tx) -> int:
@@ -83,10 +84,11 @@ class Groups:
     async def edit(
         self, domain_id: int, group_id: int, new_fields: dict[str, str], instance_ids: Sequence[int] | None = None
     ) -> None:
-        """Change a group. NotFound, Conflict: the name is taken. Invalid: too many.
+        """Change a group. NotFound, Conflict: the name is taken. Invalid: too many instances.
 
         new_fields: the fields to change. instance_ids: the group's new instances. A crash in the middle leaves the
-        group with its old fields and fewer instances, and has ended sessions of users that lose it; see `in_slices`.
+        group with its old fields and fewer instances; sessions of users that were to lose the group may have ended. See
+        `in_slices`.
         """
         membership.check_size(instance_ids or (), [group_id])
         seen_by_logins, last, before = False, 0, list[int]()
@@ -100,7 +102,7 @@ class Groups:
             return old
 
         def revoke(tx: Tx, old: Group) -> int:
-            # Before the group changes: the second look of the revocations ends what begins meanwhile.
+            # Runs before the group changes. The second check of the revocations ends sessions that begin meanwhile.
             nonlocal last
             new = replace(old.fields, **new_fields)
             if fold(old.name) == fold(new.name) and is_active(new.status):
@@ -136,7 +138,7 @@ class Groups:
                 self._users.forget_domain(domain_id)
 
     async def delete(self, domain_id: int, group_ids: Sequence[int]) -> int:
-        """Delete groups; return how many. NotFound: nothing is deleted if one does not exist.
+        """Delete groups; return the number. NotFound: a group does not exist, and nothing is deleted.
 
         A stop in the middle leaves all groups, with fewer users and instances; see `in_slices`.
         """
@@ -163,14 +165,14 @@ class Groups:
                 self._users.forget_domain(domain_id)
 
     def _take_users(self, tx: Tx, groups: list[Group]) -> int:
-        """Before groups are deleted, take their users from them, and revoke their access."""
+        """Remove the users of groups that will be deleted, and revoke their access."""
         gone = membership.forget_holders(tx, USERS_OF_GROUP, [group.id for group in groups])
         for group in groups:
             self._revoke(tx, group, [user_id for group_id, user_id in gone if group_id == group.id])
         return len(gone)
 
     async def assign_users(self, domain_id: int, group_id: int, user_ids: Sequence[int], action: Action) -> None:
-        """Put users into a group, or take them out, all or none. NotFound, Invalid: too many."""
+        """Put users into a group, or take them out, all or none. NotFound, Invalid: too many assignments."""
         membership.check_size([group_id], user_ids)
         names: list[str] = []
 
@@ -191,7 +193,7 @@ class Groups:
             self._users.drop(domain_id, *names)
 
     def _revoke(self, tx: Tx, group: Group, user_ids: Sequence[int]) -> None:
-        """Revoke the access of users who lose a group, if a group gives access."""
+        """Revoke the access of users that lose a group, if the group gives access."""
         if user_ids and self._matters(group):
             names = [user.name for user in membership.users(tx, group.domain_id, user_ids)]
             self._users.revocations.revoke(tx, group.domain_id, names, f"the group {group.name} was lost")
@@ -220,14 +222,15 @@ class Groups:
         try:
             return await self._store.write(work)
         finally:
-            self._users.forget_domain(domain_id)  # how long their sessions may last
+            self._users.forget_domain(domain_id)  # the session limits of its users may have changed
 
     def _note_policy(self, tx: Tx, verb: str, group: Group, changes: dict[str, JSON]) -> None:
         target = f"group {group.id} {group.name}"
         record_in(tx, f"group.policy.{verb}", group.domain_id, target, changes, at=self._clock())
 
     async def delete_credential_policy(self, domain_id: int, group_id: int, policy_id: int | None) -> None:
-        """Delete a group's credential policy; None: whichever it is. NotFound: no such group, or another policy."""
+        """Delete a group's credential policy. policy_id: the id that it must have; None: any. NotFound: no such group,
+        or the policy has another id."""
 
         def work(tx: Tx) -> None:
             group = _found(tx, domain_id, group_id)

@@ -69,13 +69,13 @@ class ImportedInstance(InstanceFields):
 
 
 class AddInstance(InstanceFields, OfDomain):
-    """Body of addInstance, in either spelling."""
+    """Body of addInstance. Some fields have several accepted names."""
 
     domainId: DomainId = Field(validation_alias=AliasChoices("domainId", "domain_id"))
 
 
 class InstanceAdded(Model):
-    """Answer of addInstance."""
+    """Answer of the operation `addInstance`."""
 
     instanceId: str = Field(description="Id of the new instance.")
     code: int = Field(default=200, description="HTTP status of the answer.")
@@ -83,7 +83,7 @@ class InstanceAdded(Model):
 
 
 class ListInstances(OfDomain, Paged):
-    """Body of list."""
+    """Body of the operation `list`."""
 
     filter: Search = Field(default="", description="Part of a name, an address or a host name. Empty: all instances.")
     groupId: Id = Field(default=0, description="Id of a group: only its instances; 0: all instances.")
@@ -108,7 +108,7 @@ class InstanceEntry(Model):
 
 
 class InstanceList(Model):
-    """Answer of list."""
+    """Answer of the operation `list`."""
 
     domainId: DomainId
     groupId: int = Field(description="Id of the group that was asked for, else 0.")
@@ -118,21 +118,21 @@ class InstanceList(Model):
 
 
 class UpdateAuthType(OfDomain):
-    """Body of updateAuthType."""
+    """Body of the operation `updateAuthType`."""
 
     instanceId: InstanceId
     authType: Methods
 
 
 class AssignUsers(Assignment):
-    """Body of assignUsersToMachines."""
+    """Body of the operation `assignUsersToMachines`."""
 
     instanceIds: Many[Id] = Field(min_length=1, description="Ids of instances.")
     userIds: Many[Id] = Field(min_length=1, description="Ids of endpoint users.")
 
 
 class AssignGroups(Assignment):
-    """Body of assignGroupToMachines."""
+    """Body of the operation `assignGroupToMachines`."""
 
     instanceId: Many[Id] = Field(min_length=1, description="Ids of instances.")
     groupId: Many[Id] = Field(min_length=1, description="Ids of groups.")

@@ -6,12 +6,13 @@ SYSTEMS = {1: "Linux", 2: "Windows", 3: "macOS", 4: "Network device"}
 """Operating systems by osId."""
 UNKNOWN_SYSTEM = "Unknown"
 ACTIVE, INACTIVE = "Active", "Inactive"
-"""The status of an instance: its agent sends messages; it has none, or the agent is silent."""
+"""The status of an instance: Active while its agent sends messages; Inactive without an agent, or if the agent is
+silent."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewInstance:
-    """An instance to add, or the new values of one. Addresses as text; empty where there is none."""
+    """An instance to add, or the new values of one. Addresses are texts; empty: no address."""
 
     name: str
     os_id: int = 0
@@ -52,7 +53,8 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class InstanceQuery:
-    """Which instances of a domain. search: a part of a name or address. group_id 0: of any group, or none."""
+    """A query for instances of a domain. search: a part of a name or address. group_id: only instances of this group;
+    0: all."""
 
     domain_id: int
     search: str = ""

@@ -19,7 +19,7 @@ from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
 
 
 def operations(service: Instances, gate: Gate) -> Operations:
-    """The operations of this slice."""
+    """Return the operations of instances."""
     instances = Operations("Instances", gate)
 
     @instances.post("/api/v1/instances/list", roles=READERS)

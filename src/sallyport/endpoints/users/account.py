@@ -7,13 +7,14 @@ from sallyport.base.wire import JSON
 from sallyport.store.audit import HIDDEN
 
 LOCAL, LISTED_LOCAL = "Local", "Local User"
-"""The type of a user that is kept here: in requests, and in lists."""
+"""The type of a user of the service itself: as requests spell it, and as lists show it."""
 PASSWORD = "Password"  # noqa: S105  the name of a kind of credential
 NOT_PRIVILEGED = "false"
 DISCOVERED = "discovered"
 """The source of a user that an agent has found on its machine, and that no admin has added or taken over yet."""
 DIRECT, THROUGH_GROUP, FOUND = range(3)
-"""How a user has an instance: assigned to it, in an active group that is assigned to it, or discovered on it."""
+"""The reasons for an instance of a user: direct assignment, assignment of an active group, or discovery on the
+instance."""
 COLUMNS = {
     "userName": "name",
     "userId": "id",
@@ -25,7 +26,7 @@ COLUMNS = {
     "hostNames": "host",
     "credentialId": "credential",
 }
-"""The columns of a list's filter by their names in `filterBy`, which any case and underscores may spell."""
+"""The columns of a list's filter by their names in `filterBy`, which may have any case and underscores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class UserInstance:
-    """An instance of a user. source: DIRECT, THROUGH_GROUP or FOUND; the first of these where there are several."""
+    """An instance of a user. source: DIRECT, THROUGH_GROUP or FOUND; the first of these that applies."""
 
     user_id: int
     id: int
@@ -109,7 +110,7 @@ class UserInstance:
 
 @dataclass(frozen=True, slots=True)
 class ListedUser:
-    """A user in a list. groups: by name. credential: the id of the user's credential, or empty."""
+    """A user in a list. groups: names of the groups. credential: the id of the user's credential, or empty."""
 
     account: Account
     instances: Sequence[UserInstance]
@@ -124,8 +125,8 @@ class ListedUser:
 
 @dataclass(frozen=True, slots=True)
 class UserQuery:
-    """Which users of a domain. column: one of COLUMNS' values, or empty. instance_ids: users of one of these; None for
-    any user."""
+    """A query for users of a domain. column: one of COLUMNS' values, or empty. instance_ids: only users of these
+    instances; None: all users."""
 
     domain_id: int
     column: str = ""
@@ -137,7 +138,8 @@ class UserQuery:
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """A user to delete, by id (0: any) and name (empty: any), or its assignment to an instance to delete."""
+    """A user to delete, or to take off an instance. user_id: 0 to select by name. name: empty to select by id.
+    instance_id: 0 to delete the user."""
 
     user_id: int
     name: str
@@ -146,8 +148,8 @@ class Removal:
 
 @dataclass(frozen=True, slots=True)
 class WalletAssignment:
-    """Wallet users and credentials for endpoint users of a domain. several: they are added to the present ones, which
-    they replace otherwise. issuer_id 0: any issuer."""
+    """Wallet users and credentials for endpoint users of a domain. several: add them to the present ones; otherwise
+    they replace these. issuer_id 0: any issuer."""
 
     domain_id: int
     user_ids: Sequence[int]

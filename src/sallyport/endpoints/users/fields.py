@@ -30,16 +30,16 @@ _KEY_TYPES = {
 _SHORTEST_RSA = 1024  # sshd_config(5), RequiredRSASize: OpenSSH refuses shorter keys
 _LONGEST_RSA = 4096
 _LARGEST_EXPONENT = 1 << 32
-_SEED = re.compile(r"[A-Z2-7]{16,128}", re.ASCII)  # 80 bits are what some apps make; RFC 4226 asks for 128
+_SEED = re.compile(r"[A-Z2-7]{16,128}", re.ASCII)  # some apps make 80 bits; RFC 4226 asks for 128
 MAX_SEED = 1024
-"""Characters of a seed with spaces and hyphens: removing a million of them takes 0.1 s."""
-# DID Core, section 3.1: the method's name, then its identifier, in parts that colons separate.
+"""Maximum length of a seed with spaces and hyphens, in characters: removing a million of them takes 0.1 s."""
+# DID Core, section 3.1: the method's name, then the identifier, whose parts are separated by colons.
 _ID_CHARACTER = r"(?:[A-Za-z0-9._-]|%[0-9A-Fa-f]{2})"
 _DID = re.compile(rf"did:[a-z0-9]+:(?:{_ID_CHARACTER}*:)*{_ID_CHARACTER}+", re.ASCII)
 
 
 def user_name(value: object) -> str:
-    """Return a name that `is_user_name` accepts."""
+    """Check that a value is a valid user name, as `is_user_name` defines it, and return it."""
     text = _text(value)
     if not is_user_name(text):
         raise unfit(USER_NAME)
@@ -55,7 +55,7 @@ def password(value: SecretBytes) -> SecretBytes:
 
 
 def user_type(value: object) -> str:
-    """Return a short text; `Local User`, as lists have it, is `Local`."""
+    """Return a short text; `Local User`, as lists show it, becomes `Local`."""
     text = _plain(value)
     return LOCAL if text.lower() in {LOCAL.lower(), LISTED_LOCAL.lower()} else text
 

@@ -31,7 +31,7 @@ _FLAGS = {"true": "1", "yes": "1", "1": "1", "false": "0", "no": "0", "0": "0"}
 
 
 def operations(service: Users, seeds: OneTimeSeeds, link_to: LinkTo, gate: Gate) -> Operations:
-    """The operations of this slice."""
+    """Return the operations of endpoint users and their one-time-password seeds."""
     users = Operations("Endpoint users", gate)
     _declare_reading(users, service)
     _declare_changing(users, service)
@@ -52,8 +52,8 @@ def _declare_reading(users: Operations, service: Users) -> None:
 
     @users.post("/api/v1/endpointUsers/getEpmUserDetail", "/api/v1/endpointUsers/epmUserDetail", roles=READERS)
     async def user_detail(body: OneUser, caller: Caller) -> UserDetail:
-        """Return a user with password and one-time-password seed, which an auditor cannot see. Each reading is in the
-        audit trail."""
+        """Return a user with password and one-time-password seed. An auditor gets ******** in place of them. The audit
+        trail records each call."""
         detail = await service.detail(body.domainId, body.userId, reveal=caller.role in OPERATORS)
         account = detail.account
         return UserDetail(
@@ -80,8 +80,8 @@ def _declare_changing(users: Operations, service: Users) -> None:
 
     @users.put("/api/v1/endpointUsers/updateEpmUserInfo", roles=OPERATORS)
     async def update_user(body: UpdateUser, caller: Caller) -> UserSaved:
-        """Change a user; it holds for the next login. An absent field keeps its value, an empty one is cleared, but an
-        empty password keeps the old one."""
+        """Change a user from the next login on. An absent field keeps its value, an empty one is cleared, but an empty
+        password keeps the old one."""
         await service.update(body.domainId, body.userId, body.change)
         return UserSaved(message="user updated", userId=str(body.userId))
 
@@ -89,16 +89,16 @@ def _declare_changing(users: Operations, service: Users) -> None:
     async def update_wallet(body: UpdateWallet, caller: Caller) -> StatusAnswer:
         """Assign users to groups, instances, wallet users and credentials, all or none.
 
-        With assignMultiple, wallet users and credentials come beside those that the users have; without, one takes
-        their place.
+        With assignMultiple, wallet users and credentials are added to those of the users. Without it, one wallet user
+        or credential replaces them.
         """
         await service.update_wallet(body.domainId, _wallet(body))
         return StatusAnswer(message="wallet updated")
 
     @users.delete("/api/v1/endpointUsers/deleteEpmUser", roles=OPERATORS)
     async def delete_users(body: DeleteUsers, caller: Caller) -> StatusAnswer:
-        """Delete users, or take them off the instance that is named with them, all or none. With the key `delete` all
-        of them are deleted."""
+        """Delete users, or take them off the instance that is given with them, all or none. With the key `delete`, all
+        of the users are deleted."""
         wanted = [Removal(each.epmUserId, each.userName, each.instanceId) for each in body.epmUsers]
         wholly = body.key.strip().lower() == DELETE
         deleted = await service.remove(body.domainId, wanted, wholly=wholly)
@@ -112,9 +112,10 @@ def _declare_seeds(users: Operations, seeds: OneTimeSeeds, link_to: LinkTo) -> N
 
     @users.post("/api/v1/endpointUsers/enrolTotp", roles=OPERATORS)
     async def enrol_totp(body: EnrolTotp, caller: Caller) -> TotpEnrolled:
-        """Make a one-time-password seed for a user. It counts after its first right code; until then, the one before.
+        """Make a one-time-password seed for a user. It becomes valid with its first right code; until then the former
+        seed stays valid.
 
-        The link is in this answer only. It opens a page for the user, which takes the first code.
+        The link is in this answer only. It opens a page on which the user types the first code.
         """
         made, link = await seeds.enrol(body.domainId, body.user)
         return TotpEnrolled(

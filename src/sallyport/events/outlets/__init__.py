@@ -1,14 +1,16 @@
-"""Outlets of decisions beside the store: a line in the log, and a SIEM, by syslog or as JSON lines. A SIEM gets the
-audit trail too.
+"""Outlets for decisions in addition to the store: a line in the log, and a SIEM, by syslog or as JSON lines. A SIEM can
+get the audit trail too.
 
-No login waits for an outlet. Each outlet reads the events behind the last one that it delivered, a few hundred at a
-time, and stores its position; and likewise for the entries of the audit trail. So the store is the queue: while a SIEM
-is unreachable events wait there, as long as they are kept (`event_days`, `event_limit_mib`, `audit_days`). Each batch
-is ordered by time. A batch whose position was not stored when the process ended is sent again: everything arrives at
-least once, with its eventId or auditId.
+No login waits for an outlet. Each outlet reads the next events after its last delivered one, a few hundred at a time,
+and stores its position. It does the same for the audit trail. So the store is the queue: while a SIEM is unreachable,
+events wait there as long as they are retained (`event_days`, `event_limit_mib`, `audit_days`). Each batch is ordered by
+time.
 
-format     an event or an entry as a line of JSON, and as a syslog message (RFC 5424)
-transport  a setting as a target (file:, unix:, tcp:, syslog+udp:, syslog+tcp:, syslog+tls:), and the way to it
-repo       events in the order in which they were written, and the positions of outlets
-service    the task of each outlet
+A batch whose position was not stored when the process ended is sent again: each event arrives at least once, with its
+eventId or auditId.
+
+    format     an event or an entry as a line of JSON, and as a syslog message (RFC 5424)
+    transport  a setting as a target (file:, unix:, tcp:, syslog+udp:, syslog+tcp:, syslog+tls:), and its transport
+    repo       events in the order in which they were written, and the positions of outlets
+    service    the task of each outlet
 """

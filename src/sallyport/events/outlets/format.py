@@ -1,5 +1,5 @@
-"""A login's event, or an entry of the audit trail, for other programs: fields, a line of JSON, a syslog message.
-Neither has secrets."""
+"""Formats of a login's event or an entry of the audit trail for other programs: fields, a line of JSON, a syslog
+message. They contain no secrets."""
 
 import json
 import os
@@ -16,12 +16,12 @@ from sallyport.store.audit import HIDDEN
 
 LOGIN: Final = "login"
 AUDIT: Final = "audit"
-FACILITIES: Final = {LOGIN: 10, AUDIT: 13}  # security messages not for everybody; log audit (RFC 5424 section 6.2.1)
+FACILITIES: Final = {LOGIN: 10, AUDIT: 13}  # facilities `authpriv` and `log audit` (RFC 5424 section 6.2.1)
 INFORMATIONAL: Final = 6
 NOTICE: Final = 5
-ENTERPRISE: Final = 32473  # the number for examples (RFC 5612)
+ENTERPRISE: Final = 32473  # the enterprise number for examples (RFC 5612)
 LONGEST: Final = 6000
-"""Characters of a value in a syslog message: most receivers take 8 KiB, and a datagram less than 64."""
+"""Maximum characters of a value in a syslog message: most receivers accept 8 KiB, and a datagram holds less than 64."""
 _ESCAPED: Final = re.compile(r'(["\\\]])')
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -30,8 +30,10 @@ Fields: TypeAlias = dict[str, JSON]
 
 
 def login_fields(event: DomainEvent, domain: str, pseudonyms: Pseudonyms | None) -> Fields:
-    """Return the fields of an event, with the names of GetAuthLog. domain: its name. pseudonyms: replace names of
-    people if given."""
+    """Return the fields of an event, by the names of GetAuthLog. domain: name of its domain.
+
+    pseudonyms: used for names of people if not None.
+    """
     fields: Fields = {
         "type": LOGIN,
         "eventId": event.id,
@@ -57,7 +59,10 @@ def login_fields(event: DomainEvent, domain: str, pseudonyms: Pseudonyms | None)
 
 
 def audit_fields(entry: NumberedRow, domain: str, pseudonyms: Pseudonyms | None) -> Fields:
-    """An entry by name, as audit/list tells it. Where people are hidden, target and values are: they may name them."""
+    """Return the fields of an entry, by the names of audit/list.
+
+    If pseudonyms are given, target and values are hidden too, since they may contain names.
+    """
     changes: dict[str, JSON] = json.loads(entry.changes)
     return {
         "type": AUDIT,
@@ -76,12 +81,13 @@ def audit_fields(entry: NumberedRow, domain: str, pseudonyms: Pseudonyms | None)
 
 
 def as_json(fields: Fields) -> bytes:
-    """A line of JSON with its end; a line break in a name is escaped."""
+    """Return fields as a line of JSON with its line end. Line breaks in names are escaped."""
     return json.dumps(fields, ensure_ascii=False).encode(errors="backslashreplace") + b"\n"
 
 
 def as_syslog(fields: Fields, host: str) -> bytes:
-    """One message of RFC 5424, whose MSGID is the type: everything as structured data, and a sentence."""
+    """Return fields as one message of RFC 5424: all fields as structured data, and a sentence as text. The MSGID is the
+    type."""
     kind = str(fields["type"])
     severity, summary = _summary_of_login(fields) if kind == LOGIN else _summary_of_change(fields)
     data = " ".join(f'{name}="{_value(value)}"' for name, value in fields.items() if name not in {"type", "time"})
@@ -103,21 +109,22 @@ def _summary_of_change(fields: Fields) -> tuple[int, str]:
 
 
 def host_name() -> str:
-    """This machine as a syslog header takes it: printable ASCII, no space (RFC 5424 section 6.2.4)."""
+    """Return the host name for a syslog header: printable ASCII without spaces (RFC 5424 section 6.2.4)."""
     return re.sub(r"[^\x21-\x7e]", "", socket.gethostname())[:255] or "-"
 
 
 def counted(message: bytes) -> bytes:
-    """A message with its length before it (RFC 6587 section 3.4.1, RFC 5425 section 4.3)."""
+    """Return a message with its length before it (RFC 6587 section 3.4.1, RFC 5425 section 4.3)."""
     return f"{len(message)} ".encode() + message
 
 
 def _value(value: JSON) -> str:
-    """Of structured data: quotes, backslashes and closing brackets are escaped (RFC 5424 section 6.3.3)."""
+    """Return a value of structured data, with quotes, backslashes and closing brackets escaped (RFC 5424 section
+    6.3.3)."""
     text = json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else "" if value is None else str(value)
     return _ESCAPED.sub(r"\\\1", _clean(text[:LONGEST]))
 
 
 def _clean(text: str) -> str:
-    """Without control characters: what a user typed must not look like another message."""
+    """Return a text without control characters, so that user input cannot imitate another message."""
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -38,9 +38,9 @@ from sallyport.store.model import Store, Tx
 BATCH: Final = 200
 POLL_S: Final = 0.5
 LONGEST_PAUSE_S: Final = 30.0
-LINES_AT_ONCE: Final = 16  # a millisecond, for which logins wait
+LINES_AT_ONCE: Final = 16  # their lines take a millisecond, for which logins wait
 MOST_IN_LOG: Final = 2000
-"""Events that the log takes at once. Beyond them it skips: a log must not slow logins down."""
+"""Maximum events that are logged at once. Further ones are skipped, so that the log does not slow logins down."""
 
 log = structlog.get_logger()
 
@@ -50,8 +50,10 @@ AnyEntry = TypeVar("AnyEntry", Entry, DomainEvent)
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """Entries in the order in which they were written. last: returns the newest id. after: returns the entries behind
-    an id, up to a number."""
+    """Entries of one kind in the order in which they were written. last: returns the newest id.
+
+    after: returns the entries after an id, up to a maximum number.
+    """
 
     kind: str
     last: Callable[[Tx], int]
@@ -63,8 +65,10 @@ CHANGES: Final = Queue(AUDIT, audit_repo.last, audit_repo.after)
 
 
 class Outlets:
-    """All outlets of the service. in_log: decisions are logged too. changes: outlets get the audit trail too. domain: a
-    domain's name by its id. pseudonyms: for people, if names are hidden."""
+    """All outlets of the service. in_log: log decisions too. changes: send the audit trail to the outlets too.
+
+    domain: returns a domain's name by its id. pseudonyms: returns the pseudonyms if names are hidden.
+    """
 
     def __init__(
         self,
@@ -89,7 +93,7 @@ class Outlets:
         self._host = host_name()
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Send events, until cancelled. Started: later decisions are logged. StoreError."""
+        """Send events until cancelled. After `started`, new decisions are logged. Raises StoreError."""
         newest = await self._store.read(last_id)
         async with trio.open_nursery() as nursery:
             if self._in_log:
@@ -101,7 +105,7 @@ class Outlets:
     # --- the log ----------------------------------------------------------------------------------------------
 
     async def _log_logins(self, place: int) -> None:
-        """Log a line for each decision after a position; its eventId is that of GetAuthLog."""
+        """Log a line for each decision after an event id. The line has the eventId of GetAuthLog."""
         seen = -1
 
         async def log_new() -> None:
@@ -115,14 +119,15 @@ class Outlets:
 
     async def _log_next(self, place: int) -> int:
         newest = await self._store.read(last_id)
-        if newest < place or logs.is_silent("info"):  # newest < place: after a restore
+        if newest < place or logs.is_silent("info"):  # newest < place after a restore of a backup
             return newest
         if newest - place > MOST_IN_LOG:
             log.warning("logins_not_logged_overload", count=newest - place)
             return newest
         events = await self._store.read(partial(repo.after, event_id=place, limit=MOST_IN_LOG))
         for number, event in enumerate(_by_time(events), 1):
-            fields = login_fields(event, self._domain(event.domain_id), None)  # the log hides names itself
+            # The log itself replaces names by pseudonyms.
+            fields = login_fields(event, self._domain(event.domain_id), None)
             del fields["type"]
             log.info("login", request_id=fields.pop("eventId"), at=fields.pop("time"), **fields)
             if number % LINES_AT_ONCE == 0:
@@ -155,8 +160,10 @@ class Outlets:
                 await transport.close()
 
     async def _deliver(self, target: Target, transport: Transport, queue: Queue) -> int:
-        """Send the next entries, store the position, and return their number. OSError, ProviderError, StoreError: they
-        are sent again."""
+        """Send the next entries, store the position, and return their number.
+
+        After an OSError, ProviderError or StoreError the next call sends them again.
+        """
         place = await self._store.read(lambda tx: repo.position(tx, target.url, queue.kind))
         if place is None:
             place = await self._store.read(queue.last)
@@ -166,7 +173,7 @@ class Outlets:
         if not entries:
             return 0
         lost = entries[-1].id - place - len(entries)
-        if lost > 0:  # retention was faster
+        if lost > 0:  # retention has deleted them
             log.warning("outlet_events_lost", outlet=target.url, type=queue.kind, count=lost)
         await transport.send([self._message(target, entry) for entry in _by_time(entries)])
         await self._remember(target, queue, entries[-1].id)
@@ -192,5 +199,5 @@ class Outlets:
 
 
 def _by_time(entries: Sequence[AnyEntry]) -> list[AnyEntry]:
-    """Return entries in the order of GetAuthLog: the ids of one transaction are not in the order of time."""
+    """Return entries in the order of GetAuthLog. The ids in one transaction are not in the order of time."""
     return sorted(entries, key=attrgetter("at", "id"))

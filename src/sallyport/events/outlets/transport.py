@@ -1,13 +1,13 @@
-"""The targets of events, as a setting names them, and their transports.
+"""The targets of events in settings, and their transports.
 
-file:///var/log/sallyport/logins.jsonl      a line of JSON each, appended
-unix:///run/siem.sock, tcp://siem:5170      the same over a stream
-syslog+udp://siem:514                       RFC 5424 in datagrams (RFC 5426)
-syslog+tcp://siem:601                       RFC 5424 with octet counting (RFC 6587 section 3.4.1)
-syslog+tls://siem:6514?ca=/etc/ssl/siem.pem RFC 5424 over TLS (RFC 5425); without `ca` the system's authorities
+    file:///var/log/sallyport/logins.jsonl    lines of JSON, appended to a file
+    unix:///run/siem.sock, tcp://siem:5170    lines of JSON over a stream
+    syslog+udp://siem:514                     RFC 5424 in datagrams (RFC 5426)
+    syslog+tcp://siem:601                     RFC 5424 with octet counting (RFC 6587 section 3.4.1)
+    syslog+tls://siem:6514?ca=/etc/ssl/siem.pem   RFC 5424 over TLS (RFC 5425); without `ca` the system's authorities
 
-Transports: a file, a stream (TCP, TLS, a Unix socket), datagrams. A failed send raises OSError or ProviderError; the
-next attempt opens the transport again.
+Transports are a file, a stream (TCP, TLS, a Unix socket) and datagrams. A failed send raises OSError or ProviderError;
+the next attempt opens the transport again.
 """
 
 import os
@@ -34,7 +34,8 @@ PORTS: Final = {"tcp": 0, "syslog+udp": 514, "syslog+tcp": 601, "syslog+tls": 65
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One target. scheme: as above. path: of a file or a socket. ca: file of the authorities that its TLS trusts."""
+    """A target of events. scheme: see the module. path: path of a file or a socket. ca: file of trusted authorities for
+    TLS."""
 
     url: str
     scheme: str
@@ -45,17 +46,17 @@ class Target:
 
     @property
     def is_syslog(self) -> bool:
-        """Whether it takes syslog messages and not JSON."""
+        """Whether the target receives syslog messages instead of lines of JSON."""
         return self.scheme.startswith("syslog")
 
     @property
     def is_counted(self) -> bool:
-        """Whether a message has its length before it."""
+        """Whether each message is preceded by its length."""
         return self.scheme in {"syslog+tcp", "syslog+tls"}
 
 
 def parse_target(text: str) -> Target:
-    """Return the target of a setting. ValueError, without the text: it is none."""
+    """Return the target of a setting. ValueError: the text is malformed; the message does not contain it."""
     parts = urlsplit(text.strip())
     if parts.scheme in FILES:
         if parts.netloc or not parts.path.startswith("/"):
@@ -75,7 +76,7 @@ def parse_target(text: str) -> Target:
 
 
 def targets_of(settings: Settings) -> tuple[Target, ...]:
-    """All outlets of the settings. ConfigError: one is none."""
+    """Return the targets of all outlets in the settings. ConfigError: one of them is malformed."""
     try:
         return tuple(dict.fromkeys(map(parse_target, settings.event_outlets)))
     except ValueError as error:
@@ -86,14 +87,14 @@ class Transport(Protocol):
     """A transport that sends messages in order."""
 
     async def send(self, messages: Sequence[bytes]) -> None:
-        """Send all messages. OSError, ProviderError: it is unknown how many were sent."""
+        """Send all messages. After an OSError or ProviderError it is unknown how many were sent."""
 
     async def close(self) -> None:
-        """Close it; raises nothing."""
+        """Close the transport. It raises no errors."""
 
 
 class Appending:
-    """A file of mode 0600, opened for each batch: it may be rotated at any time."""
+    """A file of mode 0600. It is opened for each batch, so that it may be rotated at any time."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -108,11 +109,11 @@ class Appending:
                 octets = octets[file.write(octets) or 0 :]
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing, since no file stays open."""
 
 
 class Streaming:
-    """A stream that is connected when there is something to send."""
+    """A stream, which is connected when there are messages to send."""
 
     def __init__(self, target: Target, egress: Egress) -> None:
         self._target = target
@@ -160,7 +161,7 @@ class Streaming:
 
 
 class Datagrams:
-    """One message in a datagram (RFC 5426); a lost datagram is not sent again."""
+    """Datagrams with one message each (RFC 5426). A lost datagram is not sent again."""
 
     def __init__(self, target: Target, egress: Egress) -> None:
         self._target = target
@@ -176,7 +177,7 @@ class Datagrams:
                 await sock.send(message)
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing, since no socket stays open."""
 
 
 def transport_to(target: Target, egress: Egress) -> Transport:
@@ -187,5 +188,5 @@ def transport_to(target: Target, egress: Egress) -> Transport:
 
 
 def _has_ended(stream: trio.abc.Stream) -> bool:
-    """Whether the other end has closed a plain stream: data sent into it would be lost without an error."""
+    """Return whether the peer has closed a stream without TLS, in which case data would be lost without an error."""
     return isinstance(stream, trio.SocketStream) and stream.socket.is_readable()

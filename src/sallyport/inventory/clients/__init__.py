@@ -1,8 +1,8 @@
 """RADIUS clients: the senders that the listeners admit, with their secrets and domains.
 
-client      values; `service` holds all clients in memory
+client      a client, and the table of all clients; `service` holds the table in memory
 issued      the tenant of each certificate that the installation's authority has issued
-freeradius  clients of a FreeRADIUS clients.conf, over `freeradius_tree` and `freeradius_syntax`
-plan        the effect of an import, before anything is changed
+freeradius  reader of a FreeRADIUS clients.conf, on top of `freeradius_tree` and `freeradius_syntax`
+plan        the steps of an import, before anything is changed
 weakness    weaknesses of clients, as messages that show no secret
 """

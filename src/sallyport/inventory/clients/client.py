@@ -1,4 +1,4 @@
-"""What a RADIUS client is, and the table of all clients."""
+"""A RADIUS client, and the table of all clients."""
 
 import copy
 import ipaddress
@@ -15,7 +15,7 @@ from sallyport.radius.dynamic import PORT
 from sallyport.radius.packet import SharedSecret
 
 MAX_SECRET: Final = 128
-# The settings that a client learns, as the columns with the time since when.
+# The settings that a client learns, by the columns that store the time of learning.
 SIGNED: Final = "signed_since"
 LIMITED: Final = "proxy_state_limited_since"
 CHECK: Final = b"sallyport-check"
@@ -26,7 +26,7 @@ _MEMO: Final = 65_536
 
 
 class Signatures(StrEnum):
-    """A BlastRADIUS setting (CVE-2024-3596): yes, no, or auto, which learns from what the client sends."""
+    """A BlastRADIUS setting (CVE-2024-3596): yes, no, or auto (learned from the client's requests)."""
 
     YES = "yes"
     NO = "no"
@@ -36,8 +36,8 @@ class Signatures(StrEnum):
 class Client:
     """A RADIUS client as the login path sees it.
 
-    signature_required and proxy_state_limited are what holds now: set by the admin, or learned (`auto`) by a client
-    that is a single address. They become true here at once, and in the store right after.
+    signature_required and proxy_state_limited are in effect now: set by the admin, or learned (`auto`, for a client
+    with a single address). A learned setting applies in memory at once and is stored within about a second.
     """
 
     __slots__ = (
@@ -90,14 +90,14 @@ class Client:
         self.learns_limit = limit is Signatures.AUTO and not limited and single
 
     def latch(self, what: str) -> None:
-        """Require what the client has shown, SIGNED or LIMITED, from now on."""
+        """Apply a learned setting: SIGNED requires signatures, LIMITED drops unsigned requests with Proxy-State."""
         if what == SIGNED:
             self.learns_signature, self.signature_required = False, True
         else:
             self.learns_limit, self.proxy_state_limited = False, True
 
     def over_tls(self) -> "Client":
-        """Return the client as it is over TLS: its certificate replaces signatures, and it learns nothing."""
+        """Return a copy of the client for RadSec: it has the secret `radsec` and learns no settings."""
         client = copy.copy(self)
         client.secret = RADSEC
         client.learns_signature = client.learns_limit = False
@@ -105,12 +105,12 @@ class Client:
 
     @property
     def address(self) -> str:
-        """Network in the usual notation: a single address without its prefix length."""
+        """The client's network as text; a single address has no prefix length."""
         return str(self.network.network_address if self.network.num_addresses == 1 else self.network)
 
 
 class Ranges:
-    """A set of networks, which finds whether another network overlaps one of them."""
+    """A set of networks with a test for overlap."""
 
     def __init__(self, networks: Iterable[Network]) -> None:
         self._known = set(networks)
@@ -118,7 +118,7 @@ class Ranges:
         self._starts = sorted((network.version, int(network.network_address)) for network in self._known)
 
     def touch(self, network: Network) -> bool:
-        """Whether the network shares an address with any of these."""
+        """Return whether the network shares an address with one of these."""
         version, first = network.version, int(network.network_address)
         at = bisect_left(self._starts, (version, first))
         if at < len(self._starts) and self._starts[at] <= (version, first + network.num_addresses - 1):
@@ -131,7 +131,7 @@ class Ranges:
 
 
 class ClientTable:
-    """All RADIUS clients, found by a packet's source address, where the longest prefix wins, or by a certificate."""
+    """All RADIUS clients, by source address (the longest prefix wins) and by certificate."""
 
     def __init__(self, clients: Iterable[Client] = (), issued: Issued | None = None) -> None:
         self.issued = issued or Issued()
@@ -148,30 +148,30 @@ class ClientTable:
         self._by_tls_name = {each.tls_name: each for each in over_tls if each.tls_name}
 
     def present(self, client_id: int) -> Client:
-        """Return a client. NotFound: there is none, or it was removed after the caller has seen it."""
+        """Return a client. NotFound: there is no client with this id, or it was removed meanwhile."""
         found = self.by_id.get(client_id)
         if found is None:
             raise NotFound("client not found")
         return found
 
     def foreign_ranges(self, tenant_id: int) -> Ranges:
-        """The networks of all other tenants."""
+        """Return the networks of all other tenants."""
         return Ranges(client.network for client in self.by_id.values() if client.tenant_id != tenant_id)
 
     def find(self, host: str) -> Client | None:
-        """The client of a source address in text, or None."""
+        """Return the client of a source address, or None."""
         client = self._found.get(host)
         if client is None:
             client = self._look(host)
-            if client is not None:  # a stranger can send from any address: these are not remembered
+            if client is not None:  # unknown senders are not cached: their addresses may be spoofed
                 self._found.put(host, client, client.tenant_id)
         return client
 
     def certified(self, fingerprint: str, names: Iterable[str]) -> Client | None:
-        """Return the client of a certificate, as it is over TLS: by SHA-256 in hex, then by names in canonical form.
+        """Return the RadSec client of a certificate: by SHA-256 in hex, then by names in canonical form.
 
-        Return None if the certificate or its names belong to several tenants, or to another tenant than the client: no
-        tenant receives another one's logins.
+        Return None if the certificate or its names belong to several tenants, or if the client is another tenant's: a
+        tenant must not receive another tenant's logins.
         """
         names = tuple(names)
         every = (self._by_fingerprint.get(fingerprint), *map(self._by_tls_name.get, names))

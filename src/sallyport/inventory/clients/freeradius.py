@@ -1,12 +1,12 @@
-"""The RADIUS clients of a FreeRADIUS 3 clients.conf, for the import; nothing is stored and no name is resolved.
+"""Reader of the RADIUS clients in a FreeRADIUS 3 clients.conf. It stores nothing and resolves no host names.
 
-`freeradius_syntax` reads lines and tokens, `freeradius_tree` makes sections of them, this module knows what a
-`client` section means (FreeRADIUS 3.2, raddb/clients.conf and what the server does with it). A file that is no
-configuration is an error; a client that cannot be imported is set aside with its reason, and the others are imported.
+`freeradius_syntax` reads lines and tokens. `freeradius_tree` builds sections from them. This module interprets the
+`client` sections as FreeRADIUS 3.2 does (raddb/clients.conf, and tests with the server). A file with invalid syntax is
+an error. A client that cannot be imported is listed with the reason; the other clients are imported.
 
-The reader is stricter than the server where the server surprises its admin: FreeRADIUS reads `ipaddr = 192.0.2.1/` as
-all addresses, `netmask = 255.255.255.0` as a single address and `010.0.0.1` as 8.0.0.1; those are set aside.
-A client without signature settings is `auto`, as FreeRADIUS has it since 3.2.5.
+The reader is stricter than FreeRADIUS where an admin would be surprised: FreeRADIUS reads `ipaddr = 192.0.2.1/` as all
+addresses, `netmask = 255.255.255.0` as a single address and `010.0.0.1` as 8.0.0.1. Such clients cannot be imported.
+A client without signature settings gets `auto`, the default of FreeRADIUS since 3.2.5.
 """
 
 import re
@@ -26,7 +26,7 @@ Setting = Literal["yes", "no", "auto"]
 
 EMPTY: Final[Mapping[str, str]] = MappingProxyType({})
 
-# The types that checkrad knows; `dot1x` and `other` are no products.
+# Products of the nas_types of FreeRADIUS's checkrad; its types `dot1x` and `other` name no product.
 PRODUCTS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "ascend": "Lucent MAX",
@@ -55,7 +55,7 @@ PRODUCTS: Final[Mapping[str, str]] = MappingProxyType(
         "versanet": "VersaNet",
     }
 )
-_ADDRESSES: Final = ("ipv6addr", "ipv4addr", "ipaddr")  # where several are given, FreeRADIUS takes the first of these
+_ADDRESSES: Final = ("ipv6addr", "ipv4addr", "ipaddr")  # of several, FreeRADIUS takes the first in this order
 _SIGNATURES: Final = ("require_message_authenticator", "limit_proxy_state")
 _KNOWN: Final = frozenset({*_ADDRESSES, *_SIGNATURES, "netmask", "secret", "shortname", "nas_type", "proto"})
 _IGNORED: Final = frozenset(
@@ -71,8 +71,8 @@ _PREFIX: Final = re.compile(r"(?P<address>[^/]+)(?:/(?P<length>[0-9]{1,3}))?")
 class Entry:
     """A client to import.
 
-    addresses: a single address is a /32 or /128. product: by nas_type, None if that names no product. where:
-    `file:line` of its section. notes: ignored items, and warnings.
+    addresses: a single address is a /32 or /128. product: None if nas_type names no product. where: `file:line` of the
+    section. notes: ignored items, and warnings.
     """
 
     name: str
@@ -95,7 +95,7 @@ class Unusable:
 
 
 class Entries(list[Entry]):
-    """The clients of a file in their order; `unusable` are those that cannot be imported."""
+    """The clients of a file, in the order of the file. unusable: the clients that cannot be imported."""
 
     def __init__(self, entries: Iterable[Entry] = (), unusable: Iterable[Unusable] = ()) -> None:
         super().__init__(entries)
@@ -110,8 +110,8 @@ def read(path: Path, *, environ: Mapping[str, str] = EMPTY) -> Entries:
     """Return the clients of a clients.conf (or a radiusd.conf) and the files that it includes.
 
     environ: the values of `$ENV{NAME}`.
-    ClientsFileError, as `file:line: what`: invalid syntax, an unknown reference in a section's name or an include, or
-    a limit of `freeradius_tree`.
+    ClientsFileError, with the message `file:line: error`: invalid syntax, an unknown reference in a section's name or
+    in an include, or a limit of `freeradius_tree` is exceeded.
     """
     top = Parser(environ).parse(path)
     entries: list[Entry] = []
@@ -125,7 +125,10 @@ def read(path: Path, *, environ: Mapping[str, str] = EMPTY) -> Entries:
 
 
 def _clients(top: Section) -> Iterator[tuple[Section, list[str]]]:
-    """Each client section with its first notes; those of a list or a virtual server serve only its listeners."""
+    """Yield each client section with its notes so far.
+
+    FreeRADIUS uses a client in a `clients` or `server` section only for the listeners of that section: it gets a note.
+    """
     for section in top.sections:
         if section.kind == "client":
             yield section, []
@@ -152,7 +155,7 @@ def _entry(section: Section, top: Section, notes: list[str]) -> Entry:
 
 
 def _value(section: Section, name: str) -> str:
-    """An item's octets as Latin-1 text, empty where it is missing."""
+    """Return an item's octets as Latin-1 text; empty if the item is absent."""
     item = section.items.get(name)
     if item is None:
         return ""
@@ -173,7 +176,7 @@ def _addresses(section: Section, notes: list[str]) -> Network:
     given = [name for name in _ADDRESSES if _value(section, name)]
     notes.extend(f"{name} is ignored beside {given[0]}" for name in given[1:])
     netmask = _value(section, "netmask")
-    if not given:  # the style of FreeRADIUS 1: the name is the address
+    if not given:  # FreeRADIUS 1 style: the name of the section is the address
         if netmask:
             notes.append("netmask is ignored where the name is the address")
         return _network(section.label or "", "ipaddr", notes)
@@ -182,7 +185,7 @@ def _addresses(section: Section, notes: list[str]) -> Network:
 
 
 def _network(text: str, kind: str, notes: list[str]) -> Network:
-    """Return the network of ipaddr, ipv4addr or ipv6addr: an address, a prefix, or all (`*`, 0.0.0.0 or ::)."""
+    """Return the network of ipaddr, ipv4addr or ipv6addr: an address, a prefix, or all addresses (`*`, 0.0.0.0, ::)."""
     written, network = _prefix(text, kind)
     if network.version not in {"ipv4addr": (4,), "ipv6addr": (6,)}.get(kind, (4, 6)):
         raise _UnusableError(f"{_decoded(text)!r} is no {kind}")
@@ -194,15 +197,15 @@ def _network(text: str, kind: str, notes: list[str]) -> Network:
 
 
 def _prefix(text: str, kind: str) -> tuple[Network, Network]:
-    """The address alone, and the network that it and the length behind it make."""
+    """Return the address without its prefix length, and the network with it."""
     found = _PREFIX.fullmatch(text)
-    if found is None or "%" in text:  # a zone of IPv6: FreeRADIUS refuses it too
+    if found is None or "%" in text:  # an IPv6 zone, which FreeRADIUS refuses too
         raise _UnusableError(f"{_decoded(text)!r} is no address")
     address, length = found["address"], found["length"]
     if address == "*" and length is None:
         address, length = ("::" if kind == "ipv6addr" else "0.0.0.0"), "0"
     elif length and re.fullmatch(r"[0-9]+(\.[0-9]+){0,2}", address):
-        address += ".0" * (3 - address.count("."))  # FreeRADIUS takes 10/8 for 10.0.0.0/8
+        address += ".0" * (3 - address.count("."))  # FreeRADIUS reads 10/8 as 10.0.0.0/8
     try:
         written = ip_network(address)
         return written, written.supernet(new_prefix=int(length)) if length else written
@@ -239,7 +242,7 @@ def _product(section: Section, notes: list[str]) -> str | None:
 
 
 def _setting(section: Section, top: Section, name: str) -> Setting:
-    """Return yes, no or auto: the client's own setting, else that of the `security` section."""
+    """Return yes, no or auto: the client's own setting, else the setting in the `security` section, else auto."""
     value = _value(section, name)
     if value:
         setting = _SETTINGS.get(value.lower())
@@ -251,7 +254,7 @@ def _setting(section: Section, top: Section, name: str) -> Setting:
 
 
 def _note_ignored(section: Section, notes: list[str]) -> None:
-    """A name is shown only if it is a known one: `secret = a,b` makes `b` an item."""
+    """Add a note for each ignored item. Unknown names are not shown: in `secret = a,b`, the name `b` is secret."""
     proto = _value(section, "proto")
     if proto not in ("", "udp", "tcp", "tls", "*"):
         raise _UnusableError("proto must be udp, tcp, tls or *")
@@ -267,9 +270,9 @@ def _note_ignored(section: Section, notes: list[str]) -> None:
 
 
 def findings(entries: Iterable[Entry]) -> list[str]:
-    """Return a line for each problem that an admin should examine before the import; no secret is shown.
+    """Return a line for each problem that an admin should examine before the import. The lines show no secret.
 
-    Weak secrets, names and networks that are used twice, networks within others, ranges that can never latch
+    Problems are weak secrets, duplicate names and networks, networks within others, ranges that can never learn
     require_message_authenticator, and very wide ranges.
     """
     clients = list(entries)
@@ -305,7 +308,7 @@ def _twice(clients: list[Entry]) -> Iterator[str]:
 
 
 def _overlaps(clients: list[Entry]) -> Iterator[str]:
-    """A line for each network that is the closest one around others."""
+    """Yield a line for each network that directly contains others."""
     first: dict[Network, Entry] = {}
     for entry in clients:
         first.setdefault(entry.addresses, entry)

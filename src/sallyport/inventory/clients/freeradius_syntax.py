@@ -1,12 +1,15 @@
 """The lines and tokens of FreeRADIUS 3 configuration files, as its server reads them.
 
-FreeRADIUS documents its syntax loosely and its comments are wrong about escapes, so the rules here are those that
-FreeRADIUS 3.2 shows when it runs (tests/peers). Octets travel as Latin-1 text, one character an octet: a secret
-comes out as it went in. What surprises: in a value a backslash escapes only the quote around it, `"a\\\\b"` has two
-backslashes; an unquoted value ends at white space, a comma or an octet above 127, but not at `#` or `}`; in names
-and paths `\\n` and `\\101` are escapes; `=*` and `=~` are operators, so `ipaddr =*` is an error.
+The rules were determined by tests with FreeRADIUS 3.2 (tests/peers), since its documentation is incomplete and wrong
+about escapes. Octets are handled as Latin-1 text, one character for each octet, so that secrets stay unchanged.
 
-No message holds a value: it might be a secret.
+Rules that differ from common expectations:
+- In a value a backslash escapes only the surrounding quote: `"a\\\\b"` has two backslashes.
+- An unquoted value ends at white space, a comma or an octet above 127, but not at `#` or `}`.
+- In names and paths `\\n` and `\\101` are escapes.
+- `=*` and `=~` are operators, so `ipaddr =*` is an error.
+
+No message contains a value, since it might be a secret.
 """
 
 import re
@@ -16,9 +19,9 @@ from typing import Final, NamedTuple
 
 from sallyport.base.errors import ClientsFileError
 
-MAX_LINE: Final = 8190  # FreeRADIUS's own, continuations and line ends included
+MAX_LINE: Final = 8190  # the limit of FreeRADIUS, including continuations and line ends
 
-_SPACE: Final = " \t\n\v\f\r"  # isspace() of the C locale: no octet above 127
+_SPACE: Final = " \t\n\v\f\r"  # isspace() in the C locale: no octet above 127
 _OPERATOR: Final = r"=~|!~|[{}(),#;]|\+\+|\+=|-=|\^=|:=|=\*|!\*|==|!=|>=|<=|[=<>]"
 _GAP: Final = re.compile(rf"[{_SPACE}]*")
 _TOKEN: Final = re.compile(
@@ -33,7 +36,7 @@ _CONDITION: Final = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|[=!]~\s*
 
 
 class Token(NamedTuple):
-    """kind: operator, bare, end, or the quote that surrounded the text."""
+    """A token. kind: operator, bare, end, or the quote that surrounded the text."""
 
     kind: str
     text: str
@@ -41,7 +44,7 @@ class Token(NamedTuple):
 
 @dataclass(slots=True)
 class Line:
-    """A line with its continuations, and how far it is read. number: of the first line of the file that it holds."""
+    """A line with its continuations. number: line number of its first part. at: the reading position."""
 
     text: str
     file: str
@@ -50,7 +53,7 @@ class Line:
 
     @property
     def where(self) -> str:
-        """`file:line` for messages."""
+        """File and line number for messages, as `file:line`."""
         return f"{self.file}:{self.number}"
 
     def error(self, what: str) -> ClientsFileError:
@@ -67,11 +70,14 @@ class Line:
         self.at = len(self.text)
 
     def at_expansion(self) -> bool:
-        """Return whether an expansion follows that is a statement of its own."""
+        """Return whether an expansion (`%{` or a backquote) follows, which is a statement of its own."""
         return self.text.startswith(("%{", "`"), self.at)
 
     def pull_token(self, *, name: bool) -> Token:
-        """The next operator, word or string; `name` chooses the escapes. ClientsFileError for an open quote."""
+        """Read the next operator, word or string. name: apply the escapes of names, not those of values.
+
+        ClientsFileError: a quote is not closed.
+        """
         if not self.peek():
             return Token("end", "")
         found = self._take(_TOKEN)
@@ -80,13 +86,13 @@ class Line:
         return Token("operator" if found["operator"] else "bare", found[0])
 
     def pull_word(self) -> str:
-        """A path or a template's name: quoted, or up to white space or a comma."""
+        """Read a path or a template's name: quoted, or up to white space or a comma."""
         if self.peek() in ('"', "'", "`"):
             return self.pull_token(name=True).text
         return self._take(_WORD)[0]
 
     def pull_value(self) -> Token:
-        """Return the value after `=`, which may be empty."""
+        """Read the value after `=`, which may be empty."""
         first = self.peek()
         if first in ("", "#"):
             return Token("end", "")
@@ -95,7 +101,10 @@ class Line:
         return Token("bare", self._take(_WORD if first == "/" else _BARE)[0])
 
     def pull_condition(self) -> None:
-        """Skip the head of an `if` section with its brace: strings and regular expressions may hold braces too."""
+        """Skip the condition of an `if` section and the brace after it.
+
+        Braces in strings and regular expressions belong to the condition.
+        """
         depth = 0
         for found in _CONDITION.finditer(self.text, self.at):
             depth += {"(": 1, ")": -1}.get(found[0], 0)
@@ -106,7 +115,7 @@ class Line:
 
     def _take(self, pattern: re.Pattern[str]) -> re.Match[str]:
         found = pattern.match(self.text, self.at)
-        if found is None:  # only a quote can keep a token from being one
+        if found is None:  # no token matches: this happens only with an open quote
             raise self.error("a quote is not closed")
         self.at = found.end()
         return found
@@ -128,10 +137,10 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def lines(text: str, file: str) -> Iterator[Line]:
-    """Yield the lines of a file with content, each with its continuations (a backslash as its last octet).
+    """Yield the lines of a file, each with its continuations, without empty lines and comment lines.
 
-    A comment that fills its line is not continued. After `"\\` the next line loses its leading white space.
-    Raises ClientsFileError for a line that is too long, or continued at the end of the file.
+    A line is continued if its last octet is a backslash, except a comment line. After `"\\` the leading white space of
+    the next line is removed. ClientsFileError: a line is too long, or continued at the end of the file.
     """
     held, begun, tight = "", 0, False
     for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):

@@ -1,8 +1,9 @@
 """The tenant of each certificate that the installation's authority has issued (`sallyport cert`).
 
-A RadSec peer is the client that has the name or the fingerprint of its certificate, so both decide which tenant
+The name or the fingerprint of its certificate identifies a RadSec peer as a RADIUS client, so they decide which tenant
 receives the peer's logins. A name belongs to the tenant that it was issued for until all of its certificates are
-revoked. Certificates of other authorities, and those issued before tenants were recorded, belong to no tenant.
+revoked. Certificates of other authorities belong to no tenant, nor do certificates that were issued before tenants
+were recorded.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +24,7 @@ class _Row:
 
 @dataclass(frozen=True, slots=True)
 class Issued:
-    """The tenants' ids by certificate: by SHA-256 in hex, and by name in canonical form."""
+    """The tenant ids of issued certificates, by SHA-256 in hex and by name in canonical form."""
 
     by_fingerprint: Mapping[str, int] = field(default_factory=dict)
     by_name: Mapping[str, int] = field(default_factory=dict)
@@ -36,12 +37,12 @@ def load(tx: Tx) -> Issued:
 
 
 def tenant_of_name(tx: Tx, name: str) -> int | None:
-    """Return the tenant that a name in canonical form was issued for."""
+    """Return the id of the tenant that a name was issued for. name: in canonical form."""
     return tx.value(int, "select tenant_id from issued_certificates where name = :name limit 1", name=name)
 
 
 def tenant_of_fingerprint(tx: Tx, fingerprint: str) -> int | None:
-    """Return the tenant of a certificate by its SHA-256 in hex."""
+    """Return the id of the tenant that a certificate was issued for. fingerprint: SHA-256 in hex."""
     return tx.value(int, "select tenant_id from issued_certificates where fingerprint = :value", value=fingerprint)
 
 
@@ -57,15 +58,15 @@ class IssuedCertificates:
 
     @property
     def by_fingerprint(self) -> Mapping[str, int]:
-        """The tenants' ids by SHA-256 in hex."""
+        """The tenant ids of issued certificates by SHA-256 in hex."""
         return self._issued().by_fingerprint
 
     def tenant_of(self, name: str) -> int | None:
-        """Return the tenant that a name was issued for."""
+        """Return the id of the tenant that a name was issued for."""
         return self._issued().by_name.get(canonical_host(name))
 
     async def check(self, name: str, tenant_id: int) -> None:
-        """Raise Conflict if the name belongs to another tenant, or one of its RADIUS clients has it as tlsName."""
+        """Raise Conflict if the name belongs to another tenant, or is the tlsName of another tenant's client."""
         await self._configuration.store.read(lambda tx: _check(tx, canonical_host(name), tenant_id))
 
     async def record(self, name: str, fingerprint: str, tenant_id: int) -> None:
@@ -84,7 +85,7 @@ class IssuedCertificates:
         await self._configuration.change(work)
 
     async def forget(self, fingerprints: Sequence[str]) -> None:
-        """Remove revoked certificates. A name without any certificate left may be issued for another tenant."""
+        """Remove revoked certificates. A name without a remaining certificate may be issued for another tenant."""
 
         def work(tx: Tx) -> None:
             for each in fingerprints:

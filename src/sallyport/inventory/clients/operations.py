@@ -1,4 +1,4 @@
-"""The HTTP operations of RADIUS clients: /network_device/...Client(s)."""
+"""HTTP operations of RADIUS clients: /network_device/...Client(s)."""
 
 from pydantic import SecretBytes
 
@@ -22,7 +22,6 @@ from sallyport.web.scope import ADMINS, OPERATORS, READERS, Caller, Gate
 
 
 def operations(service: Clients, gate: Gate) -> Operations:
-    """Declare the operations of RADIUS clients."""
     clients = Operations("RADIUS clients", gate)
 
     @clients.post("/network_device/AddClient", roles=ADMINS)
@@ -30,8 +29,8 @@ def operations(service: Clients, gate: Gate) -> Operations:
         """Let an address or a range send requests to the RADIUS listeners. The secret is in this answer only.
 
         An address that is in use is 409. If the installation has several tenants, a range wider than /24 (IPv6: /64)
-        is 403, and so is a tlsName or tlsFingerprint of a certificate that the installation has not issued for this
-        tenant: the installation's administrator adds them on the command line.
+        is 403. So is a tlsName or tlsFingerprint of a certificate that the installation has not issued for this
+        tenant. The installation's administrator adds such clients on the command line.
         """
         client_id, secret = await service.add(
             caller.tenant_id,
@@ -66,8 +65,10 @@ def operations(service: Clients, gate: Gate) -> Operations:
 
     @clients.post("/network_device/UpdateClient", roles=OPERATORS)
     async def update_client(body: UpdateClient, caller: Caller) -> ClientUpdated:
-        """Change a RADIUS client. The change applies to the next request. A new address keeps what the client has
-        learned (`auto`); a new setting does not.
+        """Change a RADIUS client. The change applies to the next request.
+
+        A new address does not reset the settings that the client has learned (`auto`). A new value of such a setting
+        resets it.
 
         A change of secret, domainIds, tlsName, tlsFingerprint, passwordVerified, requireMessageAuthenticator or
         limitProxyState requires the role admin. Addresses and certificates are refused as AddClient refuses them.
@@ -101,14 +102,14 @@ def _octets(secret: SecretBytes | None) -> bytes | None:
 
 
 def _changes(body: UpdateClient) -> dict[str, Value]:
-    """Return the given fields by column."""
+    """Return the fields that the body contains, by column."""
     given = {column: getattr(body, name) for column, name in API_NAMES.items()}
     given["password_verified"] = None if body.passwordVerified is None else int(body.passwordVerified)
     return {column: value for column, value in given.items() if value is not None}
 
 
 def _entry(client: Client) -> Row:
-    """Return a client as `ClientEntry` describes it."""
+    """Return a client in the form of `ClientEntry`."""
     return {
         "clientId": client.id,
         "name": client.name,

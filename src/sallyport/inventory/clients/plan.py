@@ -1,7 +1,7 @@
-"""The plan of an import: the effect of each imported client on the existing ones, before anything is changed.
+"""The plan of an import: a step for each imported client, made before anything is changed.
 
-A client is recognized by its name within the tenant. A field that the import lacks (a product that the file does not
-name, domains that the command does not name) keeps its value.
+An imported client updates the tenant's client of the same name. A field that the import does not contain keeps its
+value: a product that the file does not name, domains that the command does not name.
 """
 
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ _NAME: TypeAdapter[str] = TypeAdapter(Name)
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A client to import. network: with its prefix length. product, domain_ids: None: unchanged."""
+    """A client to import. network: with its prefix length. product, domain_ids: None if they stay unchanged."""
 
     name: str
     network: str
@@ -32,7 +32,7 @@ class Wanted:
     domain_ids: tuple[int, ...] | None
 
     def columns(self) -> dict[str, Value]:
-        """Return the values by columns of the store, without secret and domains."""
+        """Return the values by column of the store, without secret and domains."""
         columns: dict[str, Value] = {
             "name": self.name,
             "network": self.network,
@@ -43,7 +43,7 @@ class Wanted:
 
 
 class Action(StrEnum):
-    """Effect of a step."""
+    """Effect of a step on the RADIUS clients."""
 
     NEW = "new"
     CHANGED = "changed"
@@ -53,9 +53,10 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Effect on one imported client. client_id: of the existing one. columns: values that differ.
+    """The step for one imported client.
 
-    secret, domain_ids: None: unchanged. reason: of a refusal.
+    client_id: the existing client of the same name. columns: new values by column. secret, domain_ids: None if they
+    stay unchanged. reason: why the client is refused.
     """
 
     wanted: Wanted
@@ -67,14 +68,14 @@ class Step:
     reason: str = ""
 
     def changes(self) -> list[str]:
-        """Return the names of the fields that differ, for people."""
+        """Return the names of the fields that change, as the command line shows them."""
         names = [name.replace("network", "address") for name in self.columns or {}]
         names += ["secret"] if self.secret is not None else []
         return names + (["domains"] if self.domain_ids is not None else [])
 
 
 def plan(wanted: Iterable[Wanted], tenant_id: int, table: ClientTable) -> list[Step]:
-    """Return a step for each imported client, in their order."""
+    """Return a step for each imported client, in the given order."""
     own = [client for client in table.by_id.values() if client.tenant_id == tenant_id]
     present = Present(
         by_name={fold(client.name): client for client in own},
@@ -94,7 +95,7 @@ def plan(wanted: Iterable[Wanted], tenant_id: int, table: ClientTable) -> list[S
 
 @dataclass(frozen=True, slots=True)
 class Present:
-    """The existing clients: the tenant's own by name and network, and the ranges of others."""
+    """The existing clients: the tenant's clients by name and by network, and the networks of other tenants."""
 
     by_name: dict[str, Client]
     by_network: dict[str, Client]

@@ -1,4 +1,4 @@
-"""The rules of RADIUS clients."""
+"""The service for RADIUS clients: changes, imports, learned settings and the rules for them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ log = structlog.get_logger()
 
 KEEP_S = 1.0
 LATCHES = 32
-"""Latches that one transaction writes, up to 0.15 ms each."""
+"""Learned settings that one transaction writes, up to 0.15 ms each."""
 WIDEST: Final = {4: 24, 6: 64}
 """The shortest prefix that a tenant may register if the installation has several tenants."""
 CERTIFICATE: Final = {"tls_name": issued.tenant_of_name, "tls_fingerprint": issued.tenant_of_fingerprint}
@@ -43,12 +43,12 @@ TRUST: Final = frozenset(
         "tlsName",
     }
 )  # fmt: skip
-"""The fields that decide which packets are trusted: the role admin is required to change them."""
+"""The fields that decide which packets are trusted. A change requires the role admin."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewClient:
-    """A RADIUS client to add. domain_ids: the first is the default; none means all of the tenant's."""
+    """A RADIUS client to add. domain_ids: the default first; empty for all domains of the tenant."""
 
     name: str
     network: str
@@ -84,7 +84,7 @@ class Clients:
 
     @property
     def table(self) -> ClientTable:
-        """The present clients."""
+        """All clients at present; a reload replaces the table."""
         return self._table.value
 
     def find(self, source: Source) -> Client | None:
@@ -92,12 +92,12 @@ class Clients:
         return self._table.value.find(source[0])
 
     def owner(self, source: Source) -> int:
-        """Return the tenant of a datagram's source; 0 for a sender that is no RADIUS client."""
+        """Return the tenant id of a datagram's source; 0 if the sender is no RADIUS client."""
         client = self.find(source)
         return 0 if client is None else client.tenant_id
 
     def certificate_tenant(self, fingerprint: str) -> int | None:
-        """Return the tenant that a certificate was issued for, by its SHA-256 in hex."""
+        """Return the id of the tenant that a certificate was issued for. fingerprint: SHA-256 in hex."""
         return self.table.issued.by_fingerprint.get(fingerprint)
 
     def of_tenant(self, tenant_id: int, search: str = "") -> list[Client]:
@@ -110,10 +110,11 @@ class Clients:
         ]
 
     async def add(self, tenant_id: int, new: NewClient, *, by: Role | None = None) -> tuple[int, bytes]:
-        """Add a client; return its id and its secret, which is generated if none is given.
+        """Add a client; return its id and its secret, which is generated if `new` has none.
 
-        by: the role of the tenant's token; None: the installation's command line. Conflict: the name or address is
-        taken. Forbidden: the domain is another tenant's, or only the installation may give the range.
+        by: the role of the tenant's token; None for the installation's administrator. Conflict: the name, address or
+        certificate is taken. Forbidden: a domain belongs to another tenant, or only the installation's administrator
+        may set this range or certificate.
         """
         (added,) = await self.add_all(tenant_id, [new], by=by)
         return added
@@ -121,7 +122,7 @@ class Clients:
     async def add_all(
         self, tenant_id: int, clients: Sequence[NewClient], *, by: Role | None = None
     ) -> list[tuple[int, bytes]]:
-        """Add several clients, all or none."""
+        """Add several clients, all or none; return the id and secret of each. See `add`."""
         for new in clients:
             self._check_domains(tenant_id, new.domain_ids)
         rows = await trio.to_thread.run_sync(_rows, clients)
@@ -142,13 +143,13 @@ class Clients:
         return [(client_id, row.secret) for client_id, row in added]
 
     def plan(self, tenant_id: int, wanted: Sequence[Wanted]) -> list[Step]:
-        """Return the plan of an import. Forbidden: a foreign domain."""
+        """Return the plan of an import. Forbidden: a domain belongs to another tenant."""
         for each in wanted:
             self._check_domains(tenant_id, each.domain_ids or ())
         return plan(wanted, tenant_id, self.table)
 
     async def carry_out(self, tenant_id: int, steps: Sequence[Step]) -> None:
-        """Apply the steps of a plan, all or none, without refused ones. Conflict: something changed meanwhile."""
+        """Apply the steps of a plan, all or none; refused steps are skipped. Conflict: a value was taken meanwhile."""
         changed = [step for step in steps if step.action is Action.CHANGED]
         changes = [Change(step.client_id, step.columns or {}, step.secret, step.domain_ids) for step in changed]
         moved = [ip_network(step.wanted.network) for step in changed if "network" in (step.columns or {})]
@@ -172,8 +173,10 @@ class Clients:
         domain_ids: Sequence[int] | None = None,
         by: Role | None = None,
     ) -> Client:
-        """Change a client, and return it; fields that are not given keep their value. by: see `add`. NotFound,
-        Conflict, Forbidden."""
+        """Change a client, and return it; other fields keep their value. Raises NotFound, Conflict, Forbidden.
+
+        changes: new values by column. by: see `add`.
+        """
         self._check_domains(tenant_id, domain_ids or ())
 
         def work(tx: Tx) -> None:
@@ -204,7 +207,7 @@ class Clients:
         audit.record_all(tx, "client.update", entries, at=self._clock(), tenant_id=tenant_id)
 
     async def delete(self, tenant_id: int, client_id: int) -> None:
-        """Remove a client; its next request is not answered. NotFound."""
+        """Remove a client. Its next request is dropped. Raises NotFound."""
         at = self._clock()
 
         def work(tx: Tx) -> None:
@@ -215,22 +218,30 @@ class Clients:
         await self._configuration.change(work)
 
     def latch(self, client: Client, what: str) -> None:
-        """Require what an authentic request of the client has shown, SIGNED or LIMITED, from now on and across reloads;
-        `run` stores it."""
+        """Apply a setting that the client learned by an authentic request, SIGNED or LIMITED; see `Client.latch`.
+
+        The setting applies at once and after reloads; `run` stores it.
+        """
         client.latch(what)
         self._learned.append((client, what))
 
     async def run(self) -> None:
-        """Store learned settings once a second, until cancelled: after a start thousands of clients learn at once."""
+        """Store learned settings once a second, until cancelled.
+
+        A batch each second is enough, and thousands of clients may learn at the same time after a start.
+        """
         await every(KEEP_S, self.keep_learned, failure="radius_client_latches_not_stored")
 
     async def keep_learned(self) -> None:
-        """Store learned settings without a reload, since they apply in memory. StoreError: they are kept for later."""
+        """Store learned settings, without a reload, since they apply in memory already.
+
+        StoreError: the settings stay in memory, and the next call stores them.
+        """
         if self._learned:
             self._kept = []
         while self._learned:
             part, self._learned = self._learned[:LATCHES], self._learned[LATCHES:]
-            self._kept += part  # a reload that overlaps the write does not know of it: carried over once more
+            self._kept += part  # a reload that overlaps the write may miss it: `_carry_over` applies these again
             try:
                 await self._configuration.store.write(partial(_keep, part=part, at=self._clock()))
             except StoreError:
@@ -240,7 +251,7 @@ class Clients:
                 log.info("radius_client_latched", client=client.name, what=what)
 
     def _carry_over(self, table: ClientTable) -> None:
-        """Apply learned settings to a reloaded table, except those that a new setting has reset."""
+        """Apply learned settings to a reloaded table, except settings that were changed from `auto` meanwhile."""
         self._kept = [each for each in self._kept if _learns_still(*each, table)]
         self._learned = [each for each in self._learned if _learns_still(*each, table)]
         for client, what in (*self._kept, *self._learned):
@@ -251,7 +262,7 @@ class Clients:
         self._learned = [each for each in self._learned if each[0].id != client_id]
 
     async def unlatch(self, client: Client) -> None:
-        """Reset both learned settings of a client; it may learn them again. NotFound."""
+        """Reset both learned settings of a client, which may learn them again. Raises NotFound."""
         self._forget_learned(client.id)
         at = self._clock()
 
@@ -266,7 +277,7 @@ class Clients:
         await self._configuration.change(work)
 
     def check_key(self, tx: Tx) -> None:
-        """Open every client's secret in a store that replaces this one. SecretError."""
+        """Check that the master key opens every client's secret in a replacement store. Raises SecretError."""
         repo.load(tx, repo.Opened(self._vault))
 
     def _check_domains(self, tenant_id: int, domain_ids: Sequence[int]) -> None:
@@ -275,7 +286,6 @@ class Clients:
 
 
 def _keep(tx: Tx, part: Sequence[tuple[Client, str]], at: int) -> None:
-    """Write learned settings."""
     for client, what in part:
         if repo.learn(tx, client, what, at):
             repo.remember(tx, client, what, at)
@@ -310,7 +320,7 @@ def _target(client_id: int, name: JSON) -> str:
 
 
 def _rows(clients: Iterable[NewClient]) -> list[NewRow]:
-    """Prepare new clients before the transaction: no other answer is written during one of thousands of clients."""
+    """Prepare the rows of new clients before the transaction, to keep the transaction short."""
     rows = []
     for new in clients:
         network = ip_network(new.network)
@@ -324,9 +334,9 @@ def _rows(clients: Iterable[NewClient]) -> list[NewRow]:
 
 
 def _check_ranges(tx: Tx, tenant_id: int, networks: Sequence[Network], by: Role | None) -> None:
-    """Refuse a range that a tenant may not have. The messages tell nothing about other tenants.
+    """Raise Forbidden or Conflict if a tenant may not have a range. The messages reveal nothing about other tenants.
 
-    Call it in the transaction of the change: two tenants may ask for the same range at the same time.
+    Call it in the transaction of the change, since two tenants may request the same range at the same time.
     """
     wide = any(network.prefixlen < WIDEST[network.version] for network in networks)
     if by is not None and wide and repo.has_others(tx, tenant_id):
@@ -340,7 +350,10 @@ def _check_ranges(tx: Tx, tenant_id: int, networks: Sequence[Network], by: Role 
 
 
 def _check_certificate(tx: Tx, tenant_id: int, columns: Mapping[str, Value], by: Role | None) -> None:
-    """Refuse a TLS name or fingerprint that a tenant may not have. The messages tell nothing about other tenants."""
+    """Raise Forbidden or Conflict if a tenant may not have a TLS name or fingerprint.
+
+    The messages reveal nothing about other tenants.
+    """
     for column, tenant_of in CERTIFICATE.items():
         value, field = str(columns.get(column, "")), repo.API_NAMES[column]
         owner = tenant_of(tx, value)

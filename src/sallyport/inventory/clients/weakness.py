@@ -1,7 +1,4 @@
-"""Weaknesses of RADIUS clients, as messages that show no secret.
-
-Secrets are judged by their octets, ranges by their width and by the networks within them. Nothing is refused here.
-"""
+"""Weaknesses of RADIUS clients, as messages that show no secret. They are warnings: a weak client works."""
 
 from __future__ import annotations
 
@@ -10,18 +7,18 @@ from typing import TYPE_CHECKING, Final
 
 from sallyport.base.addresses import Network
 
-if TYPE_CHECKING:  # the command line reads a clients.conf with this module, and starts without trio
+if TYPE_CHECKING:  # not at run time: the command line uses this module for a clients.conf, without importing trio
     from sallyport.inventory.clients.client import Client
     from sallyport.inventory.clients.issued import Issued
 
 SHORT_SECRET: Final = 16  # RFC 2865 section 3: "at least 16 octets"
-WIDE: Final = {4: 8, 6: 32}  # a prefix of that length or shorter admits strangers
+WIDE: Final = {4: 8, 6: 32}  # a prefix of this length or shorter gets a warning
 NEVER_LATCHES: Final = "require_message_authenticator auto never becomes yes for a range; say yes or no"
 _FAMOUS: Final = (b"testing123", b"secret", b"sharedsecret", b"radius", b"password", b"cisco", b"changeme", b"radsec")
 
 
 def of_secret(secret: bytes) -> str:
-    """Return the weakness of a secret, without its octets; empty if there is none."""
+    """Return the weakness of a secret, as text without the secret; empty if there is none."""
     if secret.lower() in _FAMOUS or secret.startswith(b"testing123"):
         return "is one that everybody knows"
     if len(secret) < SHORT_SECRET:
@@ -69,7 +66,7 @@ def of_certificate(client: Client, issued: Issued) -> list[str]:
 
 
 def enclosing(networks: Iterable[Network]) -> dict[Network, list[Network]]:
-    """Return each network that is the closest one around others, with those in it, in the order given."""
+    """Return each network that contains others, with the networks directly inside it, in the given order."""
     known = dict.fromkeys(networks)
     lengths = sorted({network.prefixlen for network in known}, reverse=True)
     found: dict[Network, list[Network]] = {}

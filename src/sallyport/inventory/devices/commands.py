@@ -1,10 +1,10 @@
-"""The commands of devices: device.domain, device.forwarders."""
+"""Commands of devices: device.domain, device.forwarders."""
 
 from sallyport.base.command import Arguments, Command, command
 from sallyport.base.wire import JSON
 from sallyport.inventory.devices.service import Devices
 
-MOST = 10_000  # addresses that the doctor looks at
+MOST = 10_000  # addresses that `sallyport doctor` examines
 
 
 class DomainOf(Arguments):
@@ -14,10 +14,10 @@ class DomainOf(Arguments):
 
 
 def commands(service: Devices) -> dict[str, Command]:
-    """The commands of this area by name."""
+    """Return the commands of devices by name."""
 
     async def domain(wanted: DomainOf) -> JSON:
-        """A device may be named by its id alone, and its operations need its domain."""
+        """Return the domain of a device: the command line accepts a device id alone, but operations need the domain."""
         return await service.domain_of(wanted.device)
 
     async def forwarders(_: Arguments) -> JSON:

@@ -1,8 +1,8 @@
-"""Values of the inventory: devices, the stations behind them, and the rows that lists show.
+"""Values of the inventory: devices, the stations behind them, and their rows in the store.
 
-The posture of a device shows what an admin has to know before requiring signatures or enforcing a second factor. It
-counts logins: signed, unsigned, unsigned with Proxy-State, challenges and their answers. Two times are measured while a
-login waits: the interval of retransmissions, and the time after which the device gives up.
+The posture of a device tells an admin whether signatures can be required and a second factor enforced. It counts signed
+logins, unsigned logins, unsigned logins with Proxy-State, challenges, and answers to challenges. It also has two times,
+measured while a login waits: the retransmission interval, and the time after which the device gives up.
 """
 
 from dataclasses import dataclass, field, replace
@@ -15,16 +15,19 @@ from sallyport.radius.packet import Request
 
 UNKNOWN: Final = "Unknown"
 MAX_DELETED: Final = 200
-"""Devices of one request: logins wait for its transaction, up to 0.1 ms for each."""
+"""Maximum number of devices in one delete request. Logins wait for its transaction, up to 0.1 ms for each device."""
 QUIET_US: Final = 7 * 86_400 * SECOND
-"""A device without an unsigned login for this time signs all its logins."""
+"""Time without an unsigned login after which a device is considered to sign all logins."""
 UNANSWERED: Final = 3
-"""A device that has answered none of this many challenges cannot show them."""
+"""Number of challenges without any answer after which a device is considered unable to show challenges."""
 
 
 @dataclass(slots=True)
 class Posture:
-    """The counts since the last flush, and the last measurements. Times in microseconds or as named."""
+    """Posture of a device: counts since the last flush, and the latest measurements.
+
+    Times are in microseconds, or in milliseconds in `..._ms`.
+    """
 
     signed: int = 0
     unsigned: int = 0
@@ -47,10 +50,10 @@ class Posture:
                 self.unsigned_proxied += 1
 
     def measure(self, known: Entry, now: float) -> None:
-        """Measure a login that has waited until now, in seconds of the monotonic clock.
+        """Update the measurements with a login that has waited. now: seconds of the monotonic clock.
 
-        The device has given up if it was silent for clearly longer than between its last two retransmissions. The
-        longest such time counts: a user who cancels does not shorten it.
+        The device has given up if it was silent for clearly longer than between its last two retransmissions. Only the
+        longest time until then is kept, since a user may also cancel earlier.
         """
         if known.gap <= 0:
             return
@@ -59,7 +62,7 @@ class Posture:
             self.give_up_ms = max(self.give_up_ms or 0, int((known.last - known.first + known.gap) * 1000))
 
     def take(self) -> "Posture":
-        """Return the counts for a flush, and begin at 0. The measurements stay."""
+        """Return the counts for a flush and reset them to 0. The measurements stay."""
         taken = replace(self)
         self.signed = self.unsigned = self.unsigned_proxied = self.challenges = self.challenge_answers = 0
         return taken
@@ -75,10 +78,10 @@ class Posture:
 
 @dataclass(slots=True, eq=False)
 class Device:
-    """A device in memory. Times in microseconds.
+    """A device in memory. Times are in microseconds.
 
-    id: None until its row is written. requests: those that the store does not count yet. registered: the product is the
-    one that its RADIUS client was registered with. gone: it was deleted. tenant_id: of its RADIUS client, `client`.
+    id: None until its row is written. requests: number that is not in the store yet. registered: the product was
+    configured for the RADIUS client. gone: the device was deleted. tenant_id: tenant of its RADIUS client, `client`.
     """
 
     domain_id: int
@@ -110,7 +113,7 @@ class Device:
 
 @dataclass(slots=True, eq=False)
 class Station:
-    """A station in memory: the host behind a device (Calling-Station-Id), with the user of its last login."""
+    """A station in memory: a host behind a device (Calling-Station-Id), with the user of its last login."""
 
     device: Device
     name: str
@@ -126,7 +129,7 @@ class Station:
 
 @dataclass(slots=True)
 class DeviceRow:
-    """A device in the store, with its posture. Times in microseconds or as named."""
+    """A device in the store, with its posture. Times are in microseconds, or in milliseconds in `..._ms`."""
 
     id: int
     domain_id: int
@@ -153,7 +156,7 @@ class DeviceRow:
     give_up_ms: int | None
 
     def add(self, device: Device) -> None:
-        """Add the counts and findings of a device in memory that are not written yet."""
+        """Add the unwritten counts and the current product of the device in memory."""
         self.device_name, self.device_type = device.device_name, device.device_type
         self.device_type_certainty, self.nas_device_type = device.certainty, device.nas_device_type
         self.evidence, self.nas_port_type = device.evidence, device.nas_port_type
@@ -171,17 +174,20 @@ class DeviceRow:
 
     @property
     def signed_share(self) -> float | None:
-        """Share of its logins that were signed, 0 to 1; None without a login."""
+        """Signed logins as a share of all logins, 0 to 1; None if there was no login."""
         seen = self.signed + self.unsigned
         return round(self.signed / seen, 4) if seen else None
 
     def safe_to_require(self, now: int) -> bool:
-        """Return whether Message-Authenticator can be required without refusing its logins. now: microseconds."""
+        """Return whether Message-Authenticator can be required without refusing logins of the device.
+
+        now: microseconds.
+        """
         return self.signed > 0 and (self.last_unsigned is None or now - self.last_unsigned > QUIET_US)
 
     @property
     def challenge_support(self) -> str:
-        """yes, no or unknown: it shows challenges to its users."""
+        """Whether the device shows challenges to its users: yes, no or unknown."""
         if self.challenge_answers:
             return "yes"
         return "no" if self.challenges >= UNANSWERED else "unknown"
@@ -189,7 +195,7 @@ class DeviceRow:
 
 @dataclass(frozen=True, slots=True)
 class StationRow:
-    """A station behind a device. Times in microseconds."""
+    """A station in the store, with its device. Times are in microseconds."""
 
     station: str
     device_id: int
@@ -203,7 +209,7 @@ class StationRow:
 
 @dataclass(frozen=True, slots=True)
 class HistoryRow:
-    """One line of a device's history."""
+    """One entry of a device's history."""
 
     device_id: int
     ip_address: str
@@ -216,7 +222,7 @@ class HistoryRow:
 
 @dataclass(frozen=True, slots=True)
 class Forwarder:
-    """A source address of devices. devices: their number."""
+    """A source address and product of devices. devices: the number of devices with both."""
 
     domain_id: int
     ip_address: str
@@ -226,7 +232,10 @@ class Forwarder:
 
 @dataclass(frozen=True, slots=True)
 class DeviceQuery:
-    """Selected devices of a domain: `column` equals `value` without case, `search` is part of a name or address."""
+    """A selection of a domain's devices, and a page of it.
+
+    column, value: the field must equal the value, ignoring case. search: part of a name or an address.
+    """
 
     domain_id: int
     search: str = ""

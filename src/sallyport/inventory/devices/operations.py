@@ -1,4 +1,4 @@
-"""The HTTP operations of the inventory: /network_device/...Device(s), ListStations."""
+"""HTTP operations of devices and stations: /network_device/...Device(s), ListStations."""
 
 import json
 import re
@@ -30,19 +30,19 @@ from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
 RADIUS = "radius"
 ADDRESSES = ("ip_address", "client_ip")
 AttributeName = Callable[[int, int], str]
-"""(vendor, type) to the attribute's name."""
+"""A function that returns an attribute's name: (vendor id, attribute type) -> name."""
 _VENDOR_ATTRIBUTE = re.compile(r"Vendor-Specific (\d+)/(\d+)")
 
 
 def operations(service: Devices, attribute_name: AttributeName, gate: Gate, clock: Clock) -> Operations:
-    """Declare the operations of the inventory."""
+    """Declare the operations of devices and stations."""
     devices = Operations("Network devices", gate)
 
     @devices.post("/network_device/ListDevices", roles=READERS)
     async def list_devices(body: ListDevices, caller: Caller) -> Plain[DeviceList]:
         """List the network devices of a domain, ordered by id. A device registers with its first request."""
         query = _query(body)
-        if body.MachineType.lower() not in {"", RADIUS}:  # no other class of machine registers itself yet
+        if body.MachineType.lower() not in {"", RADIUS}:  # only RADIUS devices register themselves
             return Plain({"network_devices": [], "totalCount": 0})
         rows, total = await service.page(query)
         now = clock()
@@ -88,7 +88,7 @@ def operations(service: Devices, attribute_name: AttributeName, gate: Gate, cloc
 
 
 def _query(body: ListDevices) -> DeviceQuery:
-    """Return the query of a body. Invalid: `invalid filterBy`."""
+    """Return the query that a body describes. Invalid: the filterBy is unknown."""
     page = body.page()
     filter_by, value = (body.filter.filterBy, body.filter.value) if body.filter else ("", "")
     column = filter_column(filter_by)
@@ -103,7 +103,7 @@ def _query(body: ListDevices) -> DeviceQuery:
 
 
 def filter_column(filter_by: str) -> str:
-    """Return the column that a filterBy names, in any case; empty for none. Invalid."""
+    """Return the column of a filterBy, ignoring case; empty if filterBy is empty. Invalid: it is unknown."""
     if not filter_by:
         return ""
     column = FILTERS.get(filter_by.upper())
@@ -113,7 +113,7 @@ def filter_column(filter_by: str) -> str:
 
 
 def entry(row: DeviceRow, now: int) -> Row:
-    """Return a device as `DeviceEntry` describes it. now: microseconds."""
+    """Return a device in the form of `DeviceEntry`. now: microseconds."""
     return {
         "ip_address": row.ip_address,
         "client_ip": row.client_ip,
@@ -139,12 +139,12 @@ def entry(row: DeviceRow, now: int) -> Row:
 
 
 def _named(evidence: str, attribute_name: AttributeName) -> str:
-    """Add the names of vendors' attributes to the evidence."""
+    """Return the evidence with the names of vendor-specific attributes added."""
     return _VENDOR_ATTRIBUTE.sub(lambda found: f"{found[0]} ({attribute_name(int(found[1]), int(found[2]))})", evidence)
 
 
 def _station(row: StationRow) -> Row:
-    """Return a station as `DeviceStation` describes it."""
+    """Return a station in the form of `DeviceStation`."""
     return {
         "station": row.station,
         "device_id": row.device_id,
@@ -158,7 +158,7 @@ def _station(row: StationRow) -> Row:
 
 
 def _event(row: HistoryRow) -> Row:
-    """Return a line of the history as `HistoryEntry` describes it."""
+    """Return an entry of the history in the form of `HistoryEntry`."""
     return {
         "device_id": row.device_id,
         "ip_address": row.ip_address,

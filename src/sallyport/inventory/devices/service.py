@@ -1,4 +1,4 @@
-"""The rules of the inventory."""
+"""The service for devices and stations: pages, deletion, and the flush of counts."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -39,15 +39,15 @@ class Devices:
         self._writing: Changes = NOTHING
         self._written = trio.Event()
         self._counts: dict[tuple[str, ...], float] = {}
-        self._counted = -1  # as of which change of the store
+        self._counted = -1  # the value of `store.changes` at the last count
         self._warned = ExpiringMap[tuple[int, str], bool](MAX_WARNED, WARN_AGAIN_US)
         metrics.watch(lambda: self._counts)
 
     async def page(self, query: DeviceQuery) -> tuple[list[DeviceRow], int]:
         """Return one page of a domain's devices and the number of all matches.
 
-        Counts that wait in memory are added to the stored ones. A search or a filter compares stored values, so the
-        counts are written before it.
+        Unwritten counts in memory are added to the stored counts. A search or a filter compares stored values, so
+        changes in memory are written before it.
         """
         if query.search or query.column:
             await self._flush_or_log()
@@ -61,7 +61,7 @@ class Devices:
         return rows, total
 
     async def one(self, domain_id: int, device_id: int) -> DeviceRow:
-        """Return a domain's device. NotFound."""
+        """Return a domain's device. Raises NotFound."""
         row = await self._store.read_now(lambda tx: repo.find(tx, domain_id, device_id))
         while row is not None and self._is_writing([row]):
             await self._written.wait()
@@ -72,14 +72,14 @@ class Devices:
         return row
 
     async def domain_of(self, device_id: int) -> int:
-        """Return the domain of a device. NotFound."""
+        """Return the domain of a device. Raises NotFound."""
         domain_id = await self._store.read(lambda tx: repo.domain_of(tx, device_id))
         if domain_id is None:
             raise NotFound("device not found")
         return domain_id
 
     def _is_writing(self, rows: Sequence[DeviceRow]) -> bool:
-        """Return whether some of the rows are being written, so that they may be old or new."""
+        """Return whether a flush is writing some of the rows, so that they may be old or new."""
         ids = {device.id for device, _, _ in self._writing.devices}
         return bool(ids) and any(row.id in ids for row in rows)
 
@@ -91,14 +91,14 @@ class Devices:
     async def stations(
         self, domain_id: int, device_id: int, search: str, *, offset: int, limit: int
     ) -> tuple[list[StationRow], int]:
-        """Return one page of stations and the number of all matches."""
+        """Return one page of stations and the number of all matches. device_id: 0 for all devices."""
         await self._flush_or_log()
         is_short = device_id and not search and offset + limit <= SHORT
         read = self._store.read_now if is_short else self._store.search
         return await read(lambda tx: repo.stations(tx, domain_id, device_id, search, offset=offset, limit=limit))
 
     async def history(self, domain_id: int, device_id: int, *, offset: int, limit: int) -> tuple[list[HistoryRow], int]:
-        """Return one page of the history and the number of its entries."""
+        """Return one page of the history and the number of all entries. device_id: 0 for all devices."""
         read = self._store.read_now if device_id and offset + limit <= SHORT else self._store.search
         return await read(lambda tx: repo.history(tx, domain_id, device_id, offset=offset, limit=limit))
 
@@ -109,10 +109,10 @@ class Devices:
     async def delete(
         self, domain_id: int, *, device_ids: list[int], addresses: tuple[str, str] | None, actor: str
     ) -> int:
-        """Remove devices; return their number. Their next request registers them again. NotFound: one does not exist,
-        and nothing is removed. Conflict: too many have the addresses.
+        """Remove devices; return their number. Their next request registers them again.
 
-        A stop in the middle leaves all devices, with fewer stations; see `in_slices`.
+        NotFound: one of them does not exist; no device is removed. Conflict: too many devices have the addresses.
+        If the call is interrupted, all devices remain, some without their stations; see `in_slices`.
         """
 
         def find(tx: Tx) -> list[DeviceRow]:
@@ -149,15 +149,16 @@ class Devices:
             return {row.id for row in rows}
 
         stations = (repo.delete_stations,)
-        await in_slices(self._store, find, stations, lambda _tx, _rows: None)  # while counters are flushed
-        async with self._changing:  # a flush between the two would bring the deleted device back
+        await in_slices(self._store, find, stations, lambda _tx, _rows: None)  # flushes may run meanwhile
+        async with self._changing:  # a flush between `in_slices` and `forget` would register the device again
             deleted = await in_slices(self._store, find, stations, end)
             self.sightings.forget(domain_id, deleted)
         self._metrics.deleted.cell(str(domain_id)).count += len(deleted)
         return len(deleted)
 
     async def flush(self) -> None:
-        """Write the counts since the last flush. A device that another node deleted registers again. StoreError."""
+        """Write the counts since the last flush. A device that another node deleted registers again. Raises
+        StoreError."""
         async with self._changing:
             for changes in self.sightings.take_changes():
                 self._writing, self._written = changes, trio.Event()
@@ -171,7 +172,7 @@ class Devices:
                     self._written.set()
 
     def count_written(self, sightings: list[Registered | Refused]) -> None:
-        """Count and log devices that got their row, and sightings without a row."""
+        """Count and log registrations of devices, and sightings that got no row."""
         for each in sightings:
             if isinstance(each, Refused):
                 self._refuse(each)
@@ -188,7 +189,7 @@ class Devices:
             )
 
     def _refuse(self, refused: Refused) -> None:
-        """Count a sighting without a row, and log the tenant's limit once an hour."""
+        """Count a sighting that got no row, and log the tenant's limit once an hour."""
         self._metrics.refused.cell(refused.limit).count += 1
         if refused.device.id is None:
             self.sightings.set_aside(refused.device, refused.station)
@@ -198,7 +199,7 @@ class Devices:
             log.warning("inventory_limit_reached", tenant=key[0], setting=f"limits.{refused.limit}")
 
     async def run(self) -> None:
-        """Flush once a second, until cancelled; then once more."""
+        """Flush once a second until cancelled, and once more then."""
         try:
             while True:
                 await trio.sleep(FLUSH_S)

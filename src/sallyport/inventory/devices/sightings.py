@@ -1,8 +1,8 @@
-"""Active devices and stations in memory, and the writes of their rows.
+"""Active devices and stations in memory, and the functions that write their rows.
 
-The look-up of a known device costs a dictionary access. Its product and medium are determined when it is new, when its
-RADIUS client changes, and once a minute. Counts go to the store with the next flush. The memory is bounded, with a
-share for each tenant; an evicted device is found again in the store.
+The look-up of a known device takes one dictionary access. The product of a device is determined when it is new, when
+its RADIUS client changes, and once a minute. The next flush writes the counts to the store. The memory is bounded, with
+a share for each tenant; an evicted device is read from the store again.
 """
 
 import json
@@ -25,7 +25,7 @@ LOOK_AGAIN_US = 60 * SECOND
 MAX_DEVICES = 65_536
 MAX_STATIONS = 131_072
 DEVICES, STATIONS = 16, 64
-"""Rows of one transaction: decisions that wait for the store run between two of them."""
+"""Maximum rows in one transaction, so that decisions can use the store between two transactions."""
 
 DeviceKey = tuple[int, str, bytes | None, bytes | None, bytes | None]
 Identity = tuple[int, str, str, str]
@@ -34,7 +34,7 @@ Identity = tuple[int, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Devices and stations with their requests and postures that are not written yet."""
+    """Unwritten counts of devices and stations: requests and postures."""
 
     devices: list[tuple[Device, int, Posture]]
     stations: list[tuple[Station, int]]
@@ -42,7 +42,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """A device that got its row. again: it was deleted before."""
+    """A device that got a row in the store. again: the device was deleted before."""
 
     device: Device
     again: bool
@@ -50,7 +50,7 @@ class Registered:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A sighting without a row, since its tenant has reached a limit (`base/limits.py`)."""
+    """A device or station that got no row, since its tenant has reached a limit (`base/limits.py`)."""
 
     limit: str
     device: Device
@@ -67,7 +67,7 @@ class Sightings:
         self._changed_stations: dict[Station, None] = {}
 
     def device(self, request: Request, source: str, client: Client, domain_id: int, at: int) -> Device:
-        """Count an authentic request and return its device; a new device has no id yet. at: microseconds."""
+        """Count an authentic request, and return its device; a new device has no id yet. at: microseconds."""
         first = request.first
         key = (domain_id, source, first.get(NAS_IP_ADDRESS), first.get(NAS_IPV6_ADDRESS), first.get(NAS_IDENTIFIER))
         device = self._devices.get(key)
@@ -89,7 +89,7 @@ class Sightings:
         return device
 
     def station(self, device: Device, name: str, user: str, at: int) -> Station:
-        """Count a login of a station and return it."""
+        """Count a login of a station, and return the station. at: microseconds."""
         station = self._stations.get((device, name))
         if station is None:
             station = Station(device, name, user, at)
@@ -104,18 +104,19 @@ class Sightings:
         return station
 
     def touch(self, device: Device) -> None:
-        """Include a device whose posture has changed in the next flush, unless it was deleted."""
+        """Mark a device for the next flush because its posture has changed, unless it was deleted."""
         if not device.gone:
             self._note(device)
 
     def changed(self, identity: Identity) -> Sequence[Device]:
-        """Return the devices in memory with changes of a row that are not written yet."""
+        """Return the devices in memory that have unwritten changes for this row."""
         return self._changed_devices.get(identity, ())
 
     def take_changes(self) -> Iterator[Changes]:
         """Yield the changes up to the call, in parts that take about the same time to write.
 
-        A part is taken when it is yielded. A device or a station without a row keeps its counts until it has one.
+        The counts of a part are reset when it is yielded. Devices without a row, and the stations behind them, keep
+        their counts until the device has a row.
         """
         devices = [each for same in self._changed_devices.values() for each in same if each.id is not None]
         stations = [each for each in self._changed_stations if each.device.id is not None]
@@ -124,7 +125,7 @@ class Sightings:
         for at in range(0, len(stations), STATIONS):
             changes = Changes([], [])
             for station in stations[at : at + STATIONS]:
-                if station in self._changed_stations:  # not forgotten meanwhile
+                if station in self._changed_stations:  # unless `forget` has removed it meanwhile
                     del self._changed_stations[station]
                     changes.stations.append((station, station.requests))
                     station.requests = 0
@@ -149,7 +150,7 @@ class Sightings:
                 del self._changed_devices[identity]
 
     def put_back(self, changes: Changes) -> None:
-        """Add changes that could not be written."""
+        """Add the counts of changes that could not be written."""
         for device, requests, taken in changes.devices:
             self._note(device)
             device.requests += requests
@@ -167,7 +168,7 @@ class Sightings:
             station.requests = 0
 
     def forget(self, domain_id: int, device_ids: set[int]) -> None:
-        """Drop deleted devices and their counts: their next request registers them again."""
+        """Drop deleted devices and their counts. Their next request registers them again."""
 
         def is_deleted(device: Device) -> bool:
             return device.domain_id == domain_id and device.id in device_ids
@@ -186,7 +187,7 @@ class Sightings:
                 self._stations.pop(place)
 
     def forget_all(self) -> None:
-        """Drop everything: the store was replaced."""
+        """Drop all devices and stations, since the store was replaced."""
         for device in self._devices.values():
             device.gone = True
         self._devices.clear()
@@ -200,14 +201,20 @@ def _identity(device: Device) -> Identity:
 
 
 def new_device(request: Request, source: str, domain_id: int, at: int) -> Device:
-    """Return a device as its first request shows it. A request that is not authentic has one for its event only."""
+    """Return a new device from its first request. at: microseconds.
+
+    For a request that is not authentic, the device is used in its event only.
+    """
     nas = request.first.get(NAS_IP_ADDRESS, b"") or request.first.get(NAS_IPV6_ADDRESS, b"")
     client_ip = canonical(str(ip_address(nas))) if len(nas) in {4, 16} else source
     return Device(domain_id, source, client_ip, request.text(NAS_IDENTIFIER), at)
 
 
 def find_product(device: Device, request: Request, client: Client, at: int) -> None:
-    """Determine the product: that of the registered client, else by the evidence, else the former one."""
+    """Set the product of a device: the product of its RADIUS client, else by evidence, else the former product.
+
+    A former product that was configured for the RADIUS client is not kept.
+    """
     device.look_again_at = at + LOOK_AGAIN_US
     device.client = client
     device.tenant_id = client.tenant_id
@@ -241,8 +248,10 @@ def _evidence(finding: Finding | None) -> object:
 
 
 def write_counts(tx: Tx, changes: Changes) -> list[Registered | Refused]:
-    """Add counts to the rows of devices and stations. Return the devices that another node deleted and that are back,
-    and those that got no row."""
+    """Add counts to the rows of devices and stations.
+
+    A device that another node deleted registers again. Return these devices, registered or refused.
+    """
     back: list[Registered | Refused] = []
     for device, requests, taken in changes.devices:
         if device.id is None:
@@ -260,8 +269,10 @@ def write_counts(tx: Tx, changes: Changes) -> list[Registered | Refused]:
 
 
 def write_first_sighting(tx: Tx, device: Device, station: Station | None) -> list[Registered | Refused]:
-    """Write the missing rows of a device and its station in the transaction of a decision. Return registrations and
-    refusals. A station without a row is tried again with each flush."""
+    """Write the missing rows of a device and its station in the transaction of a decision.
+
+    Return registrations and refusals. A station that got no row is tried again with each flush.
+    """
     sightings: list[Registered | Refused] = []
     if device.id is None and repo.register(tx, device):
         sightings.append(Registered(device, again=repo.registrations(tx, device.id or 0) > 1))

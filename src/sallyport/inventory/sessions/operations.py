@@ -1,4 +1,4 @@
-"""The HTTP operation of sessions: /network_device/ListSessions."""
+"""HTTP operation of sessions: /network_device/ListSessions."""
 
 from collections.abc import Callable
 
@@ -13,16 +13,16 @@ from sallyport.web.operation import Operations, Plain
 from sallyport.web.scope import READERS, Caller, Gate
 
 ValueName = Callable[[str, int], str | None]
-"""An attribute's name and a number to the number's name: 15 of NAS-Port-Type is Ethernet."""
+"""A function that returns the name of an attribute's value: ("NAS-Port-Type", 15) -> "Ethernet"."""
 
 
 def operations(service: Sessions, value_name: ValueName, gate: Gate) -> Operations:
-    """The operation of this slice."""
+    """Declare the operation of sessions."""
     sessions = Operations("Network devices", gate)
 
     @sessions.post("/network_device/ListSessions", roles=READERS)
     async def list_sessions(body: ListSessions, caller: Caller) -> Plain[SessionList]:
-        """The sessions of a domain's devices by their accounting, live and past, newest first."""
+        """List the user sessions of a domain, live and past, newest first, from the accounting of its devices."""
         page = body.page()
         query = SessionQuery(
             domain_id=body.domainId,
@@ -42,7 +42,7 @@ def operations(service: Sessions, value_name: ValueName, gate: Gate) -> Operatio
 
 
 def entry(row: SessionRow, value_name: ValueName) -> Row:
-    """Return a session as `SessionEntry` describes it."""
+    """Return a session in the form of `SessionEntry`."""
 
     def named(attribute: str, number: int | None) -> str:
         return "" if number is None else value_name(attribute, number) or str(number)

@@ -1,10 +1,10 @@
-"""The SQL of sessions.
+"""SQL for sessions.
 
-A transaction reads the sessions of its records and writes them back, 64 in a statement. An update names only the
-indexed columns that have changed, since SQLite writes the index of each named column: the counters of a live session
-touch no index.
+A transaction reads the sessions of its records and writes them back, 64 in a statement. Of the indexed columns, an
+update contains only those that have changed, since SQLite rewrites the index of each column in an update. So new
+counters of a live session write no index.
 
-A page is selected by ids, newest first. Live, stopped and lost sessions are separate in the indexes and are merged.
+A page is selected by ids, newest first. The indexes separate live, stopped and lost sessions; the query merges them.
 """
 
 from collections import Counter
@@ -21,13 +21,13 @@ from sallyport.store.model import Tx, Value, without_case
 T = TypeVar("T")
 
 COUNTER = "sessions."
-"""Prefix of the names of the kept totals; the state follows."""
+"""Prefix of the counter names; a name is the prefix and a state."""
 Key = tuple[int, bytes]
 """A device's id and an Acct-Session-Id."""
 FOREVER = 2**63 - 1
 DAY_US = 86_400_000_000
-LONGEST = 64  # sessions in a statement
-AT_ONCE = 32  # sessions that end in the transaction of a record that ends all of its device
+LONGEST = 64  # maximum sessions in a statement
+AT_ONCE = 32  # sessions that end in the transaction of an Accounting-On or -Off record; others end later
 
 _PLAIN = ("started", "first_seen", "updated", "stopped", "state", "terminate_cause", "records", "recent", "follows")
 _COLUMNS = ("domain_id", "device_id", "acct_session_id", "newest", *FACTS, *COUNTS, *_PLAIN)
@@ -38,7 +38,7 @@ _STATES = {each.value: each for each in SessionState}
 
 
 def newest(tx: Tx, keys: Collection[Key]) -> dict[Key, Session]:
-    """Return the newest sessions with these Acct-Session-Ids that exist."""
+    """Return the newest session of each device and Acct-Session-Id; keys without a session are absent."""
     found: dict[Key, Session] = {}
     for part in _blocks(list(keys)):
         parameters: dict[str, Value] = {}
@@ -50,8 +50,10 @@ def newest(tx: Tx, keys: Collection[Key]) -> dict[Key, Session]:
 
 
 def _blocks(items: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Yield parts of few different sizes, so that their statements stay prepared: preparing one takes as long as
-    running it."""
+    """Split items into parts of few different sizes.
+
+    Few sizes mean few different statements, which stay prepared: preparing a statement takes as long as running it.
+    """
     at = 0
     while at < len(items):
         size = min(LONGEST, 1 << (len(items) - at).bit_length() - 1)
@@ -62,14 +64,14 @@ def _blocks(items: Sequence[T]) -> Iterator[Sequence[T]]:
 @cache
 def _select(size: int) -> str:
     keys = ", ".join(f"(:v{number}, :s{number})" for number in range(size))
-    return (  # a join: for `in (values ...)` SQLite scans the table
+    return (  # a join, since SQLite scans the table for `in (values ...)`
         f"with named (device, session) as (values {keys}) select {', '.join(_COLUMNS)} from named cross join sessions "
         "where device_id = device and acct_session_id = session and newest = 1"
     )
 
 
 def _session(row: tuple[Value, ...]) -> Session:
-    """Return a session from a row of _COLUMNS, by position: two of three records read one."""
+    """Return a session from a row of _COLUMNS. It reads columns by position for speed: most records read a session."""
     values = cast(tuple[Any, ...], row)
     started, first_seen, updated, stopped, state, cause, records, recent, follows = values[_STARTED:]
     session = Session(*values[:3], started=started, follows=bool(follows))
@@ -103,13 +105,13 @@ def _row(session: Session) -> tuple[Value, ...]:
 
 @cache
 def _update(moved: tuple[str, ...]) -> str:
-    """Return the conflict clause for an existing row. moved: the indexed columns that have changed."""
+    """Return the `on conflict` clause that updates an existing row. moved: the indexed columns that have changed."""
     taken = ", ".join(f"{name} = excluded.{name}" for name in (*_UNINDEXED, *moved))
     return f"on conflict (device_id, acct_session_id) where newest = 1 do update set {taken}"
 
 
 def put(tx: Tx, sessions: Iterable[Session]) -> None:
-    """Write the newest sessions of their Acct-Session-Ids, and the kept totals."""
+    """Write sessions, each the newest with its Acct-Session-Id, and update the counters."""
     groups: dict[tuple[str, ...], list[tuple[Value, ...]]] = {}
     totals: Counter[tuple[int, SessionState]] = Counter()
     for session in sessions:
@@ -130,7 +132,7 @@ def put(tx: Tx, sessions: Iterable[Session]) -> None:
 
 
 def supersede(tx: Tx, session: Session) -> None:
-    """Write a session whose Acct-Session-Id belongs to another session from now on."""
+    """Write a session, and mark that another session has its Acct-Session-Id from now on."""
     put(tx, [session])
     tx.execute(
         "update sessions set newest = 0 where device_id = :device and acct_session_id = :session and newest = 1",
@@ -141,8 +143,10 @@ def supersede(tx: Tx, session: Session) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """A device that has restarted or shuts down: sessions without a later record are over. after: sessions with higher
-    ids are not examined yet."""
+    """A restart or shutdown of a device: it ends all sessions without a later record.
+
+    at: microseconds. after: the last session id that was examined.
+    """
 
     device_id: int
     domain_id: int
@@ -151,7 +155,7 @@ class Restart:
 
 
 def restart(tx: Tx, begun: Restart) -> None:
-    """End the first sessions of a restarted device at once; `restarts` keeps the rest."""
+    """End the first sessions of a restarted device at once, and store the restart if more sessions remain."""
     after = end_some(tx, begun, AT_ONCE)
     if after:
         tx.execute(
@@ -166,12 +170,12 @@ def restart(tx: Tx, begun: Restart) -> None:
 
 
 def restarts(tx: Tx) -> list[Restart]:
-    """Return the restarted devices with sessions that have not ended yet."""
+    """Return the stored restarts, whose remaining sessions have not ended yet."""
     return tx.all(Restart, "select device_id, domain_id, at, after from device_restarts order by device_id limit 1000")
 
 
 def end_more(tx: Tx, begun: Restart, limit: int) -> None:
-    """Continue a restart, unless a later one has replaced it."""
+    """End the next sessions of a stored restart, and store its progress unless a later restart has replaced it."""
     after = end_some(tx, begun, limit)
     same = {"device": begun.device_id, "at": begun.at, "before": begun.after}
     where = "where device_id = :device and at = :at and after = :before"
@@ -182,8 +186,10 @@ def end_more(tx: Tx, begun: Restart, limit: int) -> None:
 
 
 def end_some(tx: Tx, begun: Restart, limit: int) -> int:
-    """End those of the next `limit` live sessions of a device without a record since its restart. Return the id of the
-    last examined one; 0: there are no more."""
+    """Examine the next `limit` live sessions of a restarted device; end those without a record since the restart.
+
+    Return the id of the last examined session; 0 if there are no more.
+    """
     found: dict[str, Value] = {"d": begun.domain_id, "device": begun.device_id, "after": begun.after}
     where = "domain_id = :d and device_id = :device and state = 'live' and id > :after"
     ids = tx.all(_id, f"select id from sessions where {where} order by id limit :limit", limit=limit, **found)
@@ -204,7 +210,7 @@ _SILENT = (
     "state = 'live' and updated < :now - :day "
     "and updated < :now - 3 * (updated - first_seen) / (case when records > 2 then records - 1 else 1 end)"
 )
-"""Without a record for a day, and for three times the interval of its records."""
+"""SQL condition for silent sessions: no record for a day, and for three times the interval of the records."""
 
 
 def silent(tx: Tx, domain_id: int, now: int, limit: int) -> list[int]:
@@ -220,7 +226,7 @@ def silent(tx: Tx, domain_id: int, now: int, limit: int) -> list[int]:
 
 
 def end_silent(tx: Tx, domain_id: int, ids: list[int], now: int) -> int:
-    """End those that are still silent, at the time of their last record; return their number."""
+    """End the sessions that are still silent, and return their number. A session ends at its last record."""
     sql = f"update sessions set state = 'lost', stopped = updated where id = :id and {_SILENT}"
     count = sum(tx.execute(sql, id=each, now=now, day=DAY_US) for each in ids)
     _lost(tx, domain_id, count)
@@ -244,7 +250,7 @@ def live(tx: Tx) -> dict[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class SessionRow:
-    """A session and its device, as lists show them. Times in microseconds."""
+    """A session with its device, for lists. Times are in microseconds."""
 
     id: int
     acct_session_id: bytes
@@ -276,8 +282,11 @@ class SessionRow:
 
 @dataclass(frozen=True, slots=True)
 class SessionQuery:
-    """Selected sessions of a domain. live: None for live and past ones. device_id: 0 for all. since, until: limits of
-    their begin. search: a part of user, station, address or Acct-Session-Id."""
+    """A selection of a domain's sessions, and a page of it.
+
+    live: None for live and past sessions. device_id: 0 for all devices. since, until: range of the begin in
+    microseconds; `until` is exclusive. search: part of a user, station, address or Acct-Session-Id.
+    """
 
     domain_id: int
     live: bool | None = None
@@ -291,12 +300,12 @@ class SessionQuery:
 
     @property
     def is_whole(self) -> bool:
-        """It selects by state alone, so that the kept totals count the matches."""
+        """Whether the query selects by state alone, so that counters give the number of matches."""
         return not any((self.device_id, self.user_name, self.since, self.until != FOREVER, self.search))
 
     @property
     def states(self) -> tuple[SessionState, ...]:
-        """The selected states."""
+        """The states that the query selects."""
         return tuple(each for each in SessionState if self.live is None or self.live is (each is SessionState.LIVE))
 
 
@@ -314,8 +323,10 @@ def domain_of(tx: Tx, session_id: int) -> int | None:
 
 
 def page(tx: Tx, query: SessionQuery) -> tuple[list[SessionRow], int]:
-    """Return one page of sessions, newest first, and the number of all matches. The fields of a deleted device come
-    from its history."""
+    """Return one page of sessions, newest first, and the number of all matches.
+
+    The device fields of a deleted device come from its history.
+    """
     ids, parameters = _ids(query)
     past = "select {} from device_history where domain_id = sessions.domain_id and device_id = sessions.device_id"
     rows = tx.all(
@@ -335,7 +346,7 @@ def page(tx: Tx, query: SessionQuery) -> tuple[list[SessionRow], int]:
 
 
 def _ids(query: SessionQuery) -> tuple[str, dict[str, Value]]:
-    """Return SQL that selects the matching session ids."""
+    """Return SQL that selects the ids of matching sessions, and its parameters."""
     parameters: dict[str, Value] = {"d": query.domain_id}
     where = "domain_id = :d"
     if query.device_id:
@@ -351,7 +362,7 @@ def _ids(query: SessionQuery) -> tuple[str, dict[str, Value]]:
     if query.since or query.until != FOREVER:
         where = f"{where} and started >= :since and started < :until"
         parameters |= {"since": query.since, "until": query.until}
-    if narrow:  # the index of the user or of the time is better than the index of the state, which is hidden
+    if narrow:  # coalesce() hides the index of the state: the index of the user or the time is better
         if query.live is not None:
             where = f"{where} and coalesce(state, '') {'=' if query.live else '<>'} '{SessionState.LIVE}'"
         return f"select id from sessions where {where}", parameters

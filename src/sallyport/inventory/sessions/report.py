@@ -1,7 +1,7 @@
-"""The content of one Accounting-Request: octets in, plain values out (RFC 2866, 2869, 3162, 4818, 6911).
+"""The values of one Accounting-Request (RFC 2866, 2869, 3162, 4818, 6911).
 
-Nothing in a packet is an error here. A value with a wrong length counts as absent, an impossible time is ignored, and a
-number that the store cannot hold becomes the largest possible one. The record itself is stored octet by octet.
+No content of a packet raises an error. A value with a wrong length counts as absent, an implausible time is ignored,
+and a number that is too large for the store becomes the largest possible one. The record itself is stored unchanged.
 """
 
 import socket
@@ -44,7 +44,7 @@ from sallyport.store.model import Value
 
 
 class Status(IntEnum):
-    """Acct-Status-Type (RFC 2866 section 5.1), the values that concern sessions."""
+    """The values of Acct-Status-Type that concern sessions (RFC 2866 section 5.1)."""
 
     START = 1
     STOP = 2
@@ -58,11 +58,11 @@ START, STOP, INTERIM, ON, OFF = Status
 OF_SESSION: Final = frozenset({START, STOP, INTERIM})
 OF_DEVICE: Final = frozenset({ON, OFF})
 LONGEST_DELAY_S: Final = 7 * 86_400
-EARLIEST_US: Final = 86_400 * SECOND  # how far an Event-Timestamp may lie before the time that the packet shows
-LATEST_US: Final = 300 * SECOND  # and how far after it: clocks differ
+EARLIEST_US: Final = 86_400 * SECOND  # an Event-Timestamp may be this much earlier than the time of sending
+LATEST_US: Final = 300 * SECOND  # and this much later, since clocks differ
 MOST: Final = 2**63 - 1
 PASSING: Final = frozenset({ACCT_DELAY_TIME, EVENT_TIMESTAMP, PROXY_STATE, MESSAGE_AUTHENTICATOR})
-"""Attributes that differ when the same record is sent again, or through another proxy."""
+"""Attributes that may change when a record is sent again or through another proxy; the digest ignores them."""
 INTEGERS: Final = (
     ACCT_STATUS_TYPE, ACCT_DELAY_TIME, EVENT_TIMESTAMP, ACCT_SESSION_TIME, ACCT_TERMINATE_CAUSE,
     ACCT_INPUT_OCTETS, ACCT_INPUT_GIGAWORDS, ACCT_OUTPUT_OCTETS, ACCT_OUTPUT_GIGAWORDS,
@@ -73,18 +73,18 @@ FACTS: Final = (
     "user_name", "station", "called_station", "class", "multi_session_id", "nas_port", "nas_port_id", "nas_port_type",
     "framed_ip", "framed_ipv6", "framed_ipv6_prefix", "delegated_ipv6_prefix",
 )  # fmt: skip
-"""Columns of a session that are no counters, in the order of `Report.facts`."""
+"""Descriptive columns of a session, in the order of `Report.facts`."""
 USER, STATION, MULTI_SESSION = (FACTS.index(name) for name in ("user_name", "station", "multi_session_id"))
 COUNTS: Final = ("session_time", "input_octets", "output_octets", "input_packets", "output_packets")
 """Columns that only grow, in the order of `Report.counts`; session_time in seconds."""
 
 
 class Report:
-    """One record.
+    """The values of one accounting record. Times are in microseconds.
 
-    status: 0 if absent or malformed. at: time of the event; begun: latest possible begin of the session; both in
-    microseconds. session_id: empty for a record without a session. tells_time: it has an Acct-Session-Time. user,
-    station: empty if absent. cause: Acct-Terminate-Cause. digest: equal for a record that is sent again.
+    status: 0 if absent or malformed. at: time of the event. begun: latest possible begin of the session. session_id:
+    empty for a record without a session. tells_time: the record has an Acct-Session-Time. user, station: empty if
+    absent. cause: Acct-Terminate-Cause. digest: the same if the record is sent again.
     """
 
     __slots__ = (
@@ -92,7 +92,7 @@ class Report:
     )  # fmt: skip
 
     def __init__(self, request: Request, received: int) -> None:
-        """received: microseconds."""
+        """Read the values of a request. received: microseconds."""
         first = request.first
         (
             status, delay_s, stamp_s, time_s, self.cause, octets_in, rounds_in, octets_out, rounds_out, packets_in,
@@ -118,8 +118,11 @@ class Report:
 
 
 def _happened(delay_s: int, stamp_s: int | None, received: int) -> int:
-    """Return the time of a record's event in microseconds: Event-Timestamp (RFC 2869 section 5.3) if it is plausible,
-    else the time of receipt minus Acct-Delay-Time (RFC 2866 section 5.2)."""
+    """Return the time of a record's event in microseconds.
+
+    It is the Event-Timestamp (RFC 2869 section 5.3) if that is plausible, else the time of receipt minus
+    Acct-Delay-Time (RFC 2866 section 5.2).
+    """
     sent = received - (delay_s * SECOND if delay_s <= LONGEST_DELAY_S else 0)
     if stamp_s is not None and sent - EARLIEST_US <= stamp_s * SECOND <= sent + LATEST_US:
         return min(stamp_s * SECOND, received)
@@ -127,7 +130,7 @@ def _happened(delay_s: int, stamp_s: int | None, received: int) -> int:
 
 
 def _facts(first: Mapping[int, bytes], port: int | None, port_type: int | None) -> tuple[Value, ...]:
-    """Return the facts after user and station."""
+    """Return `Report.facts` without its first two values, user and station."""
     get = first.get
     return (
         _text(get(CALLED_STATION_ID)),
@@ -148,7 +151,7 @@ def _text(value: bytes | None) -> str | None:
 
 
 def _octets(count: int, rounds: int) -> int:
-    """Return a counter of octets. rounds: its overflows of 2^32 (RFC 2869 sections 5.1 and 5.2)."""
+    """Return a counter of octets. rounds: number of its 32-bit overflows (RFC 2869 sections 5.1 and 5.2)."""
     octets = rounds << 32 | count
     return octets if octets < MOST else MOST
 
@@ -162,7 +165,10 @@ def _address_v6(value: bytes | None) -> str | None:
 
 
 def _prefix(value: bytes | None) -> str | None:
-    """Return a prefix with its length (RFC 3162 section 2.3): a reserved octet, the length, the needed octets."""
+    """Return an IPv6 prefix as text, such as 2001:db8::/32; None if malformed.
+
+    The value has a reserved octet, the prefix length, and the octets of the prefix (RFC 3162 section 2.3).
+    """
     if value is None or not 2 <= len(value) <= 18 or value[1] > 128:
         return None
     return f"{socket.inet_ntop(socket.AF_INET6, value[2:].ljust(16, bytes(1)))}/{value[1]}"

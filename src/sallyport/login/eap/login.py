@@ -19,7 +19,7 @@ from sallyport.radius.eap.model import Check
 from sallyport.radius.packet import as_text
 
 LOG_INTERVAL_S: Final = 1.0
-"""Between two lines: who begins thousands and leaves them fills no log."""
+"""Seconds between two log lines, so that thousands of abandoned conversations do not fill the log."""
 
 log = structlog.get_logger()
 

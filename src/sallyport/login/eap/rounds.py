@@ -34,7 +34,8 @@ class Rounds:
         self._eap = Eap(steps, self._ask_inside)
 
     def converse(self, login: Login) -> Decision | None:
-        """Continue with a round of EAP that `begin` has left, if it needs no wait. None: call `check`. PacketError."""
+        """Continue with a round of EAP that `begin` has left, if it needs no wait. None: call `check`. Raises
+        PacketError."""
         domain = login.domain
         if domain is None or self._steps.names_challenge(login) is not None or not self.serves(login, domain):
             return None

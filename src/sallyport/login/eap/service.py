@@ -55,8 +55,8 @@ SERVED: Final = frozenset({FirstFactor.LOCAL, FirstFactor.LDAP})
 MOST_OFFERS: Final = 1024
 """Offers in memory: one for each domain and Framed-MTU."""
 LARGEST: Final = 1300
-"""Octets of an EAP packet for a NAS that says what it carries: with what RADIUS, UDP and IP add it passes where 1400
-do, as most tunnels leave. A chain of two certificates with keys of 2048 bits then takes two packets, not three."""
+"""Most octets of an EAP packet for a NAS that sends Framed-MTU. With the headers of RADIUS, UDP and IP it has less than
+1400 octets, which pass through most tunnels. A chain of two certificates with 2048-bit keys then takes two packets."""
 _UNTRUSTED: Final = ("unknown ca", "bad certificate", "certificate unknown", "certificate expired")
 _REASONS: Final[Mapping[Failure | None, Reason]] = {
     Failure.CERTIFICATE: Reason.CERTIFICATE_REFUSED,
@@ -119,7 +119,8 @@ class Eap:
         )
 
     async def answer(self, login: Login, domain: Domain, question: OpenQuestion) -> EapResult | None:
-        """Look up the answer to a question, and continue. The result is as in `receive`. StoreError, SecretError."""
+        """Look up the answer to a question, and continue. The result is as in `receive`. Raises StoreError,
+        SecretError."""
         eap = question.eap
         outcome: Outcome = question.check
         with self._answering(login, question.state):
@@ -252,7 +253,7 @@ class Eap:
         return Verdict(True, hash_hash=finding.hash_hash, hashed=finding.hashed, stamp=eap.stamp)
 
     async def _second_factor(self, login: Login, domain: Domain, eap: EapLogin, code: Code) -> Verdict:
-        """Ask for the second factor while the EAP method waits for more."""
+        """Ask for the second factor inside EAP. Return the verdict with which the EAP method continues."""
         second = await self._ask(login, domain, eap.session, code)
         if second is None:
             raise PacketError("a newer request of the same login", "duplicate")

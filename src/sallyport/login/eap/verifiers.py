@@ -50,7 +50,7 @@ class Verifier(Protocol):
         """Return the answer if it needs no wait. user: the name without its realm."""
 
     async def verify(self, user: str, question: Question) -> Finding:
-        """Answer a question. user: the name without its realm. StoreError, SecretError."""
+        """Answer a question. user: the name without its realm. Raises StoreError, SecretError."""
 
 
 class Local:

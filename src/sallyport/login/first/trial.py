@@ -33,7 +33,7 @@ SOURCE: Final = ("127.0.0.1", 0)
 DEVICE: Final = b"sallyport"
 MAX_NAME: Final = 253
 PER_MINUTE: Final = 5
-"""So many trials a domain may have over HTTP: whoever may try passwords must not be able to guess them."""
+"""The limit of trials a minute for a domain, over HTTP: a caller must not be able to guess passwords."""
 
 log = structlog.get_logger()
 
@@ -78,7 +78,7 @@ class Trials:
 
     async def run(self, domain: Domain, user: str, password: bytes, *, mschap: bool = False) -> TrialResult:
         """Check a name and a password. mschap: send it by MS-CHAPv2, else by PAP. Conflict: the domain has no first
-        factor to ask. Invalid, StoreError, SecretError."""
+        factor to ask. Raises Invalid, StoreError, SecretError."""
         if domain.first_factor is FirstFactor.NONE:
             raise Conflict("the domain's first factor is none: the forwarding server checks the passwords")
         login = self._login(domain, user, password, mschap)

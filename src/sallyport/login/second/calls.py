@@ -47,7 +47,7 @@ class Calls:
         self._paces: defaultdict[int, Pace] = defaultdict(lambda: Pace(POLLS_A_SECOND))  # by domain
 
     async def outcome(self, conversation: Conversation, begin: Callable[[], Awaitable[Answer]]) -> Answer:
-        """Return the result of a conversation that starts with this call; never WAITING. ProviderError."""
+        """Return the result of a conversation that starts with this call; never WAITING. Raises ProviderError."""
         await self._turns[conversation.tenant_id].take()
         answer = await _when_free(conversation, begin)
         while answer.outcome is Outcome.WAITING:
@@ -77,7 +77,7 @@ class Calls:
 
 async def _when_free(conversation: Conversation, ask: Callable[[], Awaitable[Answer]]) -> Answer:
     """Return the answer of a provider that may be busy (HTTP 429): it is asked again at its time, as long as the login
-    lasts. ProviderError."""
+    lasts. Raises ProviderError."""
     until = min(conversation.deadline, trio.current_time() + conversation.attached.timeout_s)
     while True:
         try:

@@ -72,7 +72,7 @@ class Challenges:
 
     async def find(self, challenge_id: str) -> Session | None:
         """Return the last step of a challenge, which another process may have sent; None: it has ended, or does not
-        exist. StoreError."""
+        exist. Raises StoreError."""
         known = self._sessions.get(challenge_id)
         if known is None and challenge_id not in self._over:
             known = await self._store.read(lambda tx: sessions.read(tx, challenge_id))
@@ -91,7 +91,7 @@ class Challenges:
         self._sessions.clear()
 
     async def purge(self, now: int) -> None:
-        """Delete expired challenges, in memory and in the store. StoreError."""
+        """Delete expired challenges, in memory and in the store. Raises StoreError."""
         self._over.pop_oldest_while(lambda until: until <= now)
         self._sessions.pop_oldest_while(lambda session: session.expires_at <= now)
         await self._store.write(partial(sessions.purge, now=now))

@@ -89,12 +89,12 @@ class Conversation:
         return bool(self.handle) and shows and login.method in (Method.PAP, Method.CHAP)
 
     def leave(self, waiter: Waiter) -> None:
-        """Wait no longer."""
+        """Remove a request that no longer waits."""
         if self._newest is waiter:
             self._newest = None
 
     def finish(self, result: SecondFactorResult) -> None:
-        """It has ended."""
+        """Record the result of the conversation, and wake the request that waits."""
         self.result = result
         self.wake()
 

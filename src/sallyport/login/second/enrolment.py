@@ -101,7 +101,7 @@ class Enrolments:
         return known.reason if known is not None and fresh else None
 
     async def find_out(self, attached: Attached, tenant_id: int, user: UserKey, name: str) -> Reason:
-        """The same, asking the provider where it is not known."""
+        """Return the reason for which a user has no second factor, from memory or from the provider."""
         known = self._known.get(user)
         if known is not None and known.stamp == attached.stamp and known.until > self._clock():
             return known.reason

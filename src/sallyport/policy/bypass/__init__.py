@@ -1,15 +1,14 @@
-"""MAC authentication bypass for printers, cameras and telephones that have no supplicant: their MAC address admits
-them.
+"""MAC authentication bypass: printers, cameras and telephones without a supplicant are admitted by MAC address.
 
-    match    requests that ask for it, and notations of a MAC address: no I/O
+    match    detection of bypass requests, and notations of a MAC address; no I/O
     service  the lists of all domains in memory, replaced as a whole after each change
     repo     SQL
 
-A MAC address is no secret, so the bypass is never a default: a station is admitted only if an admin has put it on the
-list of its domain, and only by a request that a NAS makes in the station's name (`match`). Such a login passes the
-login rules, which give it a VLAN or block it, and is asked for no second factor, since no person is there. A station
-that is not on the list logs in like any other, with a name and a password.
+A MAC address is no secret, so the bypass is never a default. A station is admitted only if an admin has added it to the
+list of its domain, and only by a request that a NAS sends in the station's name (`match`). Login rules apply to the
+login; they may set a VLAN or block it. No second factor is requested, since no person is present. A station that is not
+on the list logs in with a name and a password, like any other.
 
-Some switches use EAP-MD5: then a station on the list is offered that method alone, and answers with its address as the
-password. Such a conversation ends here, whatever the domain's first factor is.
+Some switches use EAP-MD5. The service offers a station on the list only this method, and the station answers with its
+address as the password. The service itself handles the EAP conversation, whatever the domain's first factor is.
 """

@@ -1,4 +1,4 @@
-"""The requests and answers of /ad/...BypassStation(s)."""
+"""Request and response bodies of /ad/...BypassStation(s)."""
 
 from typing import Annotated, Final
 
@@ -11,7 +11,7 @@ from sallyport.web.paging import Paged, TotalCount
 from sallyport.web.scope import InDomain, Many, Text
 
 MOST: Final = 1000
-"""Stations of one request."""
+"""Maximum stations in one request."""
 
 
 def _mac(value: str) -> str:

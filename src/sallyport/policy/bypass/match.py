@@ -1,8 +1,9 @@
-"""Requests that ask for MAC authentication bypass, and the notations of a MAC address.
+"""Detection of requests for MAC authentication bypass, and the notations of a MAC address.
 
-A NAS that has found no supplicant asks in the station's name: User-Name and Calling-Station-Id are the same address,
-and the password is that address again, or absent. Products differ in the notation, and in Service-Type: Cisco sends
-Call-Check (RFC 2865 section 5.6), others Framed or none. Some use EAP-MD5, with the address as identity and password.
+If a NAS finds no supplicant, it sends a request in the station's name: User-Name and Calling-Station-Id are the same
+address, and the password is that address too, or absent. Products differ in the notation and in Service-Type: Cisco
+sends Call-Check (RFC 2865 section 5.6), others Framed or none. Some use EAP-MD5, with the address as identity and
+password.
 """
 
 from typing import Final
@@ -22,7 +23,7 @@ _MEDIA: Final = frozenset({"Ethernet", "Wireless", "Unknown"})
 
 
 def mac_key(text: str) -> str:
-    """Return a MAC address of any notation as 12 hex digits in lower case; empty if the text is none."""
+    """Return a MAC address in any notation as 12 hex digits in lower case; empty if the text is no MAC address."""
     key = station_key(text)
     return key if len(key) == DIGITS and all(digit in "0123456789abcdef" for digit in key) else ""
 
@@ -39,18 +40,20 @@ def spellings(key: str) -> list[str]:
 
 
 def requested_station(login: Attempt) -> str:
-    """Return the station that a request asks for, as 12 hex digits; empty if it asks for none.
+    """Return the station of a bypass request, as 12 hex digits; empty if the login is no bypass request.
 
-    An unsigned request counts if its password is the address: without the secret of the RADIUS client a sender cannot
-    hide the password. PacketError: the password is malformed.
+    An unsigned request must have the address as password, because only a sender with the shared secret can encrypt it.
+    PacketError: the password is malformed.
     """
     station = _station(login)
     return station if station and _has_no_other_password(login, station) else ""
 
 
 def requested_station_by_eap(login: Attempt) -> str:
-    """Return the station that a request asks for by EAP, as 12 hex digits; empty if it asks for none. Its address has
-    to be the password too (EAP-MD5)."""
+    """Return the station of a bypass request by EAP, as 12 hex digits; empty if the login is no such request.
+
+    The caller must check that the address is the password too (EAP-MD5).
+    """
     return _station(login) if login.method == Method.EAP and login.request.signed else ""
 
 
@@ -63,7 +66,7 @@ def _station(login: Attempt) -> str:
 
 
 def _has_no_other_password(login: Attempt, station: str) -> bool:
-    """Whether the password is the address, or absent."""
+    """Return whether the password is the address or absent. An absent password requires a signed request."""
     signed = login.request.signed
     if login.method == Method.PAP:
         password = sent_password(login.request, login.client.secret)

@@ -1,4 +1,4 @@
-"""The HTTP operations of MAC authentication bypass: /ad/...BypassStation(s)."""
+"""HTTP operations of MAC authentication bypass: /ad/...BypassStation(s)."""
 
 from sallyport.base.clock import iso
 from sallyport.base.text import counted
@@ -12,7 +12,7 @@ from sallyport.web.scope import ADMINS, READERS, Caller, Gate
 
 
 def operations(service: Bypass, gate: Gate) -> Operations:
-    """Return the operations. The list decides on access, so only an admin changes it."""
+    """Declare the operations. The list decides on access, so only an admin may change it."""
     bypass = Operations("Login rules", gate)
 
     @bypass.post("/ad/ListBypassStations", roles=READERS)
@@ -30,7 +30,7 @@ def operations(service: Bypass, gate: Gate) -> Operations:
 
     @bypass.post("/ad/DeleteBypassStation", roles=ADMINS)
     async def delete_bypass_station(body: DeleteBypassStation, caller: Caller) -> Done:
-        """Take stations off the list, all or none. Their sessions end if the domain disconnects on revocation."""
+        """Remove stations from the list, all or none. Their sessions end if the domain disconnects on revocation."""
         removed = await service.delete(body.domainId, body.station)
         return Done(message=f"{counted(removed, 'station')} deleted")
 

@@ -1,4 +1,4 @@
-"""Failures by name within a window, and the names that are locked out. Times in microseconds; time is passed in."""
+"""Counts of failures by name within a window, and locks. Times are in microseconds; the caller passes the time."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ WINDOW_US: Final = 300 * SECOND
 MAX_NAMES: Final = 65_536
 
 Key = tuple[int, str] | tuple[int, bytes]
-"""Domain, and a user's name or a station's octets, without case."""
+"""Domain id, and a user's case-folded name or a station's octets in lower case."""
 
 
 class Kind(StrEnum):
@@ -23,8 +23,7 @@ class Kind(StrEnum):
 
 
 class Failure(Enum):
-    """A wrong credential, which counts. A cause that keeps out the owner of right credentials does not, such as a
-    disabled account."""
+    """The kinds of failures that count. A refusal for another reason does not, such as a disabled account."""
 
     PASSWORD = auto()
     UNKNOWN_USER = auto()
@@ -33,8 +32,11 @@ class Failure(Enum):
 
 @dataclass(slots=True)
 class Lock:
-    """A lock. at: time of the failure that led to it. holds: False until the store has confirmed it; if it does not,
-    the lock is over at once, and the next failure asks again."""
+    """A lock of a name. at: time of the failure that led to it. holds: the lock applies.
+
+    A station's lock does not apply until a transaction confirms it. Otherwise it expires at once, and the next failure
+    tries again.
+    """
 
     at: int
     until: int
@@ -49,9 +51,10 @@ class _Failure(NamedTuple):
 
 
 class Failures:
-    """The failures of one kind of names. limit: number of failures within the window that lock a name for `lock_us`.
+    """The failures and locks of one kind of names. limit: number of failures in the window that locks a name.
 
-    Both tables are bounded, with a share for each tenant: the oldest name of the largest tenant is evicted first.
+    lock_us: duration of a lock. The tables of failures and of locks are bounded, with a share for each tenant: the
+    oldest name of the largest tenant is evicted first.
     """
 
     def __init__(self, limit: int, lock_us: int, *, max_names: int = MAX_NAMES) -> None:
@@ -61,28 +64,29 @@ class Failures:
         self.locks = BoundedMap[Key, Lock](max_names)
 
     def __len__(self) -> int:
-        """Return the number of names in memory."""
+        """Return the number of names with failures plus the number of locks."""
         return len(self._failed) + len(self.locks)
 
     @property
     def locked(self) -> int:
-        """Return the number of locked names."""
+        """Number of locks that apply."""
         return sum(lock.holds for lock in self.locks.values())
 
     def is_locked(self, key: Key, now: int) -> bool:
-        """Whether a name is locked out now."""
+        """Return whether a name is locked out now."""
         lock = self.locks.get(key)
         return lock is not None and lock.holds and now < lock.until
 
     def knows(self, key: Key, now: int) -> bool:
-        """Whether a name is locked out now, or the store is about to confirm it."""
+        """Return whether a name has a lock now, even if it is not confirmed yet."""
         lock = self.locks.get(key)
         return lock is not None and now < lock.until
 
     def fail(self, key: Key, tenant_id: int, at: int, proof: bytes = b"", *, of_code: bool = False) -> int:
-        """Count a failure and return the number within the window, including this one; 0 for a repeated guess.
+        """Count a failure, and return the number of failures within the window; 0 for a repeated guess.
 
-        proof: identifies the guess; the same proof within the window is the same guess. of_code: the code was wrong.
+        proof: octets that identify the guess; a failure with a known proof is a repeated guess. of_code: the code was
+        wrong.
         """
         before = self._failed.get(key) or ()
         if proof and any(each.proof == proof for each in before):
@@ -99,11 +103,11 @@ class Failures:
         return lock
 
     def restore(self, key: Key, tenant_id: int, lock: Lock) -> None:
-        """Add a lock of the store."""
+        """Add a lock that was read from the store."""
         self.locks.put(key, lock, tenant_id)
 
     def forgive(self, key: Key, *, codes: bool) -> None:
-        """Reset the count after a success. codes: also for wrong codes, since the second factor was approved."""
+        """Reset the count after a success. codes: reset wrong codes too, since the second factor was approved."""
         self._keep(key, lambda failure: failure.of_code and not codes)
 
     def unlock(self, key: Key) -> None:
@@ -112,7 +116,7 @@ class Failures:
         self.locks.pop(key)
 
     def take_back(self, key: Key, at: int) -> None:
-        """Remove a failure that could not be recorded, so that no reply was sent, and its lock."""
+        """Remove a failure that could not be recorded, and its lock. at: time of the failure."""
         self._keep(key, lambda failure: failure.at != at)
         lock = self.locks.get(key)
         if lock is not None and lock.at == at:
@@ -127,11 +131,11 @@ class Failures:
             self._failed.pop(key)
 
     def sweep(self, now: int) -> int:
-        """Remove expired failures and locks, oldest first; return the number of expired locks."""
+        """Remove expired failures and locks, and return the number of expired locks."""
         self._failed.pop_oldest_while(lambda failures: failures[-1].at <= now - WINDOW_US)
         return len(self.locks.pop_oldest_while(lambda lock: lock.until <= now))
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all failures and locks."""
         self._failed.clear()
         self.locks.clear()

@@ -1,4 +1,4 @@
-"""The HTTP operations of lock-outs: /ad/ListLockouts and /ad/Unlock."""
+"""HTTP operations of lock-outs: /ad/ListLockouts and /ad/Unlock."""
 
 from sallyport.base.clock import iso
 from sallyport.base.wire import JSON
@@ -10,7 +10,7 @@ from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
 
 
 def operations(service: Lockouts, gate: Gate) -> Operations:
-    """The operations of this slice."""
+    """Declare the operations of lock-outs."""
     lockouts = Operations("Logins", gate)
 
     @lockouts.post("/ad/ListLockouts", roles=READERS)

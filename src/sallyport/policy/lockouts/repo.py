@@ -1,4 +1,4 @@
-"""The SQL of lock-outs. Times in microseconds."""
+"""SQL for lock-outs. Times are in microseconds."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from sallyport.store.model import Tx
 
 @dataclass(frozen=True, slots=True)
 class LockoutRow:
-    """A lock-out. name: as it was sent. name_key: in the form that is compared, octets in hexadecimal."""
+    """A lock-out. name: as it was sent. name_key: the name for comparison; for a station, its octets in hex."""
 
     domain_id: int
     kind: str
@@ -30,7 +30,7 @@ _COLUMNS = ", ".join(LockoutRow.__dataclass_fields__)
 
 
 def write(tx: Tx, row: LockoutRow) -> None:
-    """Store a lock, in the place of an expired one."""
+    """Store a lock. It replaces an expired lock of the same name."""
     tx.execute(
         f"insert into lockouts ({_COLUMNS}) values (:d, :kind, :key, :name, :since, :until, :failures) "
         "on conflict (domain_id, kind, name_key) do update set name = excluded.name, since = excluded.since, "
@@ -72,7 +72,7 @@ def purge(tx: Tx, now: int) -> int:
 
 
 def load(tx: Tx, now: int) -> list[OwnedRow]:
-    """Return the locks that hold, those that end first first."""
+    """Return the locks that have not expired, ordered by their end."""
     owners = "(select id as domain_id, tenant_id from domains) as owners using (domain_id)"
     return tx.all(
         OwnedRow,
@@ -82,7 +82,7 @@ def load(tx: Tx, now: int) -> list[OwnedRow]:
 
 
 def page(tx: Tx, domain_id: int, now: int, *, offset: int, limit: int) -> tuple[list[LockoutRow], int]:
-    """Return one page of a domain's locks that hold, ordered by id, and the total."""
+    """Return one page of a domain's locks that have not expired, ordered by id, and the number of all."""
     where = "from lockouts where domain_id = :d and until > :now"
     rows = tx.all(
         LockoutRow,
@@ -96,7 +96,7 @@ def page(tx: Tx, domain_id: int, now: int, *, offset: int, limit: int) -> tuple[
 
 
 def has_other_station(tx: Tx, domain_id: int, device_id: int, station: str) -> bool:
-    """Whether a device was seen with another station than this one, named as it was sent."""
+    """Return whether the inventory has another station behind a device. station: Calling-Station-Id as it was sent."""
     found = tx.value(
         int,
         "select 1 from stations where domain_id = :d and device_id = :device and station <> :station limit 1",

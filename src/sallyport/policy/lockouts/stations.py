@@ -1,4 +1,4 @@
-"""The station that a request comes from, and the stations that many users share."""
+"""The station of a request, and the stations that several users share."""
 
 import ipaddress
 from typing import Final
@@ -18,26 +18,28 @@ from sallyport.radius.attributes import (
 from sallyport.radius.packet import Request, as_text
 
 SHARED_BY: Final = 3
-"""Users of a station that is not one person's."""
+"""Minimum number of users of a shared station."""
 MAC_LENGTH: Final = 17
 RECENT_US: Final = 3600 * SECOND
 MAX_STATIONS: Final = 65_536
 
 
 def station_of(login: Attempt, domain_id: int) -> tuple[int, bytes] | None:
-    """Return the station of a login, as its NAS always writes it; None if the request names none."""
+    """Return the domain id and the station of a login, in lower case; None if the request has no Calling-Station-Id."""
     octets = login.request.first.get(CALLING_STATION_ID)
     return (domain_id, octets.lower()) if octets else None
 
 
 def is_nas(login: Attempt) -> bool:
-    """Whether the station of a login is absent, or is the NAS itself: RFC 2865 section 5.31 does not say what a gateway
-    without telephone sends."""
+    """Return whether the Calling-Station-Id of a login is absent or is a name or address of the NAS itself.
+
+    RFC 2865 section 5.31 does not define the value for a gateway without telephone numbers.
+    """
     request = login.request
     station = station_key(_text(request, CALLING_STATION_ID))
     addresses = (request.first.get(kind, b"") for kind in (NAS_IP_ADDRESS, NAS_IPV6_ADDRESS))
     names = [str(ipaddress.ip_address(octets)) for octets in addresses if len(octets) in {4, 16}]
-    called = _text(request, CALLED_STATION_ID)  # with the network's name behind it on Wi-Fi (RFC 3580 section 3.20)
+    called = _text(request, CALLED_STATION_ID)  # on Wi-Fi followed by the SSID (RFC 3580 section 3.20)
     names += [login.source[0], login.client.name, _text(request, NAS_IDENTIFIER), called, called[:MAC_LENGTH]]
     return not station or station in map(station_key, names)
 
@@ -47,14 +49,16 @@ def _text(request: Request, kind: int) -> str:
 
 
 class SharedStations:
-    """The users of each station within the last hour, while `Lockouts` watches. Bounded, with a share for
-    each tenant."""
+    """The users of each station within the last hour, recorded while `Lockouts.some` is true.
+
+    The number of stations is bounded, with a share for each tenant.
+    """
 
     def __init__(self, *, max_stations: int = MAX_STATIONS) -> None:
-        self._users = BoundedMap[Key, dict[str, int]](max_stations)  # time by user
+        self._users = BoundedMap[Key, dict[str, int]](max_stations)  # time of the last login by user
 
     def note(self, station: Key, tenant_id: int, user: str, at: int) -> None:
-        """Note that a user has logged in by a station."""
+        """Record that a user has logged in from a station. at: microseconds."""
         users = self._users.get(station) or {}
         users.pop(user, None)
         if len(users) >= SHARED_BY:
@@ -63,10 +67,10 @@ class SharedStations:
         self._users.put(station, users, tenant_id)
 
     def is_shared(self, station: Key, now: int) -> bool:
-        """Whether several users have logged in by a station lately."""
+        """Return whether several users have logged in from a station within an hour."""
         users = self._users.get(station) or {}
         return sum(at > now - RECENT_US for at in users.values()) >= SHARED_BY
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all records."""
         self._users.clear()

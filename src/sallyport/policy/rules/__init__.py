@@ -1,21 +1,21 @@
 """Login rules of a domain: they allow a login, require a second factor, or block it (/ad/...LoginRule(s)).
 
-    rule         a rule as the service and the store keep it
-    bodies       a rule as the interface spells it
-    match        the rules of a domain against the facts of a login: no I/O, some microseconds
-    translation  names in bodies as numbers and octets: Service-Type, medium, clients, reply attributes
+    rule         a rule in memory and in the store
+    bodies       request and response bodies
+    match        evaluation of a domain's rules for a login; no I/O, some microseconds
+    translation  names in bodies to numbers and octets: Service-Type, medium, clients, reply attributes
     service      all rules in memory, replaced as a whole after each change, so that it applies to the next request
 
-Each scope list that is given must match the login by one of its entries; an empty list is no condition. Rules with
-users are read before rules with groups, these before rules with OUs, these before the others; then by priority, then by
-id. The first rule that matches decides.
+A rule has scopes: lists of users, groups, clients and so on. Of each list that is not empty, one entry must match the
+login. Rules with users are read first, then rules with groups, then rules with OUs, then the others; among these, rules
+are ordered by priority, then by id. The first rule that matches decides.
 
-**A missing fact is no exemption**: otherwise a device could leave Calling-Station-Id out to escape the rule about it.
-If a condition cannot be judged (an absent attribute, groups that could not be read), the rule *may* match, and the
-login is judged as if it did wherever that is stricter:
+**A missing fact is no exemption**: otherwise a device could omit Calling-Station-Id to evade a rule about stations. If
+a condition cannot be evaluated (an absent attribute, groups that could not be read), the rule *may* match. The stricter
+outcome applies:
 
-- an `allow` rule that may match does not;
-- a `block` or `mfa_required` rule that may match sets the minimum. The rules after it are still read, since a rule that
-  surely matches may demand more: leaving an attribute out must not turn a block into a prompt;
-- its reply attributes are not sent: they are for logins that surely match.
+- An `allow` rule that may match is skipped.
+- A `block` or `mfa_required` rule that may match sets the minimum. The rules after it are read nevertheless, since a
+  rule that surely matches may be stricter: an omitted attribute must not turn a block into a prompt.
+- The reply attributes of a rule that may match are not sent.
 """

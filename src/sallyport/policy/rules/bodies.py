@@ -1,4 +1,4 @@
-"""The requests and answers of /ad/...LoginRule(s)."""
+"""Request and response bodies of /ad/...LoginRule(s)."""
 
 import re
 import zoneinfo
@@ -27,7 +27,7 @@ from sallyport.web.scope import DomainId, Flag, Id, InDomain, Many, Name, PlainT
 
 MAX_ENTRIES: Final = 1000
 MAX_DELETED: Final = 200
-"""Rules of one request: logins wait for its transaction, up to 0.1 ms for each."""
+"""Maximum number of rules in one delete request. Logins wait for its transaction, up to 0.1 ms for each rule."""
 _CLOCK: Final = re.compile(r"([01]?[0-9]|2[0-4]):([0-5][0-9])")
 _FULL: Final[Mapping[str, str]] = dict(
     zip(DAYS, ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"), strict=True)
@@ -39,7 +39,7 @@ def _lower(value: object) -> object:
 
 
 def _entries(value: object) -> object:
-    """Return an empty list for an empty text, and a list of one for another single value."""
+    """Return a single value as a list of one entry, and an empty text as an empty list."""
     if isinstance(value, str) and not value.strip():
         return []
     return value if isinstance(value, list) or value is None else [value]
@@ -110,7 +110,7 @@ WINDOW_ZONE: Final = "Time zone, a name of the IANA database such as Europe/Berl
 
 
 class GivenWindow(Model):
-    """A time of day. One that excludes nothing is no condition."""
+    """A time of day on certain days. A time that covers the whole week is no condition."""
 
     model_config = ConfigDict(frozen=True, populate_by_name=True, hide_input_in_errors=True, coerce_numbers_to_str=True)
 
@@ -128,7 +128,7 @@ class GivenWindow(Model):
         return self
 
     def window(self) -> Window | None:
-        """Return the value, or None if it excludes nothing."""
+        """Return the time as a `Window`; None if it covers the whole week."""
         window = Window(tuple(self.days), self.start, self.until, self.timezone)
         return None if window.always else window
 
@@ -149,12 +149,12 @@ Replies = Annotated[list[ReplyAttribute], Field(max_length=MAX_ENTRIES), BeforeV
 
 
 def replies(attributes: Iterable[ReplyAttribute]) -> tuple[Reply, ...]:
-    """Return the values of reply attributes."""
+    """Return reply attributes as `Reply` values."""
     return tuple(Reply(each.name, each.value) for each in attributes)
 
 
 class RuleFields(Model):
-    """The fields of a rule. None is not given; an empty list or text clears."""
+    """The fields of a rule in a request. None: absent. An empty list or text clears the field."""
 
     model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True, hide_input_in_errors=True)
 
@@ -177,7 +177,7 @@ class RuleFields(Model):
     everyone: Flag = Field(default=False, description=EVERYONE)
 
     def given(self) -> dict[str, object]:
-        """Return the given fields, see `rule.Given`."""
+        """Return the fields that the request contains, by the names of `Definition`; see `rule.Given`."""
         found = {name: getattr(self, name) for name in _AS_GIVEN}
         values: dict[str, object] = {
             name: tuple(value) if isinstance(value, list) else value
@@ -219,8 +219,10 @@ class RuleUpdated(Done):
 
 
 class UpdateLoginRule(InDomain, RuleFields):
-    """Body of UpdateLoginRule: an absent field keeps its value, an empty list or text clears it; `time` and each list
-    are replaced as a whole."""
+    """Body of UpdateLoginRule. An absent field keeps its value, an empty list or text clears it.
+
+    `time` and each list are replaced as a whole.
+    """
 
     ruleId: Id = Field(description=RULE_ID)
 

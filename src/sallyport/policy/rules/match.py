@@ -1,11 +1,11 @@
-"""The rules of a domain against the facts of a login, without I/O.
+"""Evaluation of a domain's rules for the facts of a login, without I/O.
 
-The values that a scope compares are prepared once: names without case, stations and networks in one form, each as a
-set. A condition is a function of the facts that returns True, False, or None if it cannot be judged; the package's
-docstring has the consequences of None.
+The values of a scope are prepared once, as sets of case-folded names, and of stations and networks in canonical form. A
+condition is a function of the facts that returns True, False, or None if it cannot be evaluated; the docstring of the
+package describes the effect of None.
 
-A domain may have 1,000 rules with 1,000 entries each, and a user as many groups. So what many rules compare is looked
-up once for each login: its groups, units and addresses give the rules that name them, as the bits of an integer.
+A domain may have 1,000 rules with 1,000 entries each, and a user may have 1,000 groups. Therefore each login looks up
+its groups, OUs and addresses once: an index has the rules that contain each of them, as the bits of an integer.
 """
 
 import re
@@ -38,13 +38,14 @@ _STRICTNESS: Final = {Action.ALLOW: 0, Action.MFA_REQUIRED: 1, Action.BLOCK: 2}
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The facts that rules see of a login that passed its first factor.
+    """The facts of a login that rules compare, after its first factor.
 
-    user: without a realm; kind: of the account; names: all names of a user that a directory knows by several, without
-    case. groups, ous: of the user, without case; None if they could not be read. client: the RADIUS client's name;
-    source: the sender's address; nas: NAS-IP-Address or NAS-IPv6-Address, else the source. product, nas_product: of the
-    sender and of the NAS, `Unknown` or empty if not known; medium: likewise. station: Calling-Station-Id, empty if
-    absent. service_type: None if absent. at: microseconds since 1970, UTC.
+    user: name without a realm. kind: kind of the account. names: all names of a user with several names in a directory,
+    case-folded. groups, ous: groups and OUs of the user, case-folded; None if they could not be read. client: name of
+    the RADIUS client. source: address of the sender. nas: NAS-IP-Address or NAS-IPv6-Address, else the source. product,
+    nas_product: products of the sender and of the NAS, `Unknown` or empty if not known. medium: `Unknown` or empty if
+    not known. station: Calling-Station-Id, empty if absent. service_type: None if absent. at: microseconds since 1970,
+    UTC.
     """
 
     user: str
@@ -65,8 +66,10 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A rule that was read for a login. matches: None if a fact is missing. scope: the first one that does not match,
-    or that cannot be judged, as the interface spells it; empty if all match."""
+    """The result of one rule for a login. matches: None if a fact is missing.
+
+    scope: API name of the first scope that does not match or cannot be evaluated; empty if all match.
+    """
 
     rule: Rule
     matches: bool | None
@@ -74,7 +77,7 @@ class Step:
 
 
 class DomainRules:
-    """The enabled rules of a domain, in their order. groups: all groups that they name, without case."""
+    """The enabled rules of a domain, in their order. groups: all groups in these rules, case-folded."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._index = index = _Index()
@@ -82,7 +85,7 @@ class DomainRules:
         ordered = [_Prepared(rule, 1 << number, index) for number, rule in enumerate(in_order)]
         self.groups: Collection[str] = index.groups.keys()
         self._others = tuple(each for each in ordered if not each.users)
-        # A user's own rules stand first, so that they are looked up instead of walked through.
+        # Rules with users come first in the order, so a look-up by user replaces a loop over them.
         self._of_user: dict[str, list[_Prepared]] = {}
         for each in ordered:
             for user in each.users:
@@ -90,21 +93,21 @@ class DomainRules:
         self._all = tuple(ordered)
 
     def match(self, facts: Facts) -> Rule | None:
-        """Return the rule that decides; None if no rule matches. Never waits and never raises.
+        """Return the rule that decides; None if no rule matches. It does no I/O and raises no errors.
 
-        A rule that only may match, because a fact is missing, comes without reply attributes.
+        If a fact is missing and the rule only may match, it is returned without reply attributes.
         """
         seen = _Seen(facts, self._index)
         if not seen.user:
             return _first(self._all, seen)
         own = self._of_user.get(seen.user)
-        if facts.names and self._of_user:  # a rule for one name of a user applies to all of them
+        if facts.names and self._of_user:  # a rule for one name of a user applies to all of the user's names
             each_name = (self._of_user.get(name, ()) for name in facts.names)
             own = sorted({*(own or ()), *chain.from_iterable(each_name)}, key=lambda each: each.rule.place)
         return _first((*own, *self._others) if own else self._others, seen)
 
     def explain(self, facts: Facts) -> list[Step]:
-        """Return the rules in the order in which `match` reads them, up to the first one that surely matches."""
+        """Return the result of each rule in the order of `match`, up to the first rule that surely matches."""
         seen, steps = _Seen(facts, self._index), list[Step]()
         for each in self._all:
             steps.append(each.explain(seen))
@@ -114,8 +117,10 @@ class DomainRules:
 
 
 class _Index:
-    """The rules of a domain, as bits, by the names in them: groups and units without case, networks of the sender and
-    of the NAS by version and number of host bits, and then by number."""
+    """An index from scope entries to the rules of a domain that contain them; the rules are bits of an integer.
+
+    groups, ous: by case-folded name. sender, nas: networks, by (IP version, number of host bits), then by prefix.
+    """
 
     __slots__ = ("groups", "nas", "ous", "sender")
 
@@ -131,7 +136,7 @@ Key = TypeVar("Key", str, int)
 
 
 def _add(rules: dict[Key, int], key: Key, bit: int) -> None:
-    rules[key] = rules[key] | bit if key in rules else bit  # one shared integer for the names of a single rule
+    rules[key] = rules[key] | bit if key in rules else bit  # names in a single rule share one integer
 
 
 def _add_network(networks: _Networks, network: Network, bit: int) -> None:
@@ -140,7 +145,7 @@ def _add_network(networks: _Networks, network: Network, bit: int) -> None:
 
 
 def _naming(rules: dict[str, int], names: Names | None) -> int | None:
-    """Return the rules that name one of a user's groups or units; None if these are not known."""
+    """Return the rules that contain one of a user's groups or OUs, as bits; None if these are not known."""
     if names is None:
         return None
     bits = 0
@@ -150,7 +155,7 @@ def _naming(rules: dict[str, int], names: Names | None) -> int | None:
 
 
 def _holding(networks: _Networks, address: tuple[int, int] | None) -> int:
-    """Return the rules with a network that contains an address."""
+    """Return the rules with a network that contains the address, as bits."""
     bits = 0
     if address is not None:
         version, number = address
@@ -161,8 +166,10 @@ def _holding(networks: _Networks, address: tuple[int, int] | None) -> int:
 
 
 class _Seen:
-    """The facts of a login in the forms that are compared, each made once. groups, ous, sender, nas: the rules that
-    name them, as bits."""
+    """The facts of a login in the form for comparisons, each computed on first use.
+
+    groups, ous, sender, nas: the rules that contain them, as bits.
+    """
 
     def __init__(self, facts: Facts, index: _Index) -> None:
         self.facts = facts
@@ -180,7 +187,7 @@ class _Seen:
 
     @cached_property
     def sender(self) -> int | None:
-        """None: the address is not known."""
+        """Rules that contain the sender's address, as bits; None if the address is not known."""
         address = _address(self.facts.source)
         return None if address is None else _holding(self._index.sender, address)
 
@@ -205,7 +212,7 @@ class _Seen:
         return self.facts.product.casefold(), self.facts.nas_product.casefold()
 
     def moment(self, zone: zoneinfo.ZoneInfo) -> datetime:
-        """The time of the login in a zone."""
+        """Return the time of the login in a time zone."""
         moment = self._moments.get(zone.key)
         if moment is None:
             moment = self._moments[zone.key] = datetime.fromtimestamp(self.facts.at // SECOND, zone)
@@ -213,15 +220,13 @@ class _Seen:
 
 
 def kind_of(user: str) -> Kind:
-    """Return the kind of account of a name. A Windows computer logs in as `host/NAME.DOMAIN` or by its
-    account `NAME$`."""
+    """Return the kind of account of a name. A Windows computer logs in as `host/NAME.DOMAIN` or `NAME$`."""
     name = fold_name(user)
     return Kind.MACHINE if name.endswith("$") or name.startswith("host/") else Kind.USER
 
 
 def station_key(station: str) -> str:
-    """Return a station in the form that is compared: a MAC address of any notation as 12 hex digits, other text without
-    case."""
+    """Return a Calling-Station-Id for comparison: a MAC address as 12 hex digits, other text case-folded."""
     text = station.strip().casefold()
     return re.sub("[-:. ]", "", text) if _MAC.fullmatch(text) else text
 
@@ -238,7 +243,7 @@ class _Prepared:
         self.conditions = dict(_conditions(rule.definition, self.users, bit, index))
 
     def matches(self, seen: _Seen) -> bool | None:
-        """Whether the rule matches; None: it may match."""
+        """Return whether the rule matches; None if it may match, because a fact is missing."""
         sure: bool | None = True
         for condition in self.conditions.values():
             holds = condition(seen)
@@ -249,7 +254,7 @@ class _Prepared:
         return sure
 
     def explain(self, seen: _Seen) -> Step:
-        """Return the same with the scope that decides it."""
+        """Return the result of `matches` with the scope that is its reason."""
         doubt = ""
         for scope, condition in self.conditions.items():
             holds = condition(seen)
@@ -260,7 +265,7 @@ class _Prepared:
 
 
 def _first(rules: Sequence[_Prepared], seen: _Seen) -> Rule | None:
-    """Return the first rule that surely matches, or a stricter one before it that may."""
+    """Return the first rule that surely matches, or a stricter rule before it that may match."""
     least: Rule | None = None
     for each in rules:
         matches = each.matches(seen)
@@ -277,7 +282,7 @@ def _first(rules: Sequence[_Prepared], seen: _Seen) -> Rule | None:
 
 
 def _conditions(kept: Definition, users: Names, bit: int, index: _Index) -> Iterable[tuple[str, Condition]]:
-    """Yield the conditions of a rule by scope, and add the names that are looked up to the index under its bit."""
+    """Yield the conditions of a rule by scope. Add its groups, OUs and networks to the index under the rule's bit."""
     if users:
         yield "users", _user(users)
     if kept.kinds:
@@ -337,7 +342,7 @@ def _station(wanted: Names) -> Condition:
 
 
 def network_of(entry: str) -> Network | None:
-    """Return the network or single address of an entry of `clients`, or None if the entry is a name."""
+    """Return the network or single address in an entry of `clients`; None if the entry is a name."""
     try:
         return parse_network(entry)
     except ValueError:
@@ -345,10 +350,10 @@ def network_of(entry: str) -> Network | None:
 
 
 def _client(entries: Sequence[str], exempts: bool, bit: int, index: _Index) -> Condition:
-    """Match the sender by name or address, or the NAS that the request names by address.
+    """Return the condition for `clients`: the sender's name or address, or the address of the NAS in the request.
 
-    A rule that allows applies a range to the sender alone: a gateway outside that gives its inside address as
-    NAS-IP-Address would be exempt together with the machines inside.
+    In an `allow` rule (`exempts`), a network matches the sender's address only. Otherwise an external gateway that
+    sends its internal address as NAS-IP-Address would be exempt as if it were an internal device.
     """
     names = folded(tuple(entry for entry in entries if network_of(entry) is None))
     networks = [network for network in map(network_of, entries) if network is not None]
@@ -379,7 +384,7 @@ def _address(text: str) -> tuple[int, int] | None:
 
 
 def _time(window: Window) -> Condition:
-    """Match a time of day. A zone that this machine does not know cannot be judged."""
+    """Return the condition for `time`. It cannot be evaluated if this machine does not know the time zone."""
     try:
         zone = zoneinfo.ZoneInfo(window.timezone)
     except (ValueError, OSError, zoneinfo.ZoneInfoNotFoundError):

@@ -1,9 +1,9 @@
-"""The users, groups and RADIUS clients that a rule names and that are not known: warnings, since a group may come with
-the next import.
+"""Warnings about users, groups and RADIUS clients in a rule that are not known.
 
-Users and groups are known where the domain has them: endpoint users and their groups, and the people of imported
-directories. A domain whose passwords another server checks, without an import, has no names to compare with. A warning
-names the entry by its number, and the nearest spelling among the names of the same domain or tenant.
+They are no errors, since the next import may add a group. The known users and groups of a domain are its endpoint users
+and their groups, and the users and groups of imported directories. If another server checks the passwords of a domain
+and nothing is imported, there are no names to compare. A warning has the number of the entry, and the most similar name
+in the same domain or tenant.
 """
 
 import re
@@ -23,17 +23,20 @@ from sallyport.store.model import Store, Tx
 MOST_WARNINGS: Final = 20
 MOST_COMPARED: Final = 200
 LONGEST_COMPARED: Final = 64
-"""To compare two texts takes a time that grows with the square of their length: 200 of 64 characters take 0.2 s."""
+"""Maximum length of compared texts. The time of a comparison is quadratic: 200 texts of 64 characters take 0.2 s."""
 _MAC: Final = re.compile("[0-9a-f]{12}")
 CLOSE: Final = 0.7
 MOST_SUGGESTED: Final = 5
 
 Suggest = Callable[[str], Iterable[str]]
-"""Gives known names that may be near a folded one."""
+"""A function that returns known names that may be similar to a case-folded name."""
 
 
 class Names:
-    """The known names of all domains. domain: of an id. clients: the names of a tenant's RADIUS clients."""
+    """The known names of all domains.
+
+    domain: returns the domain of an id. clients: returns the names of a tenant's RADIUS clients.
+    """
 
     def __init__(self, store: Store, domain: Callable[[int], Domain], clients: Callable[[int], Iterable[str]]) -> None:
         self._store = store
@@ -41,7 +44,7 @@ class Names:
         self._clients = clients
 
     async def unknown(self, domain_id: int, fields: Given) -> list[str]:
-        """Return a warning for each given user, group and client that is not known. StoreError."""
+        """Return a warning for each user, group and client in the fields that is not known. Raises StoreError."""
         domain, given = self._domain(domain_id), fields.given()
         users, groups, clients = (_texts(given.get(name)) for name in ("users", "groups", "clients"))
         odd = _odd_stations(_texts(given.get("stations")))
@@ -72,7 +75,7 @@ def _texts(value: object) -> tuple[str, ...]:
 
 
 def _odd_stations(stations: tuple[str, ...]) -> list[str]:
-    """Return a warning for each station that is no address. Other text is right for NAS that send a phone number."""
+    """Return a warning for each station that is no MAC or IP address. Some NAS send a phone number instead."""
     odd = [
         number
         for number, each in enumerate(stations, 1)
@@ -112,7 +115,10 @@ def _nearest(key: str, suggest: Suggest) -> str:
 
 
 def _near(known: dict[str, str]) -> Suggest:
-    """Return what suggests names of about the same length with the same beginning or end. known: by folded name."""
+    """Return a function that suggests names of similar length with the same beginning or end.
+
+    known: names by case-folded name.
+    """
 
     def suggest(key: str) -> Iterator[str]:
         left = MOST_COMPARED
@@ -133,7 +139,7 @@ def _has_user(tx: Tx, domain: Domain, key: str) -> bool:
 
 
 def _users(tx: Tx, domain: Domain) -> Suggest:
-    """Return what suggests the users of a domain that share the longest beginning with a name."""
+    """Return a function that suggests users of a domain who share a long prefix with a name."""
 
     def suggest(key: str) -> Iterator[str]:
         for length in dict.fromkeys((len(key) - 1, len(key) // 2, 1)):

@@ -1,4 +1,4 @@
-"""The HTTP operations of login rules: /ad/...LoginRule(s)."""
+"""HTTP operations of login rules: /ad/...LoginRule(s)."""
 
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON
@@ -19,7 +19,7 @@ from sallyport.web.scope import ADMINS, READERS, Caller, Gate
 
 
 def operations(service: LoginRules, names: Names, gate: Gate) -> Operations:
-    """Return the operations. Rules decide on access, so only an admin changes them."""
+    """Declare the operations. Rules decide on access, so only an admin may change them."""
     rules = Operations("Login rules", gate)
 
     @rules.post("/ad/ListLoginRules", roles=READERS)
@@ -36,9 +36,10 @@ def operations(service: LoginRules, names: Names, gate: Gate) -> Operations:
     async def add_login_rule(body: AddLoginRule, caller: Caller) -> RuleAdded:
         """Add a rule that allows logins, blocks them, or requires a second factor. It applies to the next login.
 
-        Each scope that is given must match, by one of its entries. A login that lacks a fact is not exempt. A rule that
-        allows and has no scope removes the second factor for all logins of the domain: it needs `everyone`. `warnings`
-        has the users, groups and clients that are not known, which is no error: an import may bring them.
+        Of each scope that is given, one entry must match the login. A login without a needed fact, such as a
+        Calling-Station-Id, is not exempt. An `allow` rule without a scope exempts all logins of the domain from the
+        second factor, and needs `everyone`. `warnings` has the users, groups and clients that are not known. They are
+        no errors, since an import may add them.
         """
         warnings = await names.unknown(body.domainId, body)
         return RuleAdded(message="rule added", ruleId=await service.add(body.domainId, body), warnings=warnings)

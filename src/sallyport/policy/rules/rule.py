@@ -1,4 +1,4 @@
-"""A login rule as the service keeps it."""
+"""A login rule in memory, with its parts and limits."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from sallyport.base.wire import JSON
 
 MAX_RULES: Final = 1000
 MAX_CHARACTERS: Final = 2 << 20
-"""Of all rules of a domain. They are prepared in a reader's thread: 2 MiB of accented letters take some seconds."""
+"""Maximum length of all rules of a domain. A thread prepares them: 2 MiB of accented letters take some seconds."""
 MAX_REPLY_OCTETS: Final = 2048
 DEFAULT_PRIORITY: Final = 100
 DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -19,7 +19,7 @@ END_OF_DAY: Final = "24:00"
 
 
 class Action(StrEnum):
-    """What a rule does with a login that passed its first factor."""
+    """The action of a rule on a login that passed its first factor."""
 
     ALLOW = "allow"
     BLOCK = "block"
@@ -27,7 +27,7 @@ class Action(StrEnum):
 
 
 class Kind(StrEnum):
-    """A person, a computer with an account or a certificate of its own, or a station with its MAC address."""
+    """Kind of a login: a person, a computer with its own account or certificate, or a station by its MAC address."""
 
     USER = "user"
     MACHINE = "machine"
@@ -40,15 +40,18 @@ UNMATCHED: Final = MFA_REQUIRED
 
 
 def minutes(clock: str) -> int:
-    """Return the minutes since midnight of `HH:MM`."""
+    """Return a time `HH:MM` as minutes since midnight."""
     hours, _, rest = clock.partition(":")
     return int(hours) * 60 + int(rest)
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A time of day. days: of DAYS; none means every day. start, until: `HH:MM`, until exclusive. Where until is not
-    after start, the window ends on the next day, and days are those on which it starts. timezone: an IANA name."""
+    """A time of day on certain days. If `until` is not after `start`, the window ends on the next day.
+
+    days: days of DAYS on which the window starts; empty for every day. start: `HH:MM`. until: `HH:MM`, exclusive.
+    timezone: an IANA name.
+    """
 
     days: tuple[str, ...] = ()
     start: str = MIDNIGHT
@@ -57,17 +60,17 @@ class Window:
 
     @property
     def always(self) -> bool:
-        """Whether it excludes nothing."""
+        """Whether the window covers the whole week."""
         return len(self.days) in (0, len(DAYS)) and minutes(self.start) == 0 and minutes(self.until) == 1440
 
     def as_json(self) -> dict[str, JSON]:
-        """Return the fields as the interface spells them."""
+        """Return the fields by their API names."""
         return {"days": list(self.days), "from": self.start, "until": self.until, "timezone": self.timezone}
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An attribute of the reply. name: of the RADIUS dictionary, with `:TAG` where the attribute takes a tag."""
+    """A reply attribute. name: its name in the RADIUS dictionary, with `:TAG` if the attribute takes a tag."""
 
     name: str
     value: str
@@ -75,8 +78,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A rule as an admin wrote it. service_types: numbers; media: as the inventory names them; the other entries as
-    they were given."""
+    """A rule as an admin wrote it, except that service_types are numbers and media are the inventory's names."""
 
     name: str
     action: Action
@@ -97,7 +99,7 @@ class Definition:
 
     @classmethod
     def parse(cls, text: str) -> "Definition":
-        """Return the definition of `as_json`'s text."""
+        """Return the definition that JSON text of `as_json` contains."""
         kept = json.loads(text)
         time = kept["time"]
         return cls(
@@ -120,7 +122,7 @@ class Definition:
         )
 
     def as_json(self) -> dict[str, JSON]:
-        """Return the fields as the interface, the store and the audit trail spell them."""
+        """Return the fields by their names in the API, the store and the audit trail."""
         return {
             "name": self.name,
             "action": self.action.value,
@@ -142,7 +144,7 @@ class Definition:
 
     @property
     def scopes(self) -> tuple[str, ...]:
-        """The names of the scopes that the rule has, as the interface spells them; none: it applies to every login."""
+        """API names of the scopes that the rule has; empty if it applies to every login."""
         given = {
             "users": self.users,
             "groups": self.groups,
@@ -159,40 +161,40 @@ class Definition:
 
     @property
     def exempts_all(self) -> bool:
-        """Whether the rule lets every login in without a second factor, once it is enabled."""
+        """Whether the rule, if enabled, allows every login without a second factor."""
         return self.action is Action.ALLOW and not self.scopes
 
     def changed(self, changes: Mapping[str, object]) -> "Definition":
-        """Return the definition with other fields, given by name."""
+        """Return a copy of the definition with changed fields. changes: values by field name."""
         return replace(self, **changes)  # type: ignore[arg-type]  # fields of this class
 
 
 class Given(Protocol):
-    """The fields that a request gives."""
+    """The fields of a rule that a request contains."""
 
     @property
     def serviceTypes(self) -> Sequence[str] | None:  # noqa: N802  the interface's spelling
-        """Names and numbers of Service-Types; None: not given."""
+        """Names and numbers of Service-Types; None if absent."""
 
     @property
     def media(self) -> Sequence[str] | None:
-        """Names of media, and names and numbers of NAS-Port-Types; None: not given."""
+        """Names of media, and names and numbers of NAS-Port-Types; None if absent."""
 
     @property
     def clients(self) -> Sequence[str] | None:
-        """Names, addresses and networks; None: not given."""
+        """Names, addresses and networks of RADIUS clients; None if absent."""
 
     @property
     def everyone(self) -> bool:
-        """Whether a rule that allows may be without a scope."""
+        """Whether the admin confirmed an `allow` rule without a scope."""
 
     def given(self) -> dict[str, object]:
-        """Return the given fields but serviceTypes and media, as `Definition` names and types them."""
+        """Return the fields that are present, by the names of `Definition`, without serviceTypes and media."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule as the login path sees it. attributes: for an Access-Accept, in octets."""
+    """A login rule with its id. attributes: encoded attributes for the Access-Accept."""
 
     id: int
     domain_id: int
@@ -203,7 +205,7 @@ class Rule:
 
     @property
     def place(self) -> tuple[int, int, int]:
-        """The sort key among the domain's rules: the most specific identity first, then priority, then id."""
+        """Sort key of the rule: rules with users, with groups, with OUs, others; then by priority; then by id."""
         kept = self.definition
         identities = (kept.users, kept.groups, kept.ous)
         specific = next((rank for rank, entries in enumerate(identities) if entries), len(identities))

@@ -54,16 +54,16 @@ class Conversation:
         self._method: Method | None = None  # kept until the end, and no longer: TLS takes much memory
         self._name = ""
         self.kind = 0
-        """The Type of the method that was begun last."""
+        """The Type of the method that was started last."""
         self._can_choose = False  # the client may still ask for another method
         self._identifier: int | None = None
         self._response = b""
         self._outcome: Outcome | None = None
         self._rounds = 0
         self.identity = b""
-        """What the client called itself, which may be no more than `anonymous`."""
+        """The outer identity that the client sent; it may be `anonymous`."""
         self.user = b""
-        """Who logs in, as far as is known."""
+        """The name of the user, empty until it is known."""
 
     @property
     def method(self) -> str:
@@ -77,7 +77,7 @@ class Conversation:
 
     @property
     def identifier(self) -> int:
-        """Of the last request."""
+        """Return the identifier of the last request."""
         return self._identifier or 0
 
     def begin(self) -> Outcome:
@@ -234,7 +234,7 @@ class Conversations(Generic[_Talk]):
         return known[2]
 
     def end(self, state: bytes) -> None:
-        """It is over."""
+        """Forget a conversation that has ended."""
         self._talks.pop(state)
 
     def purge(self, *, now: float) -> None:

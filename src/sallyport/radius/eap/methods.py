@@ -30,7 +30,8 @@ from sallyport.radius.eap.tunnel import Tunnel
 from sallyport.radius.eap.tunnelled import Phase, Tunnelled
 
 ORDER: Final = (PEAP, TTLS, TLS, MSCHAPV2, MD5)
-"""What is offered first; the client may ask for any other. GTC is for tunnels alone: it is sent in clear."""
+"""The methods in the order in which they are offered. A client may ask for any of them. GTC is offered in tunnels
+alone, since it sends the password in clear."""
 IN_PEAP: Final = (MSCHAPV2, GTC)
 IN_TTLS: Final = (MSCHAPV2, GTC, MD5)
 _TUNNELLED: Final = (PEAP, TTLS, TLS)

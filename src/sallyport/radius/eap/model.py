@@ -127,7 +127,7 @@ class Passed:
 class Failure(Enum):
     """The kinds of failure of a conversation."""
 
-    REFUSED = "refused"  # the verdict was so
+    REFUSED = "refused"  # by the verdict
     NOT_OFFERED = "not offered"  # the client wants a method that is not offered
     CERTIFICATE = "certificate"  # the client's certificate is not valid
     TLS = "tls"  # TLS has failed for another reason
@@ -151,14 +151,14 @@ class Method(Protocol):
 
     @property
     def kind(self) -> int:
-        """Its Type."""
+        """Return the method's Type."""
 
     @property
     def name(self) -> str:
         """Return the method's name, such as `peap-mschapv2`, as far as it is known."""
 
     def begin(self) -> Step:
-        """Its first request."""
+        """Return the method's first request."""
 
     def respond(self, packet: Packet) -> Step:
         """Process a response of the method's Type."""

@@ -41,7 +41,7 @@ class Packet:
 
 
 def decode(octets: bytes) -> Packet:
-    """Parse a request or a response (RFC 3748 section 4.1). Octets past its Length are padding. PacketError."""
+    """Parse a request or a response (RFC 3748 section 4.1). Octets past its Length are padding. Raises PacketError."""
     length = int.from_bytes(octets[2:4])
     if len(octets) < HEADER or not HEADER <= length <= len(octets):
         raise PacketError(f"an EAP packet of {len(octets)} octets with length {length}")
@@ -120,7 +120,7 @@ class Framing:
         return bytes((self._version | LENGTH | MORE,)) + len(message).to_bytes(4) + message[: self._room]
 
     def next(self) -> bytes:
-        """The next fragment."""
+        """Return the next fragment."""
         piece, self._out = self._out[: self._room], self._out[self._room :]
         return bytes((self._version | (MORE if self._out else 0),)) + piece
 

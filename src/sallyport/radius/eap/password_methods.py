@@ -45,7 +45,7 @@ class MsChapV2:
         self._end: Passed | Failed | None = None
 
     def begin(self) -> Step:
-        """The challenge."""
+        """Return the challenge."""
         return Next(self._message(CHALLENGE, b"\x10" + self._challenge + SERVER_NAME))
 
     def respond(self, packet: Packet) -> Step:
@@ -107,7 +107,7 @@ class Md5:
         self._challenge = challenge or token_bytes(_SIZE)
 
     def begin(self) -> Step:
-        """The challenge."""
+        """Return the challenge."""
         return Next(bytes((_SIZE,)) + self._challenge)
 
     def respond(self, packet: Packet) -> Step:
@@ -118,7 +118,7 @@ class Md5:
         return Check(Chap(self._user, value, self._challenge))
 
     def answer(self, verdict: Verdict) -> Step:
-        """The end."""
+        """Return the end of the method."""
         return Passed(self._user) if verdict.right else Failed(verdict.reason, Failure.REFUSED)
 
 
@@ -142,7 +142,7 @@ class Gtc:
         return Next(PROMPT.encode())
 
     def respond(self, packet: Packet) -> Step:
-        """Take the typed text."""
+        """Ask whether the typed text is the password."""
         if len(packet.data) > MAX_TYPED:
             raise PacketError(f"an EAP-GTC response of {len(packet.data)} octets")
         return Check(Password(self._user, packet.data, self._step, prompts=self._step < MAX_STEPS))

@@ -14,7 +14,7 @@ from sallyport.radius.eap.resumption import Resumptions
 from sallyport.radius.eap.tunnel import Contexts, Tunnel, watch_certificate, watch_state
 
 FRAGMENT_SIZE: Final = 1020
-"""Of a NAS that does not say what it carries."""
+"""Octets of an EAP packet for a NAS that sends no Framed-MTU."""
 RESUME_S: Final = 3600
 # RFC 9325 section 4.2: for TLS 1.2 only forward secrecy with authenticated encryption; last CBC, for old supplicants
 _CIPHERS: Final = b"ECDHE+AESGCM:ECDHE+CHACHA20:DHE+AESGCM:ECDHE+AES:!aNULL:!MD5:!DSS"
@@ -45,8 +45,8 @@ class TlsConfiguration:
 
 
 class TlsServer:
-    """Makes TLS connections. It reads the files once; after a change of a file, make another `Server`. ConfigError
-    names the file that cannot be used.
+    """The maker of TLS connections. It reads the files once: after a change of a file, make another `TlsServer`.
+    ConfigError: a file cannot be used.
 
     Each method has its own contexts, so that only the method of the first login can resume a session.
     """

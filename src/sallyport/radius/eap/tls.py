@@ -11,7 +11,8 @@ from sallyport.radius.eap.resumption import Holder
 from sallyport.radius.eap.tunnel import Tunnel
 
 PROTECTED_SUCCESS: Final = b"\0"
-"""What ends TLS 1.3 inside the tunnel (RFC 9190 section 2.1.1): no Success can be forged before it."""
+"""The octet that ends EAP-TLS with TLS 1.3, sent in the tunnel (RFC 9190 section 2.1.1). A Success before it is forged.
+"""
 
 
 # A certificate that an authority signed and OpenSSL accepts may still be invalid X.509: a subject not in UTF-8, an

@@ -66,7 +66,7 @@ class Tunnelled:
 
     @property
     def name(self) -> str:
-        """Such as `peap-mschapv2`."""
+        """Return the name, such as `peap-mschapv2`."""
         inner = self._phase.inner
         return f"{TYPE_NAMES[self.kind]}-{inner}" if inner else TYPE_NAMES[self.kind]
 

@@ -1,4 +1,4 @@
-"""What an API key is."""
+"""An API key of an agent, and its lifetimes."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ DAY = 86_400 * SECOND
 ENROLMENT_US = 30 * DAY
 """Default lifetime of an enrolment key."""
 OWN_US = 90 * DAY
-"""Lifetime of an agent's own key; the agent renews it long before."""
+"""Lifetime of an agent's own key. The agent renews it long before its end."""
 KEEP_US = 365 * DAY
-"""Time for which a key is listed after its end."""
+"""Time for which an expired or revoked key stays in lists."""
 MAX_USES = 1_000_000
 
 
@@ -34,9 +34,9 @@ class KeyKind(StrEnum):
 class KeyRecord:
     """A key without its secret. Times are UTC microseconds.
 
-    kind, agent: of KeyKind, of Agent. instance_id: None for the whole domain. uses: number of machines that may use an
-    enrolment key, None for any; used: number that did. seen_at: last use, to the hour. successor_of: the key that ends
-    when this one is first used.
+    kind, agent: values of KeyKind and Agent. instance_id: None for the whole domain. uses: number of machines that may
+    use an enrolment key, None for any. used: number of machines that have used it. seen_at: last use, with a resolution
+    of an hour. successor_of: id of the key that ends at the first use of this one.
     """
 
     id: int
@@ -57,7 +57,7 @@ class KeyRecord:
     successor_of: int | None
 
     def status(self, now: int) -> str:
-        """`active`, `expired`, `revoked` or `used up` at a time."""
+        """Return the status at a time: `active`, `expired`, `revoked` or `used up`."""
         if self.revoked_at is not None:
             return "revoked"
         if self.expires_at <= now:
@@ -66,7 +66,7 @@ class KeyRecord:
 
     @property
     def target(self) -> str:
-        """Name in the audit trail."""
+        """The name of the key in the audit trail."""
         return f"API key {self.id} {self.name}"
 
 
@@ -83,4 +83,4 @@ class NewKey:
 
 
 Configure = Callable[[KeyRecord, str, Mapping[str, object]], str]
-"""(record, key, fields of CreateKey) to the text of the configuration file that an agent starts with."""
+"""A function that returns the text of an agent's configuration file: (record, key, fields of CreateKey) -> text."""

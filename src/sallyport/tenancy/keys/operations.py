@@ -1,5 +1,5 @@
-"""The HTTP operations of API keys: /api/v1/agent/createKey, listKeys and revokeKey for admins; exchangeKey and renewKey
-for agents."""
+"""HTTP operations of API keys: /api/v1/agent/createKey, listKeys and revokeKey for admins; exchangeKey and renewKey for
+agents."""
 
 from sallyport.base.clock import Clock, iso, now_us
 from sallyport.base.wire import Row
@@ -58,7 +58,7 @@ def _declare_for_admins(keys: Operations, service: Keys, configure: Configure, c
 
     @keys.post("/api/v1/agent/revokeKey", roles=ADMINS)
     async def revoke_key(body: RevokeKey, caller: Caller) -> Done:
-        """Refuse a key from now on. Agents' own keys from an enrolment key stay valid: each is revoked by itself."""
+        """Revoke a key. It is refused from now on. Own keys of agents that enrolled with it stay valid."""
         await service.revoke(body.domainId, body.keyId)
         return Done(message="API key revoked")
 
@@ -66,17 +66,18 @@ def _declare_for_admins(keys: Operations, service: Keys, configure: Configure, c
 def _declare_for_agents(keys: Operations, service: Keys, clock: Clock) -> None:
     @keys.post("/api/v1/agent/exchangeKey", roles=ENROLMENTS)
     async def exchange_key(body: ExchangeKey, caller: Caller) -> KeyKept:
-        """With an enrolment key as token: register the agent's own key by its SHA-256. A repetition is a success."""
+        """Register the agent's own key by its SHA-256. The token is the enrolment key. A repetition is a success."""
         return _kept(await service.exchange(caller, body.keyHash, body.instanceId), clock())
 
     @keys.post("/api/v1/agent/renewKey", roles=AGENTS | DIRECTORY_AGENTS)
     async def renew_key(body: RenewKey, caller: Caller) -> KeyKept:
-        """With the agent's own key as token: register the next one by its SHA-256. The first use replaces the key."""
+        """Register the agent's next key by its SHA-256. The token is the agent's own key, which ends at the first use
+        of the next."""
         return _kept(await service.renew(caller, body.keyHash), clock())
 
 
 def entry(key: KeyRecord, now: int) -> Row:
-    """Return a key as `KeyEntry` describes it."""
+    """Return a key in the form of `KeyEntry`."""
     return {
         "keyId": key.id,
         "name": key.name,

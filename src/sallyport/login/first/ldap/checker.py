@@ -261,7 +261,7 @@ class Ldap:
         return _Known(server, entries[0], found)
 
     async def _tell_base(self, tell: Tell) -> None:
-        """Distinguish a missing base DN from a missing user: the bindings find nothing in both cases."""
+        """Distinguish a missing base DN from a missing user: libldap's bindings return no entry in both cases."""
         base = self._settings.base_dn
         try:
             _, found = await self._directory.search(base, "(objectClass=*)", ["1.1"], silent)

@@ -37,7 +37,7 @@ WRONG_ACCOUNT_REST_S: Final = 300.0
 IDLE_S: Final = 60.0
 MAX_IDLE: Final = 4
 AT_ONCE: Final = 16
-"""So many logins are with the directory at a time; the others wait for their turn, within their time."""
+"""The limit of logins that ask the directory at the same time. Others wait, within their time limit."""
 
 log = structlog.get_logger()
 
@@ -168,7 +168,7 @@ class Directory:
                 except Unreachable as error:
                     self._rest(each, str(error), tell)
                     continue
-                # The bindings give a reference too many away where no control is answered, so it is asked for once.
+                # If no control is answered, the bindings release one reference too many: request it once.
                 asks_policy = each not in self._without_policy
                 connection = await bind(
                     stream, self._nursery, account, LOGIN, self._egress.turns, asks_policy=asks_policy

@@ -61,7 +61,7 @@ class Health:
         self._check_at = now if checks else math.inf
 
     def answered(self, now: float) -> None:
-        """A request was answered."""
+        """Record that a request was answered."""
         self._answered_at = self._signed_at = now
         if self.state is not ALIVE:
             self._become(State.ALIVE, now)
@@ -96,7 +96,7 @@ class Health:
         return True
 
     def pass_by(self, now: float) -> None:
-        """What time alone changes."""
+        """Change a state whose time is over: zombie to dead, dead to alive."""
         if self.state is State.ZOMBIE and now - max(self._since, self._signed_at) >= ZOMBIE_S:
             self._become(State.DEAD, now)
         elif self.state is State.DEAD and not self._knows_status and now - self._since >= REVIVE_S:

@@ -74,7 +74,7 @@ class Channel(Generic[Waits]):
         return identifier
 
     def give(self, identifier: int) -> None:
-        """It was answered."""
+        """Free the identifier of an answered question."""
         del self.waiting[identifier]
         self._free.append(identifier)
 
@@ -135,7 +135,7 @@ class Question(Pending):
         self.answer: Reply | None = None
 
     def end(self) -> None:
-        """Nothing more is to come."""
+        """End the question, and call `done`."""
         self.over = True
         done = self.done
         del self.done  # it mostly knows the question: no cycle is left to the collector
@@ -209,7 +209,7 @@ class HomeServer:
         return channel, True
 
     def _new_channel(self, now: float) -> Channel[Pending]:
-        """Open a channel. OSError."""
+        """Open a channel. Raises OSError."""
         if self.link is None:
             return Channel(udp(self._sockets, self.address, self.port), now)
         near, far = self.link.pair()

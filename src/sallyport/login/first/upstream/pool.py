@@ -56,7 +56,8 @@ log = structlog.get_logger()
 
 
 class Pool:
-    """Home servers in their order. `run` must run while logins ask; `located` is set once a server has an address.
+    """Home servers in their order. `run` must be active while logins use the pool. `located` is set once a server
+    has an address.
 
     domain_id: for metrics and the log. The other parameters are those of `UpstreamSettings`.
     """

@@ -32,8 +32,8 @@ class Winbind:
         self._trouble = ""
 
     async def check(self, login: Login, tell: Tell) -> Reason:
-        """Check the response; if it is right, `login.found` has the attributes of the answer. A failure of the other
-        side is a reason, never an exception."""
+        """Check the response of a login. If it is correct, `login.found` gets the attributes of the answer. A failure
+        of winbind is a reason, never an exception."""
         attempt = attempt_of(login)
         if isinstance(attempt, Reason):
             return attempt

@@ -114,7 +114,7 @@ class _Helper:
 
     @classmethod
     async def start(cls, program: Path) -> _Helper:
-        """Start a process. OSError."""
+        """Start a process. Raises OSError."""
         command = [str(program), *ARGUMENTS]
         return cls(
             await trio.lowlevel.open_process(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=_environment())
@@ -126,7 +126,10 @@ class _Helper:
         return self._process.poll() is None
 
     async def ask(self, question: Question) -> Answer:
-        """Ask it. Nonsense, EOFError, trio.BrokenResourceError: after these, or after a cancellation, `end` it."""
+        """Ask a question. Nonsense, EOFError, trio.BrokenResourceError.
+
+        After such an error, or a cancellation, call `end`.
+        """
         await self._stdin.send_all(push_question(question))
         received = b""
         while len(received) <= _MAX_ANSWER:

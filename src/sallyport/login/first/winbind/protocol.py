@@ -21,8 +21,8 @@ class Nonsense(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The question whether a response is right. domain: its NetBIOS or DNS name; empty: the domain that the host has
-    joined. challenge: 8 octets. response: the NT response, 24 octets."""
+    """A response to check. domain: the NetBIOS or DNS name of its domain; empty: the domain that the host has joined.
+    challenge: 8 octets. response: the NT response, 24 octets."""
 
     user: str
     domain: str

@@ -1,6 +1,7 @@
-"""The texts with which winbind refuses: the reason in each, and what an admin can do about it.
+"""Error texts of winbind: the reason for each text, and what an admin can do about it.
 
-Samba tells an NTSTATUS in the words of MS-ERREF section 2.3.1, older versions in words of their own or by its name.
+Samba describes an NTSTATUS code by its text in MS-ERREF section 2.3.1. Older versions use texts of their own, or the
+name of the code.
 """
 
 import re
@@ -69,16 +70,16 @@ _SILENCE: Final = re.compile("winbind reply failed", re.IGNORECASE)
 
 
 def why_refused(text: str) -> Reason:
-    """Return the reason in a text; FIRST_FACTOR_UNREACHABLE if it is none of the user's."""
+    """Return the reason for an error text; FIRST_FACTOR_UNREACHABLE if the user is not the cause."""
     found = (reason for words, reason in _REASONS if words.search(text))
     return next(found, Reason.FIRST_FACTOR_UNREACHABLE)
 
 
 def remedy_of(text: str) -> str:
-    """Return what an admin can do about a text; empty if that is not known."""
+    """Return what an admin can do about an error text; empty if that is not known."""
     return next((remedy for words, remedy in _REMEDIES if words.search(text)), "")
 
 
 def is_silence(text: str) -> bool:
-    """Return whether winbindd gave no answer: it does not run, or its privileged pipe may not be used."""
+    """Return whether winbindd gave no answer: it does not run, or the service may not use its privileged pipe."""
     return _SILENCE.search(text) is not None
