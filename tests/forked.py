@@ -1,11 +1,11 @@
-"""`sallyport` as a process of its own that has not to import everything first, which is most of what a start costs.
+"""The program `sallyport` in a forked process, which saves the imports: most of the time of a start.
 
     process = Forked(("serve",), environ=..., directory=..., output=log, errors=log)
     process.terminate()
     assert process.wait(15.0) == 0
 
-multiprocessing's server has imported the service, and forks a child for each: it takes arguments, environment,
-directory and streams as the program does, and goes on as the program's `main`.
+The fork server of multiprocessing has imported the service, and forks a child for each start. The child sets arguments,
+environment, directory and streams, and runs the program's `main`.
 """
 
 import multiprocessing
@@ -23,7 +23,7 @@ _forks.set_forkserver_preload(["sallyport.cli.serve", "sallyport.serve", "sallyp
 
 
 class Forked:
-    """The running program, with the methods of subprocess.Popen. output, errors: files that are written on."""
+    """The running program, with the methods of subprocess.Popen. output, errors: files to which it appends."""
 
     def __init__(
         self,
@@ -44,27 +44,27 @@ class Forked:
         self.pid = self._process.pid
 
     def poll(self) -> int | None:
-        """Its exit status, less than 0 for a signal; None while it runs."""
+        """Return the exit status, negative for a signal; None while the program runs."""
         return self._process.exitcode
 
     def wait(self, timeout: float | None = None) -> int:
-        """Its exit status, once it has ended. subprocess.TimeoutExpired."""
+        """Wait for the end and return the exit status. Raise subprocess.TimeoutExpired."""
         self._process.join(timeout)
         if (status := self._process.exitcode) is None:
             raise subprocess.TimeoutExpired("sallyport", timeout or 0.0)
         return status
 
     def terminate(self) -> None:
-        """SIGTERM."""
+        """Send SIGTERM."""
         self._process.terminate()
 
     def kill(self) -> None:
-        """SIGKILL."""
+        """Send SIGKILL."""
         self._process.kill()
 
 
 def _run(arguments: Sequence[str], environ: Mapping[str, str], directory: str, streams: Sequence[str]) -> None:
-    """Become the program, in the child."""
+    """Run the program in the child process."""
     os.environ.clear()
     os.environ.update(environ)
     time.tzset()

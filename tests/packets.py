@@ -1,6 +1,6 @@
-"""Packets as RADIUS clients send them, without a socket.
+"""Packets of RADIUS clients, without a socket.
 
-authenticator: given where a test sends the same request twice. body: further attributes in octets.
+authenticator: given by a test that sends the same request twice. body: more attributes in octets.
 """
 
 from secrets import token_bytes
@@ -37,7 +37,7 @@ from tests.areas import SECRET
 
 
 def attributes(**values: bytes) -> bytes:
-    """Attributes in octets, by the names of sallyport.radius.attributes: NAS_IDENTIFIER=b"switch-1"."""
+    """Return attributes in octets, by the names of sallyport.radius.attributes: NAS_IDENTIFIER=b"switch-1"."""
     return b"".join(push_attribute(getattr(names, name), value) for name, value in values.items())
 
 
@@ -49,7 +49,7 @@ def access_request(
     secret: bytes = SECRET,
     signed: bool = True,
 ) -> bytes:
-    """An Access-Request with the attributes of `body`."""
+    """Return an Access-Request with the attributes of `body`."""
     authenticator = authenticator or token_bytes(16)
     if signed:
         return encode_request(ACCESS_REQUEST, identifier, SharedSecret(secret), body, authenticator=authenticator)
@@ -66,7 +66,7 @@ def pap(
     secret: bytes = SECRET,
     signed: bool = True,
 ) -> bytes:
-    """A login with User-Password."""
+    """Return a login with User-Password."""
     authenticator = authenticator or token_bytes(16)
     hidden = hide_password(_octets(password), SharedSecret(secret), authenticator)
     body = push_attribute(USER_NAME, _octets(user)) + push_attribute(USER_PASSWORD, hidden) + body
@@ -82,8 +82,11 @@ def chap(
     body: bytes = b"",
     signed: bool = True,
 ) -> bytes:
-    """A login with CHAP-Password. challenge: in an attribute of its own; None: the authenticator. value: in place of
-    the right response."""
+    """Return a login with CHAP-Password.
+
+    challenge: sent in CHAP-Challenge; None: the authenticator is the challenge. value: sent instead of the right
+    response.
+    """
     authenticator = token_bytes(16)
     value = value or chap_response(7, _octets(password), authenticator if challenge is None else challenge)
     body = push_attribute(USER_NAME, _octets(user)) + push_attribute(CHAP_PASSWORD, value) + body
@@ -93,8 +96,10 @@ def chap(
 
 
 def mschap2(user: str | bytes, password: str | bytes, *, hashed_name: bytes | None = None, body: bytes = b"") -> bytes:
-    """A login with MS-CHAPv2 (RFC 2548 section 2.3.2). hashed_name: what the client hashes as its name; without it the
-    user's as sent."""
+    """Return a login with MS-CHAPv2 (RFC 2548 section 2.3.2).
+
+    hashed_name: the name in the hash; None: the user's name as sent.
+    """
     attempt = MsChap2(7, token_bytes(16), token_bytes(16), bytes(24))
     name = _octets(user) if hashed_name is None else hashed_name
     response = challenge_response(attempt.nt_challenge(name), nt_hash(_octets(password)))
@@ -103,30 +108,30 @@ def mschap2(user: str | bytes, password: str | bytes, *, hashed_name: bytes | No
 
 
 def mschap1(user: str | bytes, password: str | bytes) -> bytes:
-    """A login with MS-CHAP (RFC 2548 section 2.1.3)."""
+    """Return a login with MS-CHAP (RFC 2548 section 2.1.3)."""
     challenge = token_bytes(8)
     value = bytes((7, 1)) + bytes(24) + challenge_response(challenge, nt_hash(_octets(password)))
     return microsoft(user, (MS_CHAP_CHALLENGE, challenge), (MS_CHAP_RESPONSE, value))
 
 
 def microsoft(user: str | bytes, *pairs: tuple[int, bytes], body: bytes = b"") -> bytes:
-    """A login with attributes of Microsoft's."""
+    """Return a login with Microsoft's vendor attributes."""
     own = b"".join(push_vendor_attribute(MICROSOFT, kind, value) for kind, value in pairs)
     return access_request(push_attribute(USER_NAME, _octets(user)) + own + body)
 
 
 def accounting(body: bytes = b"", *, identifier: int = 0, secret: bytes = SECRET) -> bytes:
-    """An Accounting-Request."""
+    """Return an Accounting-Request."""
     return encode_request(ACCOUNTING_REQUEST, identifier, SharedSecret(secret), body)
 
 
 def status_server(*, identifier: int = 0, secret: bytes = SECRET) -> bytes:
-    """A Status-Server (RFC 5997)."""
+    """Return a Status-Server (RFC 5997)."""
     return encode_request(STATUS_SERVER, identifier, SharedSecret(secret), b"")
 
 
 def opened(datagram: bytes, *, secret: bytes = SECRET) -> Request:
-    """A packet as the service reads it."""
+    """Return a packet as the service decodes it."""
     return decode(datagram, SharedSecret(secret))
 
 

@@ -1,13 +1,13 @@
-"""The passes of the event loop, counted."""
+"""A counter of the passes of the event loop."""
 
 import trio
 
 
 class PassCounter(trio.abc.Instrument):
-    """Counts the passes of the event loop."""
+    """An instrument that counts the passes of the event loop."""
 
     passes = 0
 
     def after_io_wait(self, timeout: float) -> None:
-        """A pass begins."""
+        """Count a pass."""
         self.passes += 1

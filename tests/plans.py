@@ -1,4 +1,4 @@
-"""How SQLite does what some work asks of the store.
+"""The statements that some work runs in SQLite, and their query plans.
 
 assert not [plan for plan in plans(areas.store.path, lambda tx: repo.page(tx, stretch)) if "SCAN" in plan]
 """

@@ -1,4 +1,4 @@
-"""A small RADIUS client for tests, over our codec; blocking, one packet at a time.
+"""A small, blocking RADIUS client for tests, with the service's codec.
 
 with RadiusClient(port, "secret") as client:
     assert client.login("ann", "hello") == ACCESS_ACCEPT
@@ -17,7 +17,7 @@ from sallyport.radius.password import chap_response, hide_password
 
 
 class RadiusClient:
-    """Sends from `source`, an address of this machine such as 127.0.0.7, to a port of 127.0.0.1."""
+    """A client that sends from `source`, an address of this machine such as 127.0.0.7, to a port of 127.0.0.1."""
 
     def __init__(self, port: int, secret: str | bytes, *, source: str = "127.0.0.1", timeout: float = 5.0) -> None:
         self.secret = SharedSecret(secret.encode() if isinstance(secret, str) else secret)
@@ -49,10 +49,10 @@ class RadiusClient:
         extra: bytes = b"",
         **attributes: bytes,
     ) -> bytes:
-        """An Access-Request in octets.
+        """Return an Access-Request in octets.
 
-        attributes: by the names of sallyport.radius.attributes, such as NAS_IDENTIFIER=b"switch-1". extra: further
-        attributes in octets. signed=False leaves the Message-Authenticator out.
+        attributes: by the names of sallyport.radius.attributes, such as NAS_IDENTIFIER=b"switch-1". extra: more
+        attributes in octets. signed: whether there is a Message-Authenticator.
         """
         authenticator = token_bytes(16)
         clear = password.encode() if isinstance(password, str) else password
@@ -68,15 +68,15 @@ class RadiusClient:
         return bytes((ACCESS_REQUEST, identifier)) + (20 + len(body)).to_bytes(2) + authenticator + body
 
     def send(self, packet: bytes) -> None:
-        """Send octets as they are."""
+        """Send octets unchanged."""
         self.sock.send(packet)
 
     def receive(self, request: bytes) -> tuple[int, dict[int, bytes]]:
-        """The checked answer to a request: code and first values. TimeoutError; PacketError."""
+        """Return code and first values of the verified reply to a request. Raise TimeoutError or PacketError."""
         return decode_reply(self.sock.recv(4096), request, self.secret)
 
     def exchange(self, request: bytes) -> tuple[int, dict[int, bytes]]:
-        """Send and receive."""
+        """Send a request and return its reply as receive() does."""
         self.send(request)
         return self.receive(request)
 
@@ -90,6 +90,6 @@ class RadiusClient:
         extra: bytes = b"",
         **attributes: bytes,
     ) -> int:
-        """One login: the code of its answer."""
+        """Send a login and return the code of its reply."""
         request = self.packet(user, password, chap=chap, signed=signed, extra=extra, **attributes)
         return self.exchange(request)[0]

@@ -17,18 +17,18 @@ RADSEC = SharedSecret(b"radsec")
 
 
 class RadSecClient:
-    """A connection. stream: for octets as they are."""
+    """A RadSec connection. stream: for sending raw octets."""
 
     def __init__(self, stream: "trio.SSLStream[trio.SocketStream]") -> None:
         self.stream = stream
         self._pending = bytearray()
 
     async def send(self, *packets: bytes) -> None:
-        """Send packets, one behind the other."""
+        """Send packets one after the other."""
         await self.stream.send_all(b"".join(packets))
 
     async def reply(self) -> bytes:
-        """The next packet. EOFError: the server has ended."""
+        """Return the next packet. Raise EOFError if the server has ended the connection."""
         while len(self._pending) < 4 or len(self._pending) < int.from_bytes(self._pending[2:4]):
             received = b""
             with suppress(trio.BrokenResourceError):
@@ -42,12 +42,12 @@ class RadSecClient:
         return packet
 
     async def ask(self, request: bytes) -> int:
-        """Send a request; the code of its checked answer."""
+        """Send a request and return the code of its verified reply."""
         await self.send(request)
         return decode_reply(await self.reply(), request, RADSEC)[0]
 
     async def ended(self) -> bool:
-        """Wait for the server's end. False: it has sent something."""
+        """Wait until the server ends the connection. Return False if it sends a packet instead."""
         try:
             await self.reply()
         except EOFError:
@@ -56,7 +56,8 @@ class RadSecClient:
 
 
 def client_context(ca: Path, certificate: Path | None = None, *, newest: bool = True) -> ssl.SSLContext:
-    """For a client that shows a certificate, its key beside it, or none. newest: TLS 1.3, else 1.2."""
+    """Return the TLS context of a client with a certificate, its key beside it, or without. newest: TLS 1.3, else
+    1.2."""
     context = ssl.create_default_context(cafile=str(ca))
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.maximum_version = ssl.TLSVersion.TLSv1_3 if newest else ssl.TLSVersion.TLSv1_2
@@ -69,7 +70,8 @@ def client_context(ca: Path, certificate: Path | None = None, *, newest: bool = 
 async def connected(
     port: int, context: ssl.SSLContext, *, host: str = "radius.example.org", source: str = "127.0.0.1"
 ) -> AsyncIterator[RadSecClient]:
-    """A connection to 127.0.0.1, where the server has to be `host`. BrokenResourceError: no handshake."""
+    """Yield a connection to 127.0.0.1; the server's certificate must be for `host`. Raise BrokenResourceError if the
+    handshake fails."""
     sock = trio.socket.socket()
     await sock.bind((source, 0))
     await sock.connect(("127.0.0.1", port))

@@ -1,4 +1,5 @@
-"""A running service with RadSec. Its user ann has the password hello; its RADIUS client `proxy` has a certificate."""
+"""A running service with RadSec, the user ann with the password hello, and the RADIUS client `proxy` with a
+certificate."""
 
 import shutil
 import socket
@@ -12,7 +13,7 @@ PROXY = "proxy.example.org"
 
 
 class SecureService(RunningService):
-    """radsec_port: where it speaks RadSec on 127.0.0.1, over all of its starts."""
+    """A service with a RadSec port on 127.0.0.1 that stays the same over all starts."""
 
     def __init__(self, directory: Path) -> None:
         with socket.socket() as sock:
@@ -24,7 +25,7 @@ class SecureService(RunningService):
 
 @contextmanager
 def running_secure_service(directory: Path, made: Path) -> Iterator[SecureService]:
-    """A service that runs for the time of the block, with the certificates of another data directory."""
+    """Run a service with the certificates of another data directory until the block ends."""
     service = SecureService(directory)
     service.data_dir.mkdir(mode=0o700)
     shutil.copytree(made / "certs", service.data_dir / "certs")

@@ -1,4 +1,4 @@
-"""A store that shows each transaction of a long deletion, and stops between two of them."""
+"""A store that limits each transaction of a long deletion to one slice, and can stop between two of them."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeVar, cast
@@ -10,11 +10,11 @@ T = TypeVar("T")
 
 
 class Stopped(Exception):
-    """The process ended before a transaction."""
+    """Raised before a transaction, as if the process had ended."""
 
 
 class _Busy:
-    """A transaction that an answer waits for."""
+    """A transaction for which another task waits."""
 
     def __init__(self, tx: Tx) -> None:
         self._tx = tx
@@ -27,9 +27,9 @@ class _Busy:
 
 
 class OneSlice:
-    """A store in front of another, where a transaction ends after one slice: an answer always waits for it.
+    """A store that ends each transaction after one slice, since another task always seems to wait.
 
-    transactions: their number before Stopped is raised.
+    transactions: the number of transactions before Stopped is raised.
     """
 
     def __init__(self, store: Store, transactions: int = 1) -> None:
@@ -60,9 +60,9 @@ class OneSlice:
 
 
 async def interrupted(store: Store, tables: list[str], delete: Callable[[Store], Awaitable[object]]) -> int:
-    """Stop a deletion after each of its transactions and begin anew, until it completes; how many transactions it took.
+    """Stop a deletion after each of its transactions and restart it until it completes. Return their number.
 
-    tables: those whose rows are counted. No transaction deletes more than SLICE of them.
+    tables: tables whose rows are counted. Assert that no transaction deletes more than SLICE of them.
     """
     transactions = 0
     while True:

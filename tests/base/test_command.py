@@ -1,4 +1,4 @@
-"""Commands are found by name, and their arguments are checked."""
+"""Commands are found by name and check their arguments."""
 
 import pytest
 from pydantic import BaseModel, ConfigDict

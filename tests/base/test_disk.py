@@ -1,4 +1,4 @@
-"""Files that exist completely or not at all."""
+"""Files that are written completely or not at all."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from sallyport.base.errors import ConfigError
 
 
 def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
-    """A file is replaced with its mode, without a temporary file beside it. A link is replaced, not followed."""
+    """The new file has mode 0600, and no temporary file is left. A link is replaced, not followed."""
     path, target = tmp_path / "file", tmp_path / "target"
     target.write_text("untouched")
     path.symlink_to(target)
@@ -22,7 +22,7 @@ def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["directory", "none/file"])
 def test_a_failed_write_changes_nothing(tmp_path: Path, name: str) -> None:
-    """The error names the file, and no temporary file stays."""
+    """The error names the file, and no temporary file is left."""
     (tmp_path / "directory").mkdir()
     with pytest.raises(ConfigError, match=str(tmp_path / name)):
         disk.write(tmp_path / name, b"new")
@@ -30,7 +30,7 @@ def test_a_failed_write_changes_nothing(tmp_path: Path, name: str) -> None:
 
 
 def test_an_interrupted_write_changes_nothing(tmp_path: Path) -> None:
-    """If the block raises, the old file stays without a temporary file beside it."""
+    """The old file is kept, and no temporary file is left."""
     path = tmp_path / "file"
     path.write_bytes(b"before")
     with pytest.raises(KeyboardInterrupt), disk.replacing(path) as file:
@@ -41,7 +41,7 @@ def test_an_interrupted_write_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_a_file_appears_when_it_is_complete(tmp_path: Path) -> None:
-    """The file appears at the end of the block, with the owner of another file if one is given."""
+    """The file appears at the end of the block. It has the owner of another file if one is given."""
     path = tmp_path / "file"
     with disk.replacing(path, mode=0o640, like=tmp_path) as file:
         file.write(b"first ")

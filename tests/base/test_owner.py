@@ -1,4 +1,4 @@
-"""Files for the owner of their directory, and the change from root to that owner."""
+"""The change from root to the owner of a directory."""
 
 import grp
 import json
@@ -25,13 +25,13 @@ except PermissionError:
     pass
 print(json.dumps([name, os.getresuid(), os.getresgid(), os.getgroups(), become_owner(directory)]))
 """
-"""It prints its identity after it gave up root and tried to take root back, and the result of a second call."""
+"""Prints the identity after giving up root and trying to regain it, and the result of a second call."""
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give itself up")
 
 
 def identity(directory: Path) -> list[object]:
-    """Return the ids that a child of root prints."""
+    """Run SCRIPT in a child of root and return its output."""
     done = subprocess.run([sys.executable, "-c", SCRIPT, directory], capture_output=True, text=True, check=True)
     found: list[object] = json.loads(done.stdout)
     return found
@@ -47,9 +47,8 @@ def identity(directory: Path) -> list[object]:
 def test_root_is_given_up_for_the_owner(
     tmp_path: Path, user: str | int, group: str | int, groups: list[str | int]
 ) -> None:
-    """Real, effective and saved ids are the owner's, no group of root stays, and the process cannot become root
-    again.
-    """
+    """Real, effective and saved IDs are the owner's, no group of root is kept, and the process cannot become root
+    again."""
     shutil.chown(tmp_path, user, group)
     status = tmp_path.stat()
     name, users, primary, others, again = identity(tmp_path)
@@ -59,6 +58,5 @@ def test_root_is_given_up_for_the_owner(
 
 
 def test_root_stays_root_in_its_own_directory(tmp_path: Path) -> None:
-    """In a directory of root's the process stays root."""
     name, users, *_ = identity(tmp_path)
     assert (name, users) == ("", [0, 0, 0])

@@ -1,4 +1,4 @@
-"""Work that a task repeats."""
+"""Work that is repeated."""
 
 import pytest
 import trio
@@ -10,7 +10,7 @@ from sallyport.base.periodic import every
 
 
 async def test_the_work_runs_at_once_and_again_after_each_end(autojump_clock: MockClock) -> None:
-    """A run that takes a second starts three seconds after the last one, where the pause is two seconds."""
+    """Work that takes one second, with a pause of two seconds, starts every three seconds."""
     started: list[float] = []
 
     async def work() -> None:
@@ -24,7 +24,7 @@ async def test_the_work_runs_at_once_and_again_after_each_end(autojump_clock: Mo
 
 
 async def test_a_failure_is_logged_and_the_work_runs_again(autojump_clock: MockClock) -> None:
-    """An error of the service's own is a warning with the name that the caller gives."""
+    """An error of the service's own types is a warning with the given event name."""
     runs = 0
 
     async def work() -> None:
@@ -40,8 +40,6 @@ async def test_a_failure_is_logged_and_the_work_runs_again(autojump_clock: MockC
 
 
 async def test_an_unexpected_exception_propagates(autojump_clock: MockClock) -> None:
-    """A defect ends the task."""
-
     async def work() -> None:
         raise ValueError("a defect")
 

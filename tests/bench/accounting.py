@@ -1,7 +1,8 @@
-"""Accounting: Sallyport, and FreeRADIUS with rlm_sql_sqlite as its package has it, under the same load in turn.
+"""Accounting: Sallyport, and FreeRADIUS with the packaged rlm_sql_sqlite, under the same load in turn.
 
-A session is a Start, an interim record and a Stop. Both servers record before they answer; that each answered record is
-in its session is checked after each turn, otherwise the comparison is void. For the rest it is the benchmark `radius`.
+A session is a Start, an interim record and a Stop. Both servers record before they answer. Each turn ends with a check
+that every answered record is in its session; otherwise the comparison is void. Everything else is as in the benchmark
+`radius`.
 """
 
 import sqlite3

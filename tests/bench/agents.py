@@ -34,7 +34,7 @@ WINDOW_S = 90.0
 CHANGES_S = 0.5
 AGAIN_S = 3.0
 LIMIT_S = 2.0
-"""Within which a change has to be there."""
+"""Maximum delay of a change, in seconds."""
 
 
 @dataclass

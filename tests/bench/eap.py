@@ -36,9 +36,9 @@ from .settings import BenchmarkError, Settings
 
 CLIENTS = 48
 BESIDE = 4
-"""Clients beside plain logins: more would hold those up on their own core."""
+"""Number of clients beside plain logins. More clients would delay those logins on their own core."""
 LOGINS = 50
-"""Of each client in a turn, all but the first of which may resume its session."""
+"""Logins of each client in a turn. All but the first may resume the session."""
 TRICKLE_S = 0.01
 MOST_RESUMED = 5
 """Answers that a resumed login takes at most, on average; a full one takes seven or more."""
@@ -233,7 +233,7 @@ def _reserved_core() -> Iterator[set[int]]:
 
 
 def _move(process_id: int, cores: set[int]) -> None:
-    """Limit a server to these cores, with all its present and later threads."""
+    """Limit a server, with all its present and later threads, to these cores."""
     for process in process_tree(process_id):
         for thread in Path(f"/proc/{process}/task").iterdir():
             os.sched_setaffinity(int(thread.name), cores)

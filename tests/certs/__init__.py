@@ -1,1 +1,1 @@
-"""Certificates: what they say, where they lie, who takes them."""
+"""Tests of certificates: their contents, their files and revocation."""

@@ -1,4 +1,4 @@
-"""An authority that the tests of a run share, since keys take a while to make: each test works on a copy."""
+"""An authority shared by the tests of a run, since generating keys takes long; each test works on a copy."""
 
 import shutil
 from pathlib import Path
@@ -12,7 +12,7 @@ HOST = "radius.example.org"
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data directory with an authority, the server's certificate, and those of a proxy and of ann."""
+    """A data directory with an authority and the certificates of the server, a proxy and ann."""
     data_dir = tmp_path_factory.mktemp("made")
     directory = Directory(data_dir)
     directory.make("Tests CA", [HOST, "192.0.2.7", "localhost"], present())
@@ -23,12 +23,12 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def data_dir(made: Path, tmp_path: Path) -> Path:
-    """A copy of it."""
+    """A copy of the data directory."""
     shutil.copytree(made / "certs", tmp_path / "certs")
     return tmp_path
 
 
 @pytest.fixture
 def directory(data_dir: Path) -> Directory:
-    """Its certificates."""
+    """The certificates of the data directory."""
     return Directory(data_dir)

@@ -1,8 +1,8 @@
-"""The command line as people and scripts use it, with and without a running service.
+"""The command line in interactive use and in scripts, with and without a running service.
 
-A process for each command costs a quarter of a second. So most tests run it in their own process, from its arguments
-to its exit status (`cli`), the installed program is run where that makes the difference (`program`), and what is not
-the test's matter is set up over the socket (`call`).
+Starting a process for each command takes a quarter of a second. So most tests run the command in their own process,
+from its arguments to its exit status (`cli`). The installed program is run where the process matters (`program`).
+Objects that a test needs but does not examine are set up over the socket (`call`).
 """
 
 import subprocess
@@ -16,7 +16,7 @@ from tests.service import RunningService
 
 
 class Service(RunningService):
-    """A running service whose command line runs in the test's process."""
+    """A running service with a command line that runs in the test's process."""
 
     def cli(self, *args: str, input: str | bytes = b"") -> "subprocess.CompletedProcess[str]":
         with chdir(self.directory), CliRunner().isolation(input=input, env=self.environ) as outputs:
@@ -31,17 +31,17 @@ SECRET = "n0t-the-default-secret"
 
 
 def add_domain(service: RunningService, name: str, **more: Any) -> str:
-    """A domain of the first tenant; its id."""
+    """Add a domain to the first tenant and return its ID."""
     return str(service.add_domain(name, **more))
 
 
 def add_user(service: RunningService, domain: str, name: str, password: str | bytes = b"hello") -> None:
-    """A user of a domain."""
+    """Add a user to a domain."""
     service.add_user(name, password, domain)
 
 
 def add_client(service: RunningService, name: str, address: str, *domains: str, **more: object) -> None:
-    """A RADIUS client of the first tenant, with the secret of the tests unless given."""
+    """Add a RADIUS client to the first tenant; its secret is SECRET unless given."""
     scope = {"org": more.pop("org", 1), "tenant": more.pop("tenant", 1)}
     service.call("tenant.add", **scope)
     service.add_client(name, address, more.pop("secret", SECRET), *domains, **scope, **more)

@@ -1,8 +1,9 @@
-"""Run every command as a user without rights, and print what became of each; a program of its own.
+"""Run every command as a user without rights, and print the result of each; a program of its own.
 
     python -m tests.cli.permissions FOLDER
 
-It imports everything first, so that a command costs a fork, and a child gives up root. FOLDER is made readable here.
+It imports everything first, so that a command costs only a fork. Each child process gives up root. FOLDER is made
+readable here.
 """
 
 import json
@@ -28,7 +29,7 @@ LIMIT_S = 30
 def leaves(
     command: click.Command = root, words: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """Every command that is no group, with its words."""
+    """Yield every command that is not a group, with the words of its name."""
     if not isinstance(command, click.Group):
         yield words, command
         return
@@ -39,7 +40,7 @@ def leaves(
 
 
 def arguments(command: click.Command, file: str) -> list[str]:
-    """A value of the right type for each required parameter, and the file for each path."""
+    """Return a value of the right type for each required parameter, and `file` for each path."""
     given: list[str] = []
     for each in command.params:
         is_file = isinstance(each.type, click.Path | click.File)
@@ -60,7 +61,10 @@ def _value(kind: click.ParamType) -> str:
 
 
 def situations(folder: Path) -> Mapping[str, tuple[dict[str, str], list[str], str]]:
-    """Environment, options and file of each situation: another user's directory, settings, arguments and socket."""
+    """Return the environment, options and file of each situation.
+
+    The situations are a directory of another user, unreadable settings, unreadable arguments and a closed socket.
+    """
     private, open_, listening = (folder / name for name in ("private", "open", "listening"))
     for path, mode in ((private, 0o700), (open_, 0o755), (listening, 0o755)):
         path.mkdir()
@@ -88,7 +92,7 @@ def situations(folder: Path) -> Mapping[str, tuple[dict[str, str], list[str], st
 
 
 def outcome(words: list[str], environ: dict[str, str], folder: Path) -> tuple[int, str]:
-    """Exit status and output of a command in a child that is nobody's; the status is less than 0 for a signal."""
+    """Run a command as user `nobody` and return its exit status and output; a negative status is a signal."""
     with tempfile.TemporaryFile() as output:
         child = os.fork()
         if child == 0:

@@ -1,4 +1,4 @@
-"""The fixtures of this folder."""
+"""Fixtures of the DID tests."""
 
 from tests.areas import areas, clock
 

@@ -26,7 +26,8 @@ ANY: dict[str, JSON] = {"$schema": "https://json-schema.org/draft/2020-12/schema
 
 @dataclass
 class Person:
-    """A person with a wallet. credential: the id of the accepted one; jwt: its token; 0 and empty without one."""
+    """A person with a wallet. credential: the ID of the accepted credential; jwt: its token; 0 and empty without
+    one."""
 
     wallet_id: int
     wallet_key: str
@@ -43,7 +44,7 @@ class Person:
 
 
 class World:
-    """The holder's side of the service, and who uses it."""
+    """The DID services and the people that use them."""
 
     def __init__(self, areas: Areas, issuer: Identity) -> None:
         self.areas = areas
@@ -56,11 +57,11 @@ class World:
         self.ann: Person
 
     async def new_issuer(self, name: str) -> str:
-        """The DID of a new issuer."""
+        """Add an issuer and return its DID."""
         return (await self.dids.create_issuer(self.areas.tenant, new_did(self.areas.domain, name=name))).did
 
     async def person(self, email: str, by: Signer, username: str = "") -> Person:
-        """A person with a wallet; with a user name also with a credential that the wallet has accepted."""
+        """Add a person with a wallet; with a user name, also a credential that the wallet has accepted."""
         new = NewWallet(self.areas.domain, email.partition("@")[0], email, "")
         made = await self.did.wallets.register(self.areas.tenant, new)
         jwk = by.key.public.jwk
@@ -72,7 +73,7 @@ class World:
         return person
 
     async def give(self, person: Person, credential_id: int) -> None:
-        """Assign a credential to a wallet, which accepts it."""
+        """Assign a credential to a wallet and accept it."""
         await self.did.wallets.assign(self.areas.tenant, [(person.wallet_id, credential_id)])
         await self.did.wallets.acknowledge(person.caller, person.wallet_id, credential_id, accept=True)
         person.credential, person.jwt = credential_id, await self.token(credential_id)
@@ -80,7 +81,7 @@ class World:
     async def issue(
         self, holder_did: str, username: str, *, issuer: str = "", lasts_s: int = YEAR_S, begins_s: int = 0
     ) -> int:
-        """Issue a credential; its id. begins_s: how much later it begins to hold than now."""
+        """Issue a credential and return its ID. begins_s: seconds until it becomes valid."""
         clock = self.areas.clock
         clock.pass_by(begins_s)
         claims: dict[str, JSON] = {"epmUsername": username} if username else {}
@@ -102,13 +103,13 @@ class World:
         await self.areas.did.credentials.revoke(self.areas.domain, person.credential)
 
     async def token(self, credential_id: int) -> str:
-        """A credential's token."""
+        """Return the token of a credential."""
         sql = "select jwt from credential_tokens where credential_id = :id"
         return await self.areas.store.read(lambda tx: tx.value(str, sql, id=credential_id)) or ""
 
 
 async def populated(areas: Areas) -> World:
-    """An issuer in the domain corp, and ann with a wallet that has accepted a credential."""
+    """Return an issuer in the domain corp, and ann with a wallet that has accepted a credential."""
     issuer = await identity(areas)
     world = World(areas, issuer)
     world.ann = await world.person("ann@corp.example", signer(4), "ann")

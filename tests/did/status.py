@@ -1,4 +1,4 @@
-"""A verifier of status lists (W3C StatusList2021, section 3.2), as a relying party has one."""
+"""A verifier of status lists (W3C StatusList2021, section 3.2), as relying parties implement it."""
 
 import gzip
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from sallyport.did.crypto.vc import Credential
 
 @dataclass(frozen=True)
 class Entry:
-    """The place of a credential's status. url: of the list's credential. index: the bit."""
+    """The position of a credential's status. url: URL of the status list. index: position of the bit."""
 
     url: str
     index: int
@@ -26,8 +26,8 @@ def entry_of(document: dict[str, JSON]) -> Entry:
 
 
 def check(entry: Entry, listed: Credential, issuer: str) -> None:
-    """Look an entry up in a verified list. issuer: of the credential. CredentialError `revoked`; `status`: the list is
-    not the issuer's, or another one."""
+    """Check the bit of an entry in a verified list. issuer: the credential's issuer. Raises CredentialError: `revoked`,
+    or `status` if the list has another issuer or URL."""
     subject, kinds = listed.document["credentialSubject"], listed.document["type"]
     if (listed.issuer, listed.id) != (issuer, entry.url) or "StatusList2021Credential" not in str(kinds):
         raise CredentialError("the status list is not the issuer's", "status")

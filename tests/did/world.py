@@ -15,12 +15,12 @@ SCHEMA: dict[str, JSON] = {
 
 
 def new_did(domain_id: int, method: str = "key", curve: str = "Ed25519", name: str = "a name") -> NewDid:
-    """The values of a new DID."""
+    """Return the values of a new DID."""
     return NewDid(domain_id, method, name, "a description", curve)
 
 
 class Identity:
-    """issuer, holder, schema: the ones that are there. The holder's key is HOLDER's."""
+    """An issuer, a holder and a schema. The holder's key is HOLDER's."""
 
     def __init__(self, areas: Areas, issuer: Record, holder: Record, schema: Schema) -> None:
         self.areas = areas
@@ -29,7 +29,7 @@ class Identity:
         self.schema = schema
 
     async def issue(self, **changes: object) -> Credential:
-        """A credential of the holder; fields of NewCredential changed."""
+        """Issue a credential of the holder, with changed fields of NewCredential."""
         fields: dict[str, object] = {
             "domain_id": self.areas.domain,
             "issuer_did": self.issuer.did,
@@ -45,7 +45,7 @@ class Identity:
 
 
 async def identity(areas: Areas, method: str = "key", curve: str = "Ed25519") -> Identity:
-    """An issuer of that method, with a holder and a schema."""
+    """Add an issuer with that method, a holder and a schema."""
     issuing = areas.did
     issuer = await issuing.dids.create_issuer(areas.tenant, new_did(areas.domain, method, curve, "The issuer"))
     holder = await issuing.dids.create_holder(

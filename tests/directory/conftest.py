@@ -1,4 +1,4 @@
-"""The areas of the service."""
+"""Fixtures of the directory tests."""
 
 from tests.areas import areas, clock
 

@@ -1,4 +1,4 @@
-"""Directories at work in a test: imports that are waited for, and LDIF that is made."""
+"""Helpers that run imports and write LDIF."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -21,7 +21,7 @@ def person(name: str, *more: str, ou: str = "People") -> str:
 
 
 def group(name: str, *members: str) -> str:
-    """A record of a group. members: as distinguished names."""
+    """Return the record of a group. members: distinguished names."""
     lines = [
         f"dn: cn={name},dc=x",
         "objectClass: groupOfNames",
@@ -32,13 +32,13 @@ def group(name: str, *members: str) -> str:
 
 
 def counts(job: Job) -> tuple[int, ...]:
-    """total, added, updated, removed, skipped, failed of a job."""
+    """Return the counts of a job: total, added, updated, removed, skipped, failed."""
     return job.total, job.added, job.updated, job.removed, job.skipped, job.failed
 
 
 @asynccontextmanager
 async def at_work(areas: Areas) -> AsyncIterator[None]:
-    """Imports are done while the block lasts."""
+    """Run the imports until the block ends."""
     async with trio.open_nursery() as nursery:
         nursery.start_soon(areas.directory.jobs.run)
         yield
@@ -46,7 +46,7 @@ async def at_work(areas: Areas) -> AsyncIterator[None]:
 
 
 async def queue(areas: Areas, ldif: str, *, name: str = "", complete: bool = False) -> int:
-    """Queue the import of a text, later than those before; the job's id."""
+    """Queue the import of a text, later than all others, and return the job's ID."""
     areas.clock.now += 1
     service = areas.directory.directories
     file = service.files.new("ldif", 0)
@@ -55,7 +55,7 @@ async def queue(areas: Areas, ldif: str, *, name: str = "", complete: bool = Fal
 
 
 async def over(areas: Areas, job_id: int) -> Job:
-    """A job once it is over. Time does not pass for it: the clock of trio may jump."""
+    """Wait until a job is over and return it."""
     with trio.fail_after(PATIENCE_S):
         while (job := await areas.directory.jobs.get(job_id)).state not in OVER:
             await trio.sleep(0.02)
@@ -63,7 +63,7 @@ async def over(areas: Areas, job_id: int) -> Job:
 
 
 async def imported(areas: Areas, ldif: str, *, name: str = "", complete: bool = False) -> Job:
-    """An import that is done."""
+    """Import a text and return the job, which must be DONE."""
     async with at_work(areas):
         job = await over(areas, await queue(areas, ldif, name=name, complete=complete))
     assert job.state == "DONE", job.message
@@ -71,18 +71,18 @@ async def imported(areas: Areas, ldif: str, *, name: str = "", complete: bool = 
 
 
 async def names(areas: Areas) -> list[str]:
-    """The people of the domain."""
+    """Return the names of the domain's people."""
     users, _ = await areas.directory.directories.users(Stretch(areas.domain, 0, 1000), "")
     return [user.name for user in users]
 
 
 async def members(areas: Areas) -> dict[str, int]:
-    """The groups of the domain, and how many members each has itself."""
+    """Return the number of direct members of each group of the domain."""
     groups, _ = await areas.directory.directories.groups(Stretch(areas.domain, 0, 1000), "")
     return {group.name: group.members for group in groups}
 
 
 async def groups_of(areas: Areas, name: str, realms: Sequence[str] = ()) -> frozenset[str] | None:
-    """What directories say of a name to a login."""
+    """Return the groups that a login of that name has."""
     found = await areas.directory.principals.find(areas.domain, name, tuple(realms))
     return found.groups

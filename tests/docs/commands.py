@@ -1,12 +1,12 @@
-"""Run the commands of a documentation page, word for word and in their order, against a service of its own.
+"""Run the commands of a documentation page, word for word and in order, against a service of its own.
 
     with walked(Walk("docs/guides/rules.md", before=("sallyport user add ...",)), tmp_path) as done:
         assert "Access-Accept" in done.output("sallyport check radius")
 
-A page shows commands in blocks of the kind `console`: a line that begins with `$ ` is a command, a line behind one that
-ends with a backslash continues it, and the other lines are what the command prints. In them `...` matches any text
-and a number matches any number. All commands of a page run in one bash, so that variables and jobs live on. Only the
-texts of `Walk.replace` and the ports of the service are replaced.
+A page has its commands in `console` blocks. A line that starts with `$ ` is a command, a line after one that ends with
+a backslash continues it, and the other lines are the output of the command. In the output, `...` matches any text and
+a number matches any number. All commands of a page run in one bash, so that variables and jobs are kept. Only the texts
+of `Walk.replace` and the ports of the service are replaced.
 """
 
 import os
@@ -35,7 +35,7 @@ LISTENS = {
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command of a page. shown: the lines of output that the page prints behind it."""
+    """A command of a page. shown: the output lines that the page prints after it."""
 
     text: str
     shown: tuple[str, ...] = ()
@@ -45,11 +45,11 @@ class Command:
 class Walk:
     """How the commands of a page are run.
 
-    page: path from the root of the repository. before: commands that an earlier page has had the reader run, in the
-    same shell. serves: the page starts the service itself. settings: environment variables of the service and of the
-    commands. replace: text of the page to text of the test. `{free}` in both is a free port. files: copied into the
-    directory of the shell, named from the page's folder. fails: beginnings of commands that end with status 1 here.
-    typed: beginnings of commands to what the reader types then. skip: beginnings of blocks that are not run.
+    page: path from the root of the repository. before: commands of an earlier page, run first in the same shell.
+    serves: the page starts the service itself. settings: environment variables of the service and of the commands.
+    replace: text of the page to text of the test; `{free}` in both is a free port. files: copied into the directory of
+    the shell, named from the page's folder. fails: beginnings of commands that end with status 1 here. typed:
+    beginnings of commands to their input. skip: beginnings of blocks that are not run.
     """
 
     page: str
@@ -65,7 +65,7 @@ class Walk:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What the commands printed. printed: of each command that was run, both streams; the last one may have failed."""
+    """The results of the commands. printed: the output of each command that was run; the last one may have failed."""
 
     commands: Sequence[Command]
     printed: Sequence[str]
@@ -74,7 +74,7 @@ class Done:
     service: RunningService | None
 
     def output(self, start: str) -> str:
-        """Return what the first command with this beginning printed."""
+        """Return the output of the first command with this beginning."""
         return next(
             text for each, text in zip(self.commands, self.printed, strict=False) if each.text.startswith(start)
         )
@@ -100,7 +100,7 @@ def blocks(page: str) -> list[list[Command]]:
 
 @contextmanager
 def walked(walk: Walk, directory: Path) -> Iterator[Done]:
-    """Run the commands of a page until one fails. The service and the jobs of the page run until the `with` ends."""
+    """Run the commands of a page until one fails. The service and the page's jobs run until the block ends."""
     shown = [each for block in blocks(walk.page) if not block[0].text.startswith(tuple(walk.skip)) for each in block]
     for name in walk.files:
         (directory / Path(name).name).write_bytes((ROOT / walk.page).parent.joinpath(name).read_bytes())
@@ -140,7 +140,7 @@ def walked(walk: Walk, directory: Path) -> Iterator[Done]:
 
 
 def problem(walk: Walk, done: Done) -> str:
-    """Return the first defect of a run: a command that failed, or output of another form. Empty: the page works."""
+    """Return the first defect of a run: a command with a wrong status, or with other output. Empty: the page works."""
     for each, printed, status in zip(done.commands, done.printed, done.statuses, strict=False):
         if status != _status(walk, each):
             return f"{each.text}\nexit status {status}, not {_status(walk, each)}\n{printed}"
@@ -152,7 +152,7 @@ def problem(walk: Walk, done: Done) -> str:
 
 
 def differs(shown: Sequence[str], printed: str) -> str:
-    """Return the first shown line that is not printed, in its order; empty if each one is."""
+    """Return the first shown line that is missing in the output, in order; empty if there is none."""
     lines = iter(printed.splitlines())
     for each in shown:
         pattern = re.compile(_pattern(each))
@@ -184,7 +184,7 @@ def _ports(service: RunningService) -> dict[str, str]:
 
 
 def _alone(settings: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the environment of a page that starts the service itself, and the ports that it then has."""
+    """Return the environment of a page that starts the service itself, and the service's ports."""
     ports = {usual: f"127.0.0.1:{free_port()}" for usual in LISTENS.values()}
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SALLYPORT_")}
     listens = {name: ports[usual] for name, usual in LISTENS.items()}
@@ -202,8 +202,10 @@ def _replaced(text: str, replace: Mapping[str, str]) -> str:
 
 
 def _step(command: str, status: int, free: str) -> str:
-    """Return a command as a part of the script. The script waits until a job in the background that is given the free
-    port listens there."""
+    """Return a command as a part of the script.
+
+    If the command starts a background job at the free port, the script waits until the port accepts connections.
+    """
     lines = [command]
     if command.endswith("&") and free in command:
         lines.append(f"until (: < /dev/tcp/127.0.0.1/{free}) 2>/dev/null; do sleep 0.05; done")
@@ -211,13 +213,13 @@ def _step(command: str, status: int, free: str) -> str:
 
 
 def _parts(output: str) -> tuple[list[str], list[int]]:
-    """Return what each command printed and its status; the first part is that of the commands before the page's."""
+    """Return the output and status of each command; the first part is that of the commands before the page's."""
     *parts, rest = re.split(rf"\n?{MARK} (\d+)\n", output)
     return [*parts[2::2], rest], [int(status) for status in parts[3::2]]
 
 
 def _end(shell: "subprocess.Popen[bytes]") -> None:
-    """End what a page has started: the shell is the leader of a group of its own."""
+    """End the processes of a page: the shell leads a process group of its own."""
     with suppress(ProcessLookupError):
         os.killpg(shell.pid, signal.SIGTERM)
     shell.wait(10)

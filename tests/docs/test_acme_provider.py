@@ -25,7 +25,7 @@ STATUS = {
 
 @dataclass
 class AcmeBench:
-    """The example, and an approval service on loopback."""
+    """The example, and its approval service on loopback."""
 
     provider: type[ConfiguredProvider]
     fields: dict[str, object] = field(default_factory=dict)
@@ -39,16 +39,16 @@ class AcmeBench:
 
     @property
     def prompts(self) -> int:
-        """The users that were prompted: the service sends one prompt for each id."""
+        """The number of prompted users: the service sends one prompt for each ID."""
         return len(self.asked)
 
     @property
     def requests(self) -> int:
-        """The requests so far."""
+        """The number of requests so far."""
         return self.web.requests
 
     def behave(self, behaviour: Behaviour) -> None:
-        """Behave so from now on."""
+        """Set the behaviour of the following requests."""
         self.web.behave(behaviour)
 
     async def __call__(self, call: Call) -> Reply:
@@ -63,11 +63,11 @@ class AcmeBench:
 
 
 class TestAcme(ProviderContract):
-    """The example of the guide."""
+    """The contract of providers, for the guide's example."""
 
     @pytest.fixture
     async def bench(self) -> AsyncIterator[AcmeBench]:
-        """The example and its server."""
+        """Yield the example and its server."""
         bench = AcmeBench(runpy.run_path(str(EXAMPLE))["Acme"])
         async with serving(bench) as bench.web:
             bench.fields = {"url": f"http://127.0.0.1:{bench.web.port}", "token": TOKEN}

@@ -1,4 +1,4 @@
-"""What the tests of this folder share."""
+"""Fixtures of the domain tests."""
 
 from tests.areas import areas, clock
 

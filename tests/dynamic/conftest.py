@@ -1,4 +1,4 @@
-"""What the tests of this folder share."""
+"""Fixtures of the dynamic authorization tests."""
 
 from tests.areas import areas, clock
 

@@ -1,4 +1,4 @@
-"""A NAS that takes Disconnect and CoA requests and answers by a script: what it sends for each datagram that it gets.
+"""A NAS that answers Disconnect and CoA requests by a script: a function from a request to the datagrams of the answer.
 
 async with running_nas(nak(503)) as nas:
     await sender.ask(nas.where, Kind.DISCONNECT, SESSION)
@@ -19,49 +19,49 @@ from sallyport.radius.packet import SharedSecret
 from tests.areas import SECRET
 
 Script = Callable[[bytes, int], Sequence[bytes]]
-"""(a request, how many datagrams came before it) to the datagrams to send back."""
+"""A function from (request, number of earlier requests) to the datagrams to send."""
 
 
 def answer(request: bytes, code: int, attributes: bytes = b"", *, secret: bytes = SECRET) -> bytes:
-    """An answer to a request, put together without the codec."""
+    """Return an answer to a request, built without the codec."""
     head = bytes((code, request[1])) + (20 + len(attributes)).to_bytes(2)
     return head + md5(head + request[4:20] + attributes + secret).digest() + attributes
 
 
 def ack(request: bytes, _number: int = 0) -> list[bytes]:
-    """Yes."""
+    """Return an ACK."""
     return [answer(request, request[0] + 1)]
 
 
 def nak(cause: int) -> Script:
-    """No, for a reason."""
+    """Return a script that answers NAK with an Error-Cause."""
     return lambda request, _number: [answer(request, request[0] + 2, push_attribute(ERROR_CAUSE, cause.to_bytes(4)))]
 
 
 def silent(_request: bytes, _number: int) -> list[bytes]:
-    """Nothing."""
+    """Return no answer."""
     return []
 
 
 class FakeNas:
-    """requests: every datagram that came, in order."""
+    """A NAS. requests: every received datagram, in order."""
 
     def __init__(self, script: Script) -> None:
         self.script = script
         self.requests: list[bytes] = []
 
     def answers(self, datagram: bytes) -> Sequence[bytes]:
-        """What it sends for a datagram."""
+        """Return the datagrams to send for a received one."""
         self.requests.append(datagram)
         return self.script(datagram, len(self.requests) - 1)
 
     def values(self, number: int = -1) -> dict[int, bytes]:
-        """The attributes of a request."""
+        """Return the attributes of a request."""
         return dict(pull_attributes(self.requests[number], 20))
 
 
 class LocalNas(FakeNas):
-    """One in the test's own loop."""
+    """A NAS in the event loop of the test."""
 
     def __init__(self, script: Script, sock: trio.socket.SocketType) -> None:
         super().__init__(script)
@@ -70,7 +70,7 @@ class LocalNas(FakeNas):
 
     @property
     def where(self) -> Nas:
-        """Where it is asked, with the tests' secret."""
+        """The address of the NAS, with the tests' secret."""
         return Nas(self.address, self.port, SharedSecret(SECRET))
 
     async def run(self) -> None:
@@ -83,7 +83,7 @@ class LocalNas(FakeNas):
 
 @asynccontextmanager
 async def running_nas(script: Script, address: str = "127.0.0.1") -> AsyncIterator[LocalNas]:
-    """A NAS in the test's own loop for the time of the block."""
+    """Run a NAS in the event loop of the test until the block ends."""
     with trio.socket.socket(trio.socket.AF_INET, trio.socket.SOCK_DGRAM) as sock:
         await sock.bind((address, 0))
         nas = LocalNas(script, sock)
@@ -94,7 +94,7 @@ async def running_nas(script: Script, address: str = "127.0.0.1") -> AsyncIterat
 
 
 class ThreadNas(FakeNas):
-    """One in a thread, for a service in another process."""
+    """A NAS in a thread, for a service in another process."""
 
     def __init__(self, script: Script, sock: socket.socket) -> None:
         super().__init__(script)
@@ -102,7 +102,7 @@ class ThreadNas(FakeNas):
         self.port: int = sock.getsockname()[1]
 
     def run(self) -> None:
-        """Answer until an empty datagram comes."""
+        """Answer until an empty datagram arrives."""
         while True:
             datagram, sender = self._sock.recvfrom(4096)
             if not datagram:
@@ -113,7 +113,7 @@ class ThreadNas(FakeNas):
 
 @contextmanager
 def thread_nas(script: Script, address: str = "127.0.0.1") -> Iterator[ThreadNas]:
-    """A NAS in a thread for the time of the block."""
+    """Run a NAS in a thread until the block ends."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.bind((address, 0))
         nas = ThreadNas(script, sock)

@@ -1,1 +1,1 @@
-"""The events of logins as they are read."""
+"""Tests of login events: reading, export, retention and outlets."""

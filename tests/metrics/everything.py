@@ -1,4 +1,4 @@
-"""Every metric that the service registers, with its labels and before anything was counted."""
+"""Every metric that the service registers, with its labels, before anything was counted."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -10,7 +10,7 @@ from sallyport import metrics
 
 
 def registered() -> CollectorRegistry:
-    """A registry with one of each class of metrics."""
+    """Return a registry with one instance of each class of metrics."""
     registry = CollectorRegistry()
     radius = metrics.RadiusMetrics(registry)
     radius.watch_listeners(dict, dict)
@@ -37,12 +37,12 @@ def registered() -> CollectorRegistry:
 
 
 def collected() -> Iterator[Metric]:
-    """What a scrape finds."""
+    """Yield each metric as a scrape gets it."""
     yield from registered().collect()
 
 
 def labelled() -> Iterator[tuple[Metric, Sequence[str]]]:
-    """Yield each metric with the names of its labels, which a metric without samples does not tell."""
+    """Yield each metric with the names of its labels, which a metric without samples does not have."""
     for collector in registered()._collector_to_names:
         for metric in collector.collect():
             yield metric, getattr(collector, "_labelnames", ()) or getattr(metric, "_labelnames", ())

@@ -1,4 +1,4 @@
-"""The other ends of our providers, for the contract and for each provider's own tests."""
+"""Servers for the built-in providers, for the contract and for each provider's own tests."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -27,7 +27,7 @@ ServerT = TypeVar("ServerT", DuoServer, OktaServer, HookServer)
 
 @dataclass
 class HttpBench(Generic[ServerT]):
-    """A provider over HTTP."""
+    """A provider over HTTP, and its server."""
 
     provider: type[ConfiguredProvider]
     fields: Mapping[str, object]
@@ -40,26 +40,26 @@ class HttpBench(Generic[ServerT]):
 
     @property
     def prompts(self) -> int:
-        """How many people were disturbed."""
+        """The number of prompts."""
         return self.server.prompts
 
     @property
     def requests(self) -> int:
-        """How many questions were asked."""
+        """The number of requests."""
         return self.server.web.requests
 
     def behave(self, behaviour: Behaviour) -> None:
-        """Do so from now on."""
+        """Show this behaviour from the next request on."""
         self.server.web.behave(behaviour)
 
     def make(self) -> Provider:
-        """The provider, ready to be asked."""
+        """Return a new instance of the provider."""
         return self.provider(self.provider.fields.model_validate(self.fields), self.host)
 
 
 @asynccontextmanager
 async def duo_bench() -> AsyncIterator[HttpBench[DuoServer]]:
-    """Duo."""
+    """Run a Duo server."""
     server = DuoServer()
     async with serving(server) as server.web:
         fields = {"ikey": duo_server.IKEY, "skey": duo_server.SKEY, "host": f"127.0.0.1:{server.web.port}"}
@@ -68,7 +68,7 @@ async def duo_bench() -> AsyncIterator[HttpBench[DuoServer]]:
 
 @asynccontextmanager
 async def okta_bench() -> AsyncIterator[HttpBench[OktaServer]]:
-    """Okta."""
+    """Run an Okta server."""
     server = OktaServer()
     async with serving(server) as server.web:
         fields = {"domain": f"127.0.0.1:{server.web.port}", "apiToken": okta_server.TOKEN}
@@ -77,7 +77,7 @@ async def okta_bench() -> AsyncIterator[HttpBench[OktaServer]]:
 
 @asynccontextmanager
 async def hook_bench() -> AsyncIterator[HttpBench[HookServer]]:
-    """A webhook."""
+    """Run a webhook."""
     server = HookServer()
     async with serving(server) as server.web:
         fields = {"url": f"http://127.0.0.1:{server.web.port}/hook", "secret": hook_server.SECRET}
@@ -85,14 +85,14 @@ async def hook_bench() -> AsyncIterator[HttpBench[HookServer]]:
 
 
 class HastyRadius(Radius):
-    """Does not wait as long."""
+    """A RADIUS provider with short timeouts."""
 
     tries_s: ClassVar[tuple[float, ...]] = (0.1, 0.1, 0.1)
 
 
 @dataclass
 class RadiusBench:
-    """Another RADIUS server."""
+    """The RADIUS provider, and another RADIUS server."""
 
     server: RadiusServer
     fields: Mapping[str, object]
@@ -106,21 +106,21 @@ class RadiusBench:
 
     @property
     def requests(self) -> int:
-        """How many packets came."""
+        """The number of received packets."""
         return self.server.requests
 
     def behave(self, behaviour: Behaviour) -> None:
-        """Do so from now on."""
+        """Show this behaviour from the next request on."""
         self.server.behave(behaviour)
 
     def make(self) -> Provider:
-        """The provider, ready to be asked."""
+        """Return a new instance of the provider."""
         return self.provider(self.provider.fields.model_validate(self.fields), self.host)
 
 
 @asynccontextmanager
 async def radius_bench() -> AsyncIterator[RadiusBench]:
-    """Another RADIUS server."""
+    """Run another RADIUS server."""
     async with radius_serving() as server:
         yield RadiusBench(server, {"host": "127.0.0.1", "port": server.port, "secret": radius_server.SECRET})
 
@@ -129,7 +129,7 @@ SEED = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"
 
 
 class TotpBench:
-    """One user with a seed; the other end is the user's app."""
+    """One user with a seed; the other side is the user's app."""
 
     provider: type[ConfiguredProvider] = Totp
     secrets: Sequence[str] = ()
@@ -152,13 +152,13 @@ class TotpBench:
         return self.code(late)
 
     def code(self, steps: int = 0) -> str:
-        """What the app shows so many steps from now."""
+        """Return the code that the app shows after `steps` time steps."""
         return hotp(seed_octets(SEED), step_at(self.clock()) + steps)
 
     def behave(self, behaviour: Behaviour) -> None:
-        """Do so from now on."""
+        """Show this behaviour from the next request on."""
         self.behaviour = behaviour
 
     def make(self) -> Totp:
-        """The provider, ready to be asked."""
+        """Return a new instance of the provider."""
         return Totp(Totp.fields.model_validate({}), self.host)

@@ -1,4 +1,4 @@
-"""Certificates for TLS on loopback, made as they are needed."""
+"""Certificates for TLS on loopback, created when they are needed."""
 
 import ssl
 from datetime import UTC, datetime, timedelta
@@ -13,9 +13,10 @@ from cryptography.x509.oid import NameOID
 def self_signed(
     directory: Path, host: str, *, issuer: str = "", since: timedelta = timedelta(hours=-1)
 ) -> tuple[ssl.SSLContext, Path]:
-    """A server's context with a certificate for a host name, signed by itself, and the file to trust it by.
+    """Return a server's TLS context with a self-signed certificate for a host name, and the file to trust it by.
 
-    issuer: the name of another issuer. since: when it begins to be valid, for two hours, from now on."""
+    issuer: the name of another issuer. since: the start of its validity of two hours, relative to now.
+    """
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)])
     now = datetime.now(UTC)

@@ -1,6 +1,6 @@
-"""Duo's Auth API v2 as far as it is used: it checks signatures of version 2 and 5 as Duo does.
+"""A simulated Duo Auth API v2. It checks signatures of version 2 and 5 as Duo does.
 
-The signatures are checked by code of the test's own, which the vendor's client proves (test_duo.py).
+The signatures are checked by separate code, which the vendor's client proves (test_duo.py).
 """
 
 import hashlib
@@ -31,7 +31,7 @@ def _sha512(octets: bytes) -> str:
 
 
 def signature_holds(call: Call) -> bool:
-    """Whether Duo would take the request: a signature of version 2 or 5, not older than five minutes."""
+    """Return whether Duo would accept the request: a signature of version 2 or 5, at most five minutes old."""
     ikey, _, given = b64decode(call.headers["authorization"].removeprefix("Basic ")).decode().partition(":")
     date = call.headers["date"]
     if abs(parsedate_to_datetime(date).timestamp() - now_us() / 1e6) > 300:
@@ -44,8 +44,8 @@ def signature_holds(call: Call) -> bool:
 
 
 class DuoServer:
-    """A user with a phone. status: of auth_status. capabilities: of the phone. result: of preauth. skew_s: of its
-    clock."""
+    """A user with a phone. status: of auth_status. capabilities: of the phone. result: of preauth. skew_s: of the
+    server's clock."""
 
     def __init__(self) -> None:
         self.web: WebServer

@@ -1,4 +1,4 @@
-"""A customer's webhook: it checks the signature of every request."""
+"""A simulated webhook of a customer; it checks the signature of every request."""
 
 import hashlib
 import hmac
@@ -12,7 +12,7 @@ SECRET = "the hook's secret: schön lang"
 
 
 class HookServer:
-    """One user who answers in time; immediately: approve or deny without a poll_url."""
+    """One user who answers in time. immediately: approve or deny without a poll_url."""
 
     def __init__(self) -> None:
         self.web: WebServer
@@ -25,7 +25,7 @@ class HookServer:
 
     @property
     def prompts(self) -> int:
-        """Each challenge_id is one prompt: it is the idempotency key."""
+        """The number of prompts: each challenge_id is one, since it is the idempotency key."""
         return len(self.challenges)
 
     async def __call__(self, call: Call) -> Reply:

@@ -1,4 +1,4 @@
-"""Okta's Factors API as far as it is used."""
+"""A simulated Okta Factors API."""
 
 from typing import ClassVar
 from urllib.parse import unquote

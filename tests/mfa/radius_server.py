@@ -35,8 +35,12 @@ STATE_OCTETS = bytes(range(240, 256))
 
 
 class RadiusServer:
-    """challenges: asks for NEXT_CODE after CODE. drops: how many requests are lost. signed: with Message-Authenticator.
-    secret: what answers are made with."""
+    """A RADIUS server.
+
+    challenges: asks for NEXT_CODE after CODE. drops: the number of requests to ignore. signed: with
+    Message-Authenticator.
+    secret: the secret of its replies.
+    """
 
     def __init__(self) -> None:
         self.port = 0
@@ -48,7 +52,7 @@ class RadiusServer:
         self.secret = SharedSecret(SECRET.encode())
 
     def behave(self, behaviour: Behaviour) -> None:
-        """Do so from the next request on."""
+        """Show this behaviour from the next request on."""
         self.behaviour = behaviour
 
     async def serve(self, udp: trio.socket.SocketType) -> None:
@@ -92,7 +96,7 @@ def _typed(request: Request, code: str) -> bool:
 
 @asynccontextmanager
 async def radius_serving() -> AsyncIterator[RadiusServer]:
-    """A server on a free port of 127.0.0.1, until the block is left."""
+    """Run a server on a free port of 127.0.0.1 until the block ends."""
     server = RadiusServer()
     with trio.socket.socket(trio.socket.AF_INET, trio.socket.SOCK_DGRAM) as udp:
         await udp.bind(("127.0.0.1", 0))

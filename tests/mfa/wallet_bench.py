@@ -1,4 +1,4 @@
-"""The other end of the wallet provider: the real requests over a store, and a user with a wallet."""
+"""The wallet provider with real presentation requests in a store, and a user with a wallet."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from tests.mfa.host import make_host
 
 @dataclass
 class WalletBench:
-    """ann, whose wallet answers as the test says. `run` must run."""
+    """ann, whose wallet answers by the behaviour. `run` must be running."""
 
     world: World
     provider: type[ConfiguredProvider] = Wallet
@@ -35,11 +35,11 @@ class WalletBench:
 
     @property
     def prompts(self) -> int:
-        """How many requests were opened."""
+        """The number of opened requests."""
         return len(self._seen)
 
     def behave(self, behaviour: Behaviour) -> None:
-        """Do so from now on."""
+        """Show this behaviour from now on."""
         self.behaviour = behaviour
         self._news.set()
 
@@ -70,10 +70,10 @@ class WalletBench:
         )
         await presentations.submit(ann.caller, ann.wallet_id, ann.did, request_id, presentation)
 
-    # --- what the provider is lent: the real thing, counted ----------------------------------------------------
+    # --- the host's wallets: the real ones, with counted calls ----------------------------------------------------
 
     async def enrolled(self, domain_id: int, user: str, issuer_did: str, schema_id: int) -> bool:
-        """Counted."""
+        """Count the call and pass it on."""
         self.requests += 1
         return await self.world.did.prompts.enrolled(domain_id, user, issuer_did, schema_id)
 
@@ -88,7 +88,7 @@ class WalletBench:
         purpose: str,
         expires_at: int,
     ) -> int | None:
-        """Counted, and told to ann."""
+        """Count the call, pass it on and notify ann."""
         self.requests += 1
         opened = await self.world.did.prompts.open(
             self.world.areas.domain,
@@ -105,11 +105,11 @@ class WalletBench:
         return opened
 
     async def answer(self, request_id: int, *, within_s: float) -> bool | None:
-        """Counted."""
+        """Count the call and pass it on."""
         self.requests += 1
         return await self.world.did.prompts.answer(request_id, within_s=within_s)
 
     async def withdraw(self, request_id: int) -> None:
-        """Counted."""
+        """Count the call and pass it on."""
         self.requests += 1
         await self.world.did.prompts.withdraw(request_id)

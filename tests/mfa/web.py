@@ -1,4 +1,4 @@
-"""A small HTTP/1.1 server on loopback for the other ends of providers: real sockets, h11, one handler.
+"""A small HTTP/1.1 server on loopback that simulates servers of providers: real sockets, h11, one handler.
 
 async with serving(handler) as server:
     server.behave(Behaviour.SILENT)
@@ -21,7 +21,7 @@ from sallyport.mfa.contract import Behaviour
 
 @dataclass(frozen=True)
 class Call:
-    """A request: path without query; parameters of query or form; header names in small letters."""
+    """A request: the path without its query, parameters of query or form, and header names in lower case."""
 
     method: str
     path: str
@@ -30,7 +30,7 @@ class Call:
     body: bytes
 
     def json(self) -> dict[str, object]:
-        """The body as a JSON object."""
+        """Return the body as a JSON object."""
         document = json.loads(self.body)
         assert isinstance(document, dict)
         return document
@@ -49,7 +49,7 @@ Handler = Callable[[Call], Awaitable[Reply]]
 
 
 class WebServer:
-    """Counts requests and connections, and applies its behaviour before its handler."""
+    """A server that counts requests and connections, and applies its behaviour before its handler."""
 
     def __init__(self, handler: Handler) -> None:
         self.handler = handler
@@ -60,18 +60,18 @@ class WebServer:
         self.changed = trio.Event()
 
     def behave(self, behaviour: Behaviour) -> None:
-        """Behave so from the next request on, and wake requests that wait for a change."""
+        """Show this behaviour from the next request on, and wake requests that wait for a change."""
         self.behaviour = behaviour
         self.changed.set()
         self.changed = trio.Event()
 
     async def serve(self, stream: trio.abc.Stream) -> None:
-        """One connection."""
+        """Serve one connection."""
         self.connections += 1
         try:
             await self._converse(stream)
         except (trio.BrokenResourceError, trio.ClosedResourceError, h11.RemoteProtocolError):
-            pass  # the client went away, which is its right
+            pass  # the client closed the connection
         finally:
             await trio.aclose_forcefully(stream)
 
@@ -87,7 +87,7 @@ class WebServer:
             connection.start_next_cycle()
 
     async def _misbehave(self, stream: trio.abc.Stream) -> bool:
-        """Below HTTP; True where the connection is over."""
+        """Misbehave below HTTP; return True if the connection is over."""
         if self.behaviour is Behaviour.SILENT:
             await trio.sleep_forever()
         if self.behaviour is Behaviour.BROKEN_OFF:
@@ -152,7 +152,7 @@ async def _send(connection: h11.Connection, stream: trio.abc.Stream, reply: Repl
 
 @asynccontextmanager
 async def serving(handler: Handler, *, tls: ssl.SSLContext | None = None) -> AsyncIterator[WebServer]:
-    """A server on a free port of 127.0.0.1, until the block is left."""
+    """Run a server on a free port of 127.0.0.1 until the block ends."""
     server = WebServer(handler)
     async with trio.open_nursery() as nursery:
         if tls is None:

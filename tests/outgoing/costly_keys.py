@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 _SIGNER = ec.generate_private_key(ec.SECP256R1())
-_BROKEN = 3 << 2046 | 0xBAD01  # in place of a prime of 2048 bits
+_BROKEN = 3 << 2046 | 0xBAD01  # replaces a prime of 2048 bits
 PrivateKey = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey | dsa.DSAPrivateKey
 
 
@@ -33,7 +33,7 @@ def certificate(key: rsa.RSAPublicKey | ec.EllipticCurvePublicKey | dsa.DSAPubli
 
 
 def of_label(label: str, *headers: str) -> str:
-    """Return a PEM block with a label, headers and octets that are no key."""
+    """Return a PEM block with a label, headers and octets that are not a key."""
     lines = [*headers, "", b64encode(bytes(48)).decode()] if headers else [b64encode(bytes(48)).decode()]
     return "\n".join([f"-----BEGIN {label}-----", *lines, f"-----END {label}-----", ""])
 

@@ -1,4 +1,4 @@
-"""Turns of the event loop, counted."""
+"""Turns of the event loop that are counted."""
 
 from sallyport.base.fair import LoopTurns
 

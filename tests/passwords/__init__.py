@@ -1,4 +1,4 @@
-"""Tests of sallyport.passwords. The machines are rows of a table that the tests make."""
+"""Tests of sallyport.passwords. The machines are rows of a table that the tests create."""
 
 from sallyport.store.model import Tx
 
@@ -12,5 +12,5 @@ class Machines:
 
 
 def make_table(tx: Tx) -> None:
-    """Make the table without rows."""
+    """Create the table without rows."""
     tx.execute("create table machines (id integer primary key, tenant_id integer not null)")

@@ -1,4 +1,4 @@
-"""Recorded logins, and a provider that says what a test wants."""
+"""Recorded logins, and a provider whose answers a test sets."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,9 +26,8 @@ DAY = 24 * HOUR
 
 
 class ScriptedFields(Fields):
-    """Settings of the provider. enrolled: names with commas between. away: whether it is unreachable. unsure: whether
-    enrolments are unknown.
-    """
+    """Settings of the provider. enrolled: names, separated by commas. away: whether it is unreachable. unsure: whether
+    enrolments are unknown."""
 
     enrolled: str = ""
     away: bool = False
@@ -36,7 +35,7 @@ class ScriptedFields(Fields):
 
 
 class Scripted:
-    """A second factor that asks for a code. calls: the users whose enrolment was asked for, of all instances."""
+    """A second factor that asks for a code. calls: the users whose enrolment was requested, of all instances."""
 
     name: ClassVar[str] = "scripted"
     fields: ClassVar[type[Fields]] = ScriptedFields
@@ -64,7 +63,7 @@ class Scripted:
         return Answer(Outcome.DENIED)
 
     async def verify(self, question: Question, code: Code, handle: str) -> Answer:
-        """Every code is right."""
+        """Accept every code."""
         return Answer(Outcome.APPROVED)
 
     async def cancel(self, handle: str) -> None:
@@ -92,23 +91,21 @@ class Book:
     areas: Areas
 
     async def users(self, *names: str) -> None:
-        """Users of the domain."""
+        """Add users to the domain."""
         for name in names:
             await self.areas.add_user(self.areas.domain, name, b"hello")
 
     async def provider(self, **fields: object) -> None:
-        """The domain's second factor."""
+        """Set the domain's second factor."""
         self.areas.kinds["scripted"] = Scripted
         await self.areas.providers.set(self.areas.domain, "scripted", fields, 60)
 
     async def rule(self, **fields: object) -> None:
-        """A login rule of the domain."""
+        """Add a login rule to the domain."""
         await self.areas.rules.add(self.areas.domain, RuleFields.model_validate({"name": "r", **fields}))
 
     async def device(self, name: str = "switch", **columns: Value) -> int:
-        """Add a device of the domain at 192.0.2.1, and return its id. columns: of its posture, give_up_ms and the
-        like.
-        """
+        """Add a device of the domain at 192.0.2.1, and return its ID. columns: of its posture, such as give_up_ms."""
         areas = self.areas
 
         def work(tx: Tx) -> int:
@@ -129,7 +126,7 @@ class Book:
         return await areas.store.write(work)
 
     async def events(self, names: Sequence[str], **fields: Value) -> None:
-        """Add an event of each name, an hour ago unless `at` is given."""
+        """Add an event for each name, an hour ago unless `at` is given."""
         areas = self.areas
         same: dict[str, Value] = {
             "at": areas.clock() - HOUR, "domain_id": areas.domain, "ip_address": "192.0.2.1", "client_ip": "10.0.0.1",
@@ -150,7 +147,7 @@ class Book:
         return await self.areas.preview.impact(self.areas.domain, days=days, fallback=fallback)
 
     async def outcomes(self, **asked: int) -> dict[str, tuple[str, str, int]]:
-        """Return outcome, reason and number of logins for each user."""
+        """Return outcome, reason and number of logins of each user."""
         impact = await self.impact(**asked)
         return {each.user: (each.outcome.value, each.reason, each.logins) for each in impact.users}
 

@@ -1,1 +1,1 @@
-"""Hostile input, crashes, full disks."""
+"""Tests of the service under hostile input, crashes and full disks."""

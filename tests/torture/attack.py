@@ -1,7 +1,7 @@
-"""A hostile tenant who sends every operation with its costliest bodies.
+"""A hostile tenant that sends every operation with its costliest bodies.
 
-The tenant is the first one of the installation, since the examples of the API's description are written for it. They
-are sent in the order of their story, each with its costly bodies behind it.
+The tenant is the first one of the installation, since the examples in the API description are written for it. The
+examples are sent in the order of their story, each followed by its costly bodies.
 """
 
 import time
@@ -33,16 +33,16 @@ _FIRST = (
     "/api/v1/agent/createKey",
     "/api/v1/machine/add-machine",
 )
-"""The examples before the crowd and the other tenant: later ones take 1 and 2 for the ids of what they add."""
+"""The examples to send before the crowd and the other tenant are added: later examples rely on the ids 1 and 2."""
 _DELETED = "/network_device/DeleteDevice"
 _ADDS = ("add", "create", "register")
 _NAMES = ("name", "userName", "instanceName", "groupName", "policyName", "domainName", "username", "emailAddress")
 
 
 def open_fields() -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
-    """Return what the description of the API leaves open: the fields of each provider and first factor.
+    """Return the bodies that the API description leaves open: the fields of each provider and first factor.
 
-    Each is the path of its operation, the field that selects it, and a schema of the others.
+    Each entry has the path of an operation, the field that selects the provider, and a schema of its other fields.
     """
     found = [("/ad/SetMFAProvider", {"provider": each.name}, _schema(each.fields)) for each in BUILT_IN]
     for name, fields in (("ldap", LdapFields), ("radius", UpstreamFields)):
@@ -68,7 +68,7 @@ class Request:
 
     @property
     def operation(self) -> str:
-        """Its method and path."""
+        """Return the method and the path."""
         return f"{self.method} {self.path}"
 
 

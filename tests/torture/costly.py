@@ -161,4 +161,4 @@ GOOD: Final[Mapping[str, Any]] = {
     "domain": "127.0.0.1:9",
     "issuerDid": "did:web:a.example",
 }
-"""Texts that fields need around a costly one."""
+"""Valid texts that surround a costly one in a field."""

@@ -53,7 +53,7 @@ class SmallDisk:
 
     @property
     def outside(self) -> Path:
-        """The disk as the test reaches it."""
+        """The path of the disk in the test's own namespace."""
         return Path(f"/proc/{self.holder}/root{self.inside}")
 
     @property
@@ -61,7 +61,7 @@ class SmallDisk:
         return self.outside / "ballast"
 
     def fill(self, left: int = 0) -> None:
-        """Take all space but so many octets."""
+        """Fill the disk except for `left` octets."""
         with self._ballast.open("ab", buffering=0) as ballast:
             for size in PIECES:
                 try:
@@ -72,11 +72,11 @@ class SmallDisk:
             ballast.truncate(ballast.tell() - left)
 
     def clear(self) -> None:
-        """Give it back."""
+        """Free the space that `fill` has taken."""
         self._ballast.unlink()
 
     def free(self) -> int:
-        """How many octets are free."""
+        """Return the number of free octets."""
         disk = os.statvfs(self.outside)
         return disk.f_bavail * disk.f_frsize
 

@@ -1,6 +1,7 @@
-"""Hostile HTTP: octets to send as they are, and peers that behave badly. Each goes over a connection in clear or TLS.
+"""Hostile HTTP requests as octets, and peers that behave badly.
 
-A case says with which status the first answer comes, where it is defined; after any of them the server has to serve.
+Each case is sent over a connection in clear and over TLS. A case has the status of the first answer, where HTTP defines
+one. After every case the server must still serve.
 """
 
 import socket
@@ -30,7 +31,7 @@ H2C = UPGRADE + b"Upgrade: h2c\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\r\n\r
 
 
 def post(body: bytes, extra: bytes = b"") -> bytes:
-    """A request with a body of the length that it says."""
+    """Return a POST request with a body and its Content-Length."""
     return POST + extra + b"Content-Length: %d\r\n\r\n" % len(body) + body
 
 

@@ -72,17 +72,18 @@ class Sent:
 
     @property
     def is_login(self) -> bool:
-        """Return whether it is an Access-Request."""
+        """Return whether the request is an Access-Request."""
         return self.octets[0] == ACCESS_REQUEST
 
     @property
     def code(self) -> int:
-        """The answer's code; 0 without an answer."""
+        """Return the code of the answer; 0 without an answer."""
         return self.reply[0] if self.reply else 0
 
 
 class Load:
-    """Requests of every kind at both ports, `window` of them outstanding. prefix: of all stations."""
+    """Requests of every kind to both ports; at most `window` of them are outstanding. prefix: start of the name of all
+    stations."""
 
     def __init__(
         self, service: RunningService, prefix: str, random: Random, *, sockets: int = SOCKETS, window: int = WINDOW
@@ -161,8 +162,8 @@ class Load:
         return sent
 
     def _request(self, sock: socket.socket, identifier: int, station: str, number: int) -> Sent:
-        """Seven of eight passwords are right, by PAP and by CHAP; three of four logins are signed; a new NAS each
-        tenth request."""
+        """Return a new request: seven of eight passwords are right, by PAP and by CHAP; three of four logins are
+        signed; each tenth request is from a new NAS."""
         user, nas = f"user{number % USERS}", f"{self._prefix}-nas-{number // 10}"
         port = sock.getsockname()[1]
         body = push_attribute(USER_NAME, user.encode()) + push_attribute(CALLING_STATION_ID, station.encode())
@@ -190,7 +191,7 @@ class Load:
             each.sock.send(each.octets)
 
     def _receive(self, seconds: float) -> list[Sent]:
-        """The requests that were answered now; an answer that is not authentic raises PacketError."""
+        """Return the requests that are answered now. PacketError: an answer is not authentic."""
         found = []
         for key, _ in self._selector.select(seconds):
             sock = key.fileobj

@@ -81,7 +81,7 @@ class Requests:
 
 
 def flip(random: Random, octets: bytes) -> bytes:
-    """One to eight bits are others."""
+    """Change one to eight bits."""
     altered = bytearray(octets)
     for _ in range(random.randint(1, 8)):
         altered[random.randrange(len(altered))] ^= 1 << random.randrange(8)
@@ -89,12 +89,12 @@ def flip(random: Random, octets: bytes) -> bytes:
 
 
 def truncate(random: Random, octets: bytes) -> bytes:
-    """The end is missing."""
+    """Cut off the end."""
     return octets[: random.randrange(len(octets))]
 
 
 def lie_about_length(random: Random, octets: bytes) -> bytes:
-    """The header's length is another."""
+    """Change the length in the header."""
     length = random.choice(
         (0, 19, 20, 21, len(octets) - 1, len(octets) + 1, 4096, 4097, 65535, random.randrange(65536))
     )
@@ -102,7 +102,7 @@ def lie_about_length(random: Random, octets: bytes) -> bytes:
 
 
 def lie_about_attribute(random: Random, octets: bytes) -> bytes:
-    """The length of an attribute is another."""
+    """Change the length of an attribute."""
     altered, at = bytearray(octets), 20
     for _ in range(random.randrange(4)):
         at += octets[at + 1] if at + 1 < len(octets) else 0
@@ -112,35 +112,35 @@ def lie_about_attribute(random: Random, octets: bytes) -> bytes:
 
 
 def double(random: Random, octets: bytes) -> bytes:
-    """An attribute, or all of them, stand there again and again."""
+    """Repeat an attribute, or all of them, many times."""
     size = octets[21] if len(octets) > 21 else 0
     again = random.choice((octets[20 : 20 + size], octets[20:]))
     return _with_length(octets + again * random.choice((1, 2, 20)))
 
 
 def many(random: Random, octets: bytes) -> bytes:
-    """Hundreds of attributes, empty or full."""
+    """Add hundreds of attributes, empty or full."""
     kind = random.randrange(256)
     return _with_length(octets + random.choice((bytes((kind, 2)) * 2000, push_attribute(kind, bytes(253)) * 16)))
 
 
 def other_code(random: Random, octets: bytes) -> bytes:
-    """Another kind of packet."""
+    """Change the code of the packet."""
     return random.randbytes(1) + octets[1:]
 
 
 def pad(random: Random, octets: bytes) -> bytes:
-    """Octets behind the packet's end, which the RFC calls padding (RFC 2865 section 3)."""
+    """Add octets after the end of the packet, which are padding (RFC 2865 section 3)."""
     return octets + random.randbytes(random.choice((1, 100, 5000, 60000)))
 
 
 def noise(random: Random, octets: bytes) -> bytes:
-    """No packet at all."""
+    """Return random octets instead of a packet."""
     return random.randbytes(random.choice((0, 1, 19, 20, 21, len(octets), 4096, 4097, 65000)))
 
 
 def change_value(random: Random, octets: bytes) -> bytes:
-    """The octets of one attribute's value are any, the lengths stay right."""
+    """Replace the value of one attribute by random octets of the same length."""
     at = 20
     for _ in range(random.randrange(8)):
         at = at + octets[at + 1] if at + octets[at + 1] < len(octets) - 1 else 20
@@ -148,7 +148,7 @@ def change_value(random: Random, octets: bytes) -> bytes:
 
 
 def change_type(random: Random, octets: bytes) -> bytes:
-    """The first attribute is one of another type."""
+    """Change the type of the first attribute."""
     return octets[:20] + random.randbytes(1) + octets[21:]
 
 

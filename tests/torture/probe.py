@@ -114,7 +114,7 @@ class _Requests:
             self._client.send(packet)
 
     def receive(self, *, until: float, all_of_them: bool = False) -> None:
-        """Take answers until a time. all_of_them: or until none is missing."""
+        """Receive answers until a time. all_of_them: end earlier, once every request has its answer."""
         sock = self._client.sock
         while (left := until - time.time()) > 0 and not (all_of_them and not self._waiting):
             sock.settimeout(left)

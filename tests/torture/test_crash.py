@@ -36,7 +36,7 @@ def test_what_was_answered_survives_a_kill(tmp_path: Path) -> None:
 
 
 def kill_and_check(service: RunningService, prefix: str, random: Random) -> int:
-    """One round; how many answered requests were compared."""
+    """Run one round and return the number of answered requests that were compared."""
     with Load(service, prefix, random) as load:
         load.run(random.uniform(0.25, 0.6))
         while len(load.answered) < ENOUGH:  # on a slow machine

@@ -84,7 +84,8 @@ def test_odd_authentic_requests_do_no_harm(service: RunningService) -> None:
 
 
 def mutated(random: Random, count: int) -> Iterator[Datagram]:
-    """Requests that were altered on their way; few of those that need no signature, since these remain requests."""
+    """Yield mutated requests. Few are of the kinds that need no signature, since their mutations remain valid
+    requests."""
     requests = Requests(SECRET, random)
     valid = [requests.any_signed() for _ in range(1000)]
     unsigned = [requests.unsigned() for _ in range(1000)]
@@ -122,7 +123,7 @@ class Wire:
         self._taken()
 
     def _taken(self) -> None:
-        """A Status-Server is answered once everything before it was taken."""
+        """Wait until the service answers a Status-Server, and so has read everything before it."""
         for last in self._last:
             last.exchange(encode_request(STATUS_SERVER, 0, last.secret, b""))
             self.sent += 1
@@ -142,8 +143,8 @@ class Wire:
 
 
 def check_recorded(service: RunningService, counts: Counts, sent: int) -> None:
-    """Each request has its record, but rounds of EAP and those that were counted as discards too, for a malformed
-    password."""
+    """Check that each request has its record, except rounds of EAP and requests that also count as discards because of
+    a malformed password."""
     sql = "select (select count(*) from events) + (select count(*) from accounting_records)"
     requests = counts["requests", "Access-Request"] + counts["requests", "Accounting-Request"]
     twice = sum(counts.values()) - sent
@@ -179,7 +180,7 @@ def rounds(service: RunningService) -> int:
 
 
 def anonymous_memory_kib(service: RunningService) -> int:
-    """What the process holds in memory of its own, without files that are mapped."""
+    """Return the private memory of the process in KiB, without mapped files."""
     status = Path(f"/proc/{service.process_id}/status").read_text()
     found = re.search(r"^RssAnon:\s+(\d+) kB$", status, re.M)
     assert found is not None

@@ -147,13 +147,13 @@ def ready(service: RunningService) -> bool:
 
 
 def store_errors(service: RunningService) -> float:
-    """The counter of transactions that the store could not do."""
+    """Return the number of failed transactions of the store."""
     text = service.request("GET", "/metrics", token="").text
     return sum(map(float, re.findall(r"^sallyport_store_errors_total\{.*\} (\S+)$", text, re.MULTILINE)))
 
 
 def holds_reserve(service: RunningService) -> bool:
-    """Whether the reserve is on the disk in full."""
+    """Return whether the whole reserve is on the disk."""
     try:
         return (service.data_dir / "sallyport.db.reserve").stat().st_blocks * 512 >= RESERVE_MIB * MIB
     except FileNotFoundError:
@@ -161,7 +161,7 @@ def holds_reserve(service: RunningService) -> bool:
 
 
 def eventually(holds: Callable[[], object], seconds: float) -> None:
-    """Ask until it holds."""
+    """Wait until the condition holds."""
     deadline = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < deadline, "it takes too long"

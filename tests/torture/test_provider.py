@@ -73,7 +73,7 @@ def hook(service: RunningService, user: str) -> Iterator[Hook]:
 
 
 def login(service: RunningService, user: str) -> int:
-    """One login at a station of its own: the code of its answer."""
+    """Log in at a new station and return the code of the answer."""
     with service.radius(SECRET) as client:
         client.sock.settimeout(TIMEOUT_S + 10)
         return client.login(user, PASSWORD, CALLING_STATION_ID=b"station-%d" % next(_numbers))
@@ -85,7 +85,7 @@ def fall_back(service: RunningService, fallback: str) -> None:
 
 
 def metric(service: RunningService, name: str, **labels: str) -> float:
-    """The sum of a metric's samples with these labels."""
+    """Return the sum of a metric's samples with these labels."""
     text = service.request("GET", "/metrics").text
     found = re.findall(rf"^sallyport_{name}\{{([^}}]*)\}} (\S+)$", text, re.MULTILINE)
     wanted = {f'{label}="{value}"' for label, value in labels.items()}
@@ -98,7 +98,7 @@ def unreachable(service: RunningService) -> float:
 
 
 def failed_calls(service: RunningService, call: str) -> float:
-    """Calls of the provider that failed."""
+    """Return the number of failed calls of the provider."""
     return metric(service, "mfa_call_duration_seconds_count", provider="webhook", call=call, result="error")
 
 

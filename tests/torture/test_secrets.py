@@ -174,7 +174,7 @@ def feed_directories(exposed: Exposed) -> None:
 
 
 def states(exposed: Exposed) -> set[str]:
-    """How the imports stand; what they say is kept."""
+    """Return the states of the imports, and keep the answers for the search."""
     answers = [
         exposed.service.post("/api/v1/getImportStatus", {"DirectoryName": name}) for name in ("hq", "entra", "okta")
     ]
@@ -262,7 +262,7 @@ def wait_for_outlet(exposed: Exposed) -> None:
 
 
 def delivered(exposed: Exposed) -> dict[str, int]:
-    """Return the outlet's last of each kind."""
+    """Return the last eventId and auditId that the outlet received."""
     lines = [json.loads(line) for line in exposed.outlet.read_text().splitlines()] if exposed.outlet.exists() else []
     return {name: line[name] for line in lines for name in ("eventId", "auditId") if name in line}
 

@@ -55,7 +55,8 @@ class Trace:
         self._synchronized = [call for call in log if call.name in {"fdatasync", "fsync"} and call.result == 0]
 
     def check(self, each: Sent) -> None:
-        """Look an answered request up. A page that holds its station is written for the first time with its record."""
+        """Check the order of the calls of an answered request. A page that holds its station is written for the first
+        time with its record."""
         assert each.reply is not None
         station = each.station.encode()
         received, replied = self._received[each.octets], self._sent[each.port, each.reply]

@@ -1,4 +1,4 @@
-"""What the service asks of the kernel, as strace saw it: the calls in the order in which they began."""
+"""System calls of the service, recorded with strace and sorted by the time of their begin."""
 
 import os
 import re
@@ -26,8 +26,9 @@ _UNFINISHED = "<unfinished ...>"
 class Call:
     """One system call on a descriptor.
 
-    path: what the descriptor is. octets: the buffer. port: the peer's, of a datagram; else 0. began, ended: places in
-    the order of events. result: what the kernel returned; -1 for an error and for a call that never ended.
+    path: the path of the descriptor. octets: the buffer. port: the peer's port for a datagram; else 0. began, ended:
+    positions in the order of events. result: the return value of the kernel; -1 for an error and for a call that never
+    ended.
     """
 
     name: str
@@ -40,13 +41,13 @@ class Call:
 
 
 def strace(output: Path, calls: str) -> list[str]:
-    """The beginning of a command line whose process, with all its threads, strace watches from beside it."""
+    """Return the start of a command line that runs a program under strace, with all its threads."""
     watch = ["strace", "-D", "-f", "-q", "-y", "-xx", "-s", "4200", "-e", "signal=none"]
     return [*watch, "-e", f"trace={calls}", "-o", str(output)]
 
 
 def read_calls(output: Path, process_id: int) -> list[Call]:
-    """The calls of a process that has ended."""
+    """Return the calls of a process that has ended."""
     deadline = time.monotonic() + 20
     while re.search(rf"^{process_id} +\+\+\+ ", text := output.read_text(), re.M) is None:
         assert time.monotonic() < deadline, "strace does not end"
@@ -103,7 +104,7 @@ def _permitted() -> bool:
 
 
 def _may_attach() -> bool:
-    """To a process that runs: Yama may allow that to root alone."""
+    """Return whether strace may attach to a running process: Yama may allow this to root only."""
     scope = Path("/proc/sys/kernel/yama/ptrace_scope")
     return _permitted() and (os.geteuid() == 0 or not scope.exists() or scope.read_text().strip() == "0")
 

@@ -1,4 +1,4 @@
-"""A certificate for the tests of one run."""
+"""The certificate of the HTTPS tests."""
 
 from pathlib import Path
 
@@ -10,6 +10,6 @@ from tests.web.serving import make_certificate
 
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Tls:
-    """A self-signed certificate and its key."""
+    """Return a self-signed certificate and its key, made once for a test run."""
     folder: Path = tmp_path_factory.mktemp("tls")
     return make_certificate(folder)

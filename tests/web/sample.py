@@ -1,4 +1,4 @@
-"""A small service to drive the HTTP layer with: operations of no importance, two tenants, a token for each role."""
+"""A small service for tests of the HTTP layer: sample operations, two tenants, a token for each role."""
 
 import json
 from collections.abc import AsyncIterator
@@ -26,7 +26,7 @@ SCOPE = {"orgId": 1, "tenantId": 1, "domainId": DOMAIN}
 
 
 class SampleTokens:
-    """`sp_` and a role is a token of tenant 1; it counts how often it was asked."""
+    """The tokens `sp_ROLE` of tenant 1; counts the calls of authenticate()."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -56,7 +56,7 @@ class ListThings(InDomain, ShortPaged):
 
 
 class Things(BaseModel):
-    """The answer: fields in the interface's capitalization."""
+    """The answer of LIST, with the field names of the interface."""
 
     network_devices: list[str]
     totalCount: int  # noqa: N815
@@ -78,7 +78,7 @@ class Remove(Body):
 
 
 class Renamed(BaseModel):
-    """An answer whose fields are spelled irregularly, as some of the interface's are."""
+    """An answer with irregular field names, as some of the interface's answers have."""
 
     Code: str
     Message: str
@@ -94,14 +94,14 @@ class Keyed(Body):
 
 
 class Fail(Body):
-    """What to fail with."""
+    """The kind of failure to raise."""
 
     how: str = ""
 
 
 @dataclass
 class Sample:
-    """The app and what it has seen."""
+    """The app, and what its operations recorded."""
 
     app: ASGIApp
     tokens: SampleTokens
@@ -111,7 +111,7 @@ class Sample:
 
 
 def sample_operations(worked: list[str], gate: Gate) -> Operations:
-    """Operations that note what they were asked."""
+    """Return operations that record their calls in `worked`."""
     operations = Operations("Sample", gate)
 
     @operations.post(LIST, roles=READERS | {Role.AGENT})
@@ -123,7 +123,7 @@ def sample_operations(worked: list[str], gate: Gate) -> Operations:
 
     @operations.post(KEYED, roles=OPERATORS | {Role.ENROLMENT})
     async def keyed(body: Keyed, caller: Caller) -> str:
-        """Do something by a key in the body."""
+        """Record the caller of a request with a key in the body."""
         worked.append(caller.name)
         return caller.name
 
@@ -141,7 +141,7 @@ def sample_operations(worked: list[str], gate: Gate) -> Operations:
 
     @operations.post(FAIL, "/ad/Fail", roles=OPERATORS)
     async def fail(body: Fail, caller: Caller) -> str:
-        """Fail as asked."""
+        """Raise the exception that the body names."""
         raise {
             "store": StoreError("disk"),
             "missing": NotFound("thing not found"),
@@ -157,7 +157,7 @@ def sample_operations(worked: list[str], gate: Gate) -> Operations:
 
 
 def make_sample() -> Sample:
-    """The sample service."""
+    """Return a new sample service."""
     tokens = SampleTokens()
     worked: list[str] = []
     observed: list[tuple[str, str, int]] = []
@@ -178,7 +178,7 @@ def make_sample() -> Sample:
 
 @asynccontextmanager
 async def client_of(app: ASGIApp, role: str = "admin") -> AsyncIterator[httpx.AsyncClient]:
-    """A client that talks to the app in memory, with the token of a role (empty: none)."""
+    """Yield a client that calls the app in memory, with the token of a role (empty: no token)."""
     headers = {"x-authorization": f"sp_{role}"} if role else {}
     async with httpx.AsyncClient(
         transport=httpx.ASGITransport(app), base_url="http://sample", headers=headers
@@ -188,16 +188,16 @@ async def client_of(app: ASGIApp, role: str = "admin") -> AsyncIterator[httpx.As
 
 @dataclass
 class Exchange:
-    """One request that was put to the app by hand."""
+    """The result of a request that was passed to the app without an HTTP client."""
 
     status: int
     body: dict[str, object]
     pulled: int
-    """How often the app asked for more of the body."""
+    """The number of calls of receive()."""
 
 
 async def exchange(app: ASGIApp, path: str, headers: dict[str, str], piece: bytes | None) -> Exchange:
-    """POST a body that never ends, made of `piece` again and again; None: the client leaves instead."""
+    """POST a body without end that repeats `piece`; None: the client disconnects instead."""
     status, pulled, answer = 0, 0, b""
 
     async def receive() -> Message:

@@ -1,4 +1,4 @@
-"""A real server on a free port, in clear or with a certificate made here, and clients that speak to it in octets."""
+"""A real server on a free port, with or without TLS, and clients that send octets."""
 
 import datetime
 import ipaddress
@@ -28,7 +28,7 @@ GOOD = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 def make_certificate(folder: Path) -> Tls:
-    """A self-signed certificate of 127.0.0.1, valid for a day."""
+    """Write a self-signed certificate for 127.0.0.1 that is valid for a day."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "sallyport test")])
     now = datetime.datetime.now(datetime.UTC)
@@ -57,11 +57,11 @@ class Served:
     trust: ssl.SSLContext | None
 
     async def connect_tcp(self) -> trio.SocketStream:
-        """A connection that knows nothing of TLS."""
+        """Open a connection without TLS."""
         return await trio.open_tcp_stream(self.address.host, self.address.port)
 
     async def connect(self, alpn: str = "http/1.1") -> Stream:
-        """A connection, its handshake done."""
+        """Open a connection, with a TLS handshake if the server has TLS."""
         plain = await self.connect_tcp()
         if self.trust is None:
             return plain
@@ -75,7 +75,7 @@ class Served:
         return stream
 
     def client(self) -> httpx.AsyncClient:
-        """A well-behaved client with the admin's token."""
+        """Return an HTTP client with the admin's token."""
         scheme = "http" if self.trust is None else "https"
         return httpx.AsyncClient(
             base_url=f"{scheme}://{self.address}",
@@ -85,7 +85,7 @@ class Served:
         )
 
     async def answers(self) -> bool:
-        """Whether a good request on a new connection is answered."""
+        """Return whether a valid request on a new connection is answered."""
         stream = await self.connect()
         try:
             await stream.send_all(GOOD)
@@ -98,7 +98,7 @@ class Served:
 async def serving(
     app: ASGIApp, tls: Tls | None = None, limits: Limits = QUICK, trusted_proxies: Sequence[Network] = ()
 ) -> AsyncIterator[Served]:
-    """Serve an app; at the end it has to stop within its limit and a second."""
+    """Serve an app until the block ends; the server must then stop within drain_s and a second."""
     stop = trio.Event()
     trust = ssl.create_default_context(cafile=tls.certificate) if tls else None
     async with trio.open_nursery() as nursery:
@@ -115,7 +115,7 @@ async def serving(
 
 
 async def read_all(stream: Stream, limit_s: float = 30) -> bytes:
-    """What the server sends until it closes, or a reset."""
+    """Return the octets that the server sends until it closes or resets the connection."""
     octets = b""
     with trio.fail_after(limit_s):
         try:
@@ -127,7 +127,7 @@ async def read_all(stream: Stream, limit_s: float = 30) -> bytes:
 
 
 async def read_answer(stream: Stream) -> bytes:
-    """One answer of /healthz."""
+    """Return one answer of /healthz."""
     octets = b""
     with trio.fail_after(30):
         while b"}" not in octets:

@@ -232,7 +232,7 @@ def test_paths_through_links_or_others_directories(tmp_path: Path) -> None:
 
 
 def test_a_malformed_memory_stops_the_agent(tmp_path: Path) -> None:
-    """A malformed memory stops the agent. An empty one instead would make its accounts unknown."""
+    """A malformed memory file stops the agent: with an empty memory, the agent would not know its accounts."""
     path = tmp_path / "memory.json"
     memory = MemoryFile(path)
     memory.keep(Kept("ann", 2000))

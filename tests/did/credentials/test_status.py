@@ -1,4 +1,4 @@
-"""Status lists as documents."""
+"""Documents of status lists."""
 
 from sallyport.did.credentials.status import BITS, list_document
 from tests.did.crypto.signers import NOW
@@ -6,18 +6,18 @@ from tests.did.status import unpacked
 
 
 def encoded(bits: bytes) -> str:
-    """The encodedList of a list."""
+    """Return the encodedList of a list."""
     subject = list_document("https://id.example.test/list", "did:key:z", bits, NOW)["credentialSubject"]
     assert isinstance(subject, dict)
     return str(subject["encodedList"])
 
 
 def test_an_empty_list_is_the_example_of_the_specification() -> None:
-    """A list without a revocation has the octets of StatusList2021's example, which has 131,072 bits."""
+    """An empty list equals the example of StatusList2021, which has 131,072 bits."""
     example = "H4sIAAAAAAAAA-3BMQEAAADCoPVPbQwfoAAAAAAAAAAAAAAAAAAAAIC3AYbSVKsAQAAA"
     assert unpacked(encoded(bytes(BITS // 8))) == unpacked(example) == bytes(16_384)
 
 
 def test_the_same_list_has_the_same_text() -> None:
-    """The time of the compression is no part of an encoded list."""
+    """The encoded list does not depend on the time of its compression."""
     assert encoded(b"\x80" + bytes(BITS // 8 - 1)) == encoded(b"\x80" + bytes(BITS // 8 - 1))

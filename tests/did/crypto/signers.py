@@ -1,4 +1,4 @@
-"""Signers for tests: a fixed key for each curve, and the did:key that it is."""
+"""Signers for tests: a fixed key of each curve, and its did:key."""
 
 from sallyport.base.clock import SECOND
 from sallyport.base.secret import Secret
@@ -11,13 +11,13 @@ NOW = 1_767_225_600 * SECOND  # 2026-01-01
 
 
 def signer(number: int = 1, curve: Curve = ED25519) -> Signer:
-    """The signer of a did:key; another number is another key."""
+    """Return the signer of a did:key; each number gives another key."""
     key = PrivateKey(curve, Secret(bytes(31) + bytes((number,))))
     return Signer(resolve(key_did(key.public)).methods[0].id, key)
 
 
 def did(of: Signer) -> str:
-    """A signer's DID."""
+    """Return the DID of a signer."""
     return of.method_id.partition("#")[0]
 
 
@@ -26,7 +26,7 @@ HOLDER = signer(2)
 
 
 def credential(by: Signer, subject: str = did(HOLDER), /, **changes: JSON) -> dict[str, JSON]:
-    """A credential document of a subject, valid through 2026."""
+    """Return a credential document that is valid through 2026."""
     document: dict[str, JSON] = {
         "@context": ["https://www.w3.org/2018/credentials/v1"],
         "id": "urn:uuid:6f1bb1f1-9f5a-4c3e-8d6a-1f2f5a2a9c11",

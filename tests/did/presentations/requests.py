@@ -16,7 +16,7 @@ from tests.did.holders import Person, World
 
 
 async def requested(world: World, person: Person | None = None, username: str = "") -> Request:
-    """A new request to a person, ann by default, for an instance, as the wallet polls it."""
+    """Add a request to a person, ann by default, for an instance, and return it as the wallet polls it."""
     person = person or world.ann
     with suppress(Conflict):
         await world.areas.instances.add(world.areas.domain, NewInstance("server"))
@@ -31,7 +31,7 @@ async def requested(world: World, person: Person | None = None, username: str = 
 def shown(
     world: World, request: Request, *jwts: str, by: Signer | None = None, audience: str = "", nonce: str = ""
 ) -> str:
-    """A presentation of ann's for a request."""
+    """Return ann's presentation for a request."""
     return vc.present(
         jwts or (world.ann.jwt,),
         by or world.ann.signer,
@@ -45,13 +45,13 @@ def shown(
 async def submit(
     world: World, request: Request, presentation: str | dict[str, JSON], person: Person | None = None
 ) -> None:
-    """Submit to ann's request."""
+    """Submit a presentation to ann's request."""
     person = person or world.ann
     await world.did.presentations.submit(person.caller, person.wallet_id, person.did, request.id, presentation)
 
 
 async def refused(world: World, request: Request, presentation: str | dict[str, JSON]) -> str:
-    """Why a presentation is refused; the request stays open, and the refusal is counted."""
+    """Return the reason for which a presentation is refused; the request stays open, and the refusal is counted."""
     with pytest.raises(CredentialError) as error:
         await submit(world, request, presentation)
     reason = error.value.reason
@@ -60,6 +60,6 @@ async def refused(world: World, request: Request, presentation: str | dict[str, 
 
 
 async def still_open(world: World, request: Request) -> bool:
-    """Whether the right presentation is still taken."""
+    """Return whether the request still accepts a valid presentation."""
     await submit(world, request, shown(world, request))
     return True

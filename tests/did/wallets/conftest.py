@@ -1,4 +1,4 @@
-"""The fixtures of this folder."""
+"""Fixtures of the wallet tests."""
 
 from tests.areas import areas, clock
 from tests.did.holders import world

@@ -1,9 +1,10 @@
-"""A directory made small: an LDAP server on loopback that answers binds and searches as a test says (RFC 4511).
+"""A minimal LDAP server on loopback whose replies a test sets (RFC 4511).
 
     async with directory(Person("ann", "hello")) as server:
         server.url, server.binds
 
-A search finds everybody whose name is in its filter, which is not read. A bind is right with the person's password.
+A search returns each person whose name occurs in the octets of the request; the filter is not parsed. A bind succeeds
+with the person's password.
 """
 
 from collections.abc import AsyncIterator
@@ -20,7 +21,7 @@ _ANSWERS = {_BIND: 0x61, _SEARCH: 0x65, _EXTENDED: 0x78}
 
 
 class Manner(Enum):
-    """How the server treats who connects."""
+    """How the server treats a connection."""
 
     ANSWERS = "answers"
     SILENT = "takes what comes and says nothing"
@@ -31,7 +32,7 @@ class Manner(Enum):
 
 @dataclass
 class Person:
-    """An entry. refusal: the code and text with which every bind ends. attributes: beside sAMAccountName."""
+    """An entry. refusal: the code and text of the reply to every bind. attributes: those other than sAMAccountName."""
 
     name: str
     password: str = "hello"
@@ -45,7 +46,8 @@ class Person:
 
 @dataclass
 class FakeDirectory:
-    """The server. binds: the DN of each bind, in order. refuses: the code and text for every operation of a kind."""
+    """The server. binds: the DN of each bind, in order. search_refusal: the code and text of the reply to every
+    search."""
 
     people: list[Person]
     port: int = 0
@@ -57,11 +59,11 @@ class FakeDirectory:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """The URL of the server."""
         return f"ldap://127.0.0.1:{self.port}"
 
     async def serve(self, stream: trio.SocketStream) -> None:
-        """One connection."""
+        """Serve one connection."""
         self.connections += 1
         with suppress(trio.BrokenResourceError):
             async with stream:
@@ -115,7 +117,7 @@ class FakeDirectory:
 
 @asynccontextmanager
 async def directory(*people: Person) -> AsyncIterator[FakeDirectory]:
-    """A server for the time of the block."""
+    """Serve the people on a free port of loopback until the block ends."""
     server = FakeDirectory(list(people))
     async with trio.open_nursery() as nursery:
         listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
@@ -125,7 +127,7 @@ async def directory(*people: Person) -> AsyncIterator[FakeDirectory]:
         nursery.cancel_scope.cancel()
 
 
-# --- BER, as far as LDAP goes (X.690 section 8) -----------------------------------------------------------------
+# --- The subset of BER that LDAP uses (X.690 section 8)--------------------------------------------------------------
 
 
 def _value(octets: bytes) -> tuple[int, bytes, bytes]:
@@ -140,7 +142,7 @@ def _value(octets: bytes) -> tuple[int, bytes, bytes]:
 
 
 def _pull(pending: bytearray) -> bytes:
-    """The content of the first whole message, which is taken off; nothing where there is none."""
+    """Remove the first complete message from `pending` and return its content; empty if it is incomplete."""
     try:
         _, content, rest = _value(bytes(pending))
     except IndexError:

@@ -1,4 +1,4 @@
-"""Microsoft Graph and its login as far as a reading goes: delta queries in pages, with tokens that are forgotten.
+"""A simulated Microsoft Graph with its token endpoint: delta queries in pages, with delta tokens that expire.
 
 The formats are those that Microsoft publishes: https://learn.microsoft.com/graph/delta-query-overview
 """
@@ -13,8 +13,8 @@ Object = dict[str, object]
 
 @dataclass
 class GraphServer:
-    """A tenant. page: how many objects a page has. busy: so many requests are answered by 429 first.
-    leads_to: the origin of its links, in place of its own."""
+    """A tenant. page: the number of objects on a page. busy: the number of requests that are still answered by 429.
+    leads_to: the origin of its links, if it differs from the server's."""
 
     page: int = 2
     users: dict[str, Object] = field(default_factory=dict)
@@ -29,7 +29,7 @@ class GraphServer:
 
     @property
     def url(self) -> str:
-        """Where Graph, and the login, listen."""
+        """The origin of Graph and of the token endpoint."""
         assert self.web is not None
         return f"http://127.0.0.1:{self.web.port}"
 
@@ -45,7 +45,7 @@ class GraphServer:
         self._changed("groups", {**self.groups[external_id], "members@delta": []})
 
     def remove(self, kind: str, external_id: str) -> None:
-        """Delete one."""
+        """Delete a user or a group."""
         getattr(self, kind).pop(external_id)
         self._changed(kind, {"id": external_id, "@removed": {"reason": "changed"}})
 
@@ -55,7 +55,6 @@ class GraphServer:
                 waiting.append(found)
 
     async def __call__(self, call: Call) -> Reply:
-        """Answer a request."""
         if call.path.endswith("/token"):
             return self._token(call)
         if self.busy:

@@ -1,4 +1,4 @@
-"""Okta's Users and Groups APIs as far as a reading goes: pages by the Link header, filters by lastUpdated.
+"""Simulated Users and Groups APIs of Okta: pages by the Link header, filters by lastUpdated.
 
 The formats are those that Okta publishes: https://developer.okta.com/docs/api/
 """
@@ -18,7 +18,7 @@ Object = dict[str, object]
 
 @dataclass
 class OktaServer:
-    """An organization. page: how many objects a page has. key: the public key of its service application."""
+    """An organization. page: the number of objects on a page. key: the public key of its service application."""
 
     page: int = 2
     users: list[Object] = field(default_factory=list)
@@ -30,19 +30,19 @@ class OktaServer:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """The origin of the APIs."""
         assert self.web is not None
         return f"http://127.0.0.1:{self.web.port}"
 
     def add_user(self, external_id: str, login: str, updated: str, status: str = "ACTIVE", **profile: object) -> None:
-        """Add a user, or put another state of it in its place."""
+        """Add a user, or replace the user with that ID."""
         self.users = [user for user in self.users if user["id"] != external_id]
         self.users.append(
             {"id": external_id, "status": status, "lastUpdated": updated, "profile": {"login": login, **profile}}
         )
 
     def add_group(self, external_id: str, name: str, updated: str, *members: str, kind: str = "OKTA_GROUP") -> None:
-        """Add a group, or put another state of it in its place."""
+        """Add a group, or replace the group with that ID."""
         self.groups = [group for group in self.groups if group["id"] != external_id]
         self.groups.append(
             {"id": external_id, "type": kind, "lastUpdated": updated, "lastMembershipUpdated": updated,
@@ -51,7 +51,6 @@ class OktaServer:
         self.members[external_id] = [*members]
 
     async def __call__(self, call: Call) -> Reply:
-        """Answer a request."""
         assert call.headers["user-agent"].startswith("Sallyport/")
         if call.path == "/oauth2/v1/token":
             return self._token(call)

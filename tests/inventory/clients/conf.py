@@ -8,7 +8,7 @@ GOOD = "8fT2kQ9zLw4XbN7c"
 
 
 def write(folder: Path, text: str | bytes, name: str = "clients.conf") -> Path:
-    """A file with these octets; text is Latin-1."""
+    """Write a file with these octets; a text is encoded in Latin-1."""
     path = folder / name
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(text if isinstance(text, bytes) else text.encode("latin-1"))
@@ -16,12 +16,12 @@ def write(folder: Path, text: str | bytes, name: str = "clients.conf") -> Path:
 
 
 def client(name: str = "nas", *, address: str = "ipaddr = 192.0.2.1", secret: str = GOOD, more: str = "") -> str:
-    """A client section."""
+    """Return a client section."""
     return f"client {name} {{\n{address}\nsecret = {secret}\n{more}\n}}\n"
 
 
 def only(folder: Path, text: str | bytes, **environ: str) -> Entry:
-    """The one client of a file."""
+    """Return the only client of a file."""
     entries = read(write(folder, text), environ=environ)
     assert entries.unusable == ()
     (entry,) = entries
@@ -29,5 +29,5 @@ def only(folder: Path, text: str | bytes, **environ: str) -> Entry:
 
 
 def names(entries: Entries) -> list[str]:
-    """Their names, in order."""
+    """Return the names of the clients, in order."""
     return [entry.name for entry in entries]

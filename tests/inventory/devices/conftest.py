@@ -1,4 +1,4 @@
-"""Devices as the login path sees them: requests are noted, and written with the next transaction."""
+"""Devices as the login path uses them: requests are recorded, and written with the next transaction."""
 
 from dataclasses import dataclass
 
@@ -14,20 +14,20 @@ from tests.packets import access_request, attributes, opened
 
 @dataclass
 class Seen:
-    """Notes requests as the listeners do, and writes first sightings as the journal does."""
+    """Records requests as the listeners do, and writes new devices as the journal does."""
 
     areas: Areas
     client: Client
 
     def note(self, source: str = "192.0.2.1", client: Client | None = None, domain: int = 0, **values: bytes) -> Device:
-        """A request that came from `source` with these attributes."""
+        """Record a request from `source` with these attributes."""
         request = opened(access_request(attributes(**values)))
         areas = self.areas
         domain = domain or areas.domain
         return areas.devices.sightings.device(request, source, client or self.client, domain, areas.clock())
 
     def station(self, device: Device, name: str, user: str = "ann") -> Station:
-        """The station behind a device."""
+        """Return the station behind a device."""
         return self.areas.devices.sightings.station(device, name, user, self.areas.clock())
 
     async def write(self, *devices: Device, station: Station | None = None) -> list[Registered]:
@@ -41,24 +41,24 @@ class Seen:
         return [each for each in sightings if isinstance(each, Registered)]
 
     async def device(self, name: str, source: str = "192.0.2.1", **values: bytes) -> Device:
-        """A device of that NAS-Identifier with its row."""
+        """Return a device with that NAS-Identifier, with its row."""
         device = self.note(source, NAS_IDENTIFIER=name.encode(), **values)
         await self.write(device)
         return device
 
     async def rows(self, search: str = "", column: str = "", value: str = "", domain: int = 0) -> list[DeviceRow]:
-        """The devices of the domain that match, at most 1000."""
+        """Return the matching devices of the domain, at most 1000."""
         query = DeviceQuery(domain or self.areas.domain, search=search, column=column, value=value, limit=1000)
         found, total = await self.areas.devices.page(query)
         assert total == len(found)
         return found
 
     async def names(self, search: str = "", column: str = "", value: str = "") -> list[str]:
-        """Their names."""
+        """Return the names of the matching devices."""
         return [row.device_name for row in await self.rows(search, column, value)]
 
 
 @pytest.fixture
 async def seen(areas: Areas) -> Seen:
-    """Requests of the RADIUS client 192.0.2.0/24."""
+    """Recorded requests of the RADIUS client 192.0.2.0/24."""
     return Seen(areas, await areas.client("192.0.2.0/24"))

@@ -1,4 +1,4 @@
-"""Accounting-Requests as devices send them, and what they tell."""
+"""Accounting-Requests as devices send them."""
 
 from sallyport.base.clock import SECOND
 from sallyport.inventory.sessions.report import Report, Status
@@ -11,7 +11,7 @@ NOW = SetClock().now
 
 
 def octets(status: int, session: bytes = b"s1", **values: bytes | int | str) -> bytes:
-    """The attributes of a record, by the names of sallyport.radius.attributes; numbers become four octets."""
+    """Return the attributes of a record, by the names of sallyport.radius.attributes; numbers become four octets."""
     body = push_attribute(names.ACCT_STATUS_TYPE, status.to_bytes(4)) + push_attribute(names.ACCT_SESSION_ID, session)
     for name, value in values.items():
         given = value.to_bytes(4) if isinstance(value, int) else value.encode() if isinstance(value, str) else value
@@ -20,20 +20,20 @@ def octets(status: int, session: bytes = b"s1", **values: bytes | int | str) -> 
 
 
 def report(status: int, after_s: float = 0, session: bytes = b"s1", **values: bytes | int | str) -> Report:
-    """What a record tells that arrives so many seconds after NOW."""
+    """Return the report of a record received `after_s` seconds after NOW."""
     return Report(opened(accounting(octets(status, session, **values))), NOW + int(after_s * SECOND))
 
 
 def started(after_s: float = 0, **values: bytes | int | str) -> Report:
-    """A Start."""
+    """Return the report of a Start."""
     return report(Status.START, after_s, **values)
 
 
 def interim(after_s: float, **values: bytes | int | str) -> Report:
-    """An interim record with its Acct-Session-Time, for a session that began at NOW."""
+    """Return the report of an interim record with its Acct-Session-Time, for a session that began at NOW."""
     return report(Status.INTERIM, after_s, **{"ACCT_SESSION_TIME": int(after_s), **values})
 
 
 def stopped(after_s: float, **values: bytes | int | str) -> Report:
-    """A Stop with its Acct-Session-Time, for a session that began at NOW."""
+    """Return the report of a Stop with its Acct-Session-Time, for a session that began at NOW."""
     return report(Status.STOP, after_s, **{"ACCT_SESSION_TIME": int(after_s), **values})

@@ -1,4 +1,4 @@
-"""Tests of sallyport.policy.rules: `rule` and `facts` make what they need from what a test cares about."""
+"""Tests of sallyport.policy.rules. `rule` and `facts` supply defaults for values that a test does not give."""
 
 import json
 from collections.abc import Mapping
@@ -26,12 +26,12 @@ KNOWN: Mapping[str, object] = {
 
 
 def facts(**other: object) -> Facts:
-    """A login of which everything is known, but for what the test says."""
+    """Return a login with all facts known, except those that the test changes."""
     return Facts(**{**KNOWN, **other})  # type: ignore[arg-type]
 
 
 def rule(id: int = 1, action: str = "mfa_required", attributes: bytes = b"", **kept: object) -> Rule:
-    """A rule with what the test says."""
+    """Return a rule with the given values."""
     if isinstance(time := kept.get("time"), dict):
         kept["time"] = {**Window().as_json(), **time}
     definition = Definition.parse(json.dumps({**Definition(f"rule {id}", Action(action)).as_json(), **kept}))
@@ -39,6 +39,6 @@ def rule(id: int = 1, action: str = "mfa_required", attributes: bytes = b"", **k
 
 
 def matched(known: Facts, *rules: Rule) -> int:
-    """The id of the rule that decides; 0 for none."""
+    """Return the ID of the rule that decides; 0 for none."""
     found = DomainRules(rules).match(known)
     return 0 if found is None else found.id

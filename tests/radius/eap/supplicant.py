@@ -145,7 +145,8 @@ class MsChapSide:
 
 
 Inside = Callable[["TlsSide", bytes], bytes | None]
-"""What a client says inside its tunnel: given what it hears, empty in the beginning; None: nothing."""
+"""The inner data of a client in a tunnel: a function of the received data, which is empty at first. None: the client
+sends nothing."""
 
 
 class TlsSide:

@@ -1,4 +1,4 @@
-"""The areas, over a store in a temporary directory."""
+"""Fixtures of the key tests."""
 
 from tests.areas import areas, clock
 
