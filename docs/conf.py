@@ -18,6 +18,8 @@ myst_heading_anchors = 3
 nitpicky = True
 exclude_patterns = ["README.md"]
 
+smartquotes_action = "q"  # no dashes: `--all` in running text must stay as it is typed
+
 html_theme = "furo"
 html_title = f"Sallyport {version}"
 html_show_sphinx = False

@@ -150,6 +150,18 @@ def _exposed(metric: Metric) -> str:
     return metric.name + ("_total" if metric.type == "counter" else "")
 
 
+_PLACE = re.compile(r"{{.*?}}")
+"""A place of an alert's text that Prometheus fills in."""
+
+
+def _shown(place: re.Match[str]) -> str:
+    """Return the letter N for a number, and the name of a label."""
+    if place[0].startswith(("{{ with", "{{ end")):
+        return ""
+    label = re.search(r"^{{ \$labels\.(\w+) }}$", place[0])
+    return f"*{label[1]}*" if label else "N %" if "Percentage" in place[0] else "N"
+
+
 def alerts() -> str:
     """Return the page of all alerts of Prometheus, with what to do about each."""
     parts = []
@@ -159,7 +171,7 @@ def alerts() -> str:
             parts += [
                 f"## {rule['alert']}",
                 f"Severity: {rule['labels']['severity']}. Fires after: {rule.get('for', '0s')}.",
-                notes["description"],
+                _PLACE.sub(_shown, notes["description"]),
                 f"**What to do**: {notes['runbook']}",
                 f"```text\n{rule['expr'].strip()}\n```",
             ]

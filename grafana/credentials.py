@@ -9,16 +9,18 @@ CREDENTIALS: Final = Board(
     "Credentials",
     "Verifiable credentials and their presentations.",
     (
-        Row("In the time that is shown"),
-        Number("Issued", "Credentials.", Query("sum(increase(sallyport_credentials_issued_total{$here}[$__range]))")),
+        Row("In the selected time range"),
+        Number(
+            "Issued", "Issued credentials.", Query("sum(increase(sallyport_credentials_issued_total{$here}[$__range]))")
+        ),
         Number(
             "Revoked",
-            "Their holders get in no more.",
+            "Revoked credentials; they admit no login any more.",
             Query("sum(increase(sallyport_credentials_revoked_total{$here}[$__range]))"),
         ),
         Number(
             "Refused",
-            "Presentations that did not hold, or came too late.",
+            "Presentations that were invalid or late.",
             Query(
                 'sum(increase(sallyport_presentations_total{$here, result!~"accepted|declined"}[$__range])) '
                 "or on () vector(0)"
@@ -27,7 +29,7 @@ CREDENTIALS: Final = Board(
         Row("Over time"),
         Graph(
             "Presentations",
-            "By result. signature, issuer, nonce: somebody shows what is not theirs, or what was made up.",
+            "Presentations by result. signature, issuer, nonce: the credential is forged or belongs to another holder.",
             (
                 Query(
                     "sum by (result) (increase(sallyport_presentations_total{$here}[1h])) or on () vector(0)",
@@ -37,7 +39,7 @@ CREDENTIALS: Final = Board(
         ),
         Graph(
             "Issued and revoked",
-            "In the last hour.",
+            "Credentials issued and revoked in the last hour.",
             (
                 Query("sum(increase(sallyport_credentials_issued_total{$here}[1h]))", "issued"),
                 Query("sum(increase(sallyport_credentials_revoked_total{$here}[1h]))", "revoked"),

@@ -12,24 +12,24 @@ DIRECTORIES: Final = Board(
         Row("Now"),
         Number(
             "Failed in a day",
-            "Imports that failed; getImportStatus and the log say why. What was known before stays.",
+            "Failed imports; getImportStatus and the log have the reason. The data of earlier imports stays.",
             Query('sum(increase(sallyport_import_jobs_total{$here, state="FAILED"}[1d]))'),
         ),
         Number(
             "Oldest domain",
-            "Since the last import that was done, of the domain where that is longest ago.",
+            "Time since the last successful import, of the domain with the oldest one.",
             Query("max(time() - sallyport_directory_sync_last_success_timestamp_seconds{$here})"),
             unit="s",
         ),
         Row("Imports"),
         Graph(
             "Imports",
-            "By how they ended.",
+            "Imports by result.",
             (Query("sum by (state) (increase(sallyport_import_jobs_total{$here}[1h]))", "{{state}}"),),
         ),
         Graph(
             "Entries",
-            "What became of the entries. Many removed at once: a filter, or an account that may not read any more.",
+            "Imported entries by result. Many removed at once: a changed filter or lost read permission.",
             (
                 Query(
                     "sum by (result) (increase(sallyport_directory_sync_entries_total{$here}[1h]))",
@@ -39,7 +39,7 @@ DIRECTORIES: Final = Board(
         ),
         Graph(
             "Duration",
-            "Nine of ten imports take no longer, by the kind of directory.",
+            "90th percentile by kind of directory.",
             (
                 Query(
                     "histogram_quantile(0.9, sum by (le, kind) "

@@ -14,18 +14,18 @@ def _rate(where: str) -> str:
 DOMAINS: Final = Board(
     "domains",
     "Domains",
-    "Each domain before it enforces, while it is switched, and after.",
+    "Each domain before, during and after the switch to enforce mode.",
     (
         Row("Before: monitoring"),
         Graph(
             "Would be refused",
-            "Logins of monitoring domains that enforcing would refuse. `sallyport domain preview` names the users.",
+            "Logins in monitor mode that enforce mode would refuse. `sallyport domain preview` names the users.",
             (Query(_rate('decision="would_deny"'), NAME),),
             unit="reqps",
         ),
         Graph(
             "Share that would be refused",
-            "Of the logins of monitoring domains. Switch where this is 0, or where you know each of them.",
+            "Share of the logins in monitor mode. Switch when this is 0, or when you know each of these logins.",
             (
                 Query(
                     "("
@@ -41,7 +41,7 @@ DOMAINS: Final = Board(
         Row("The switch"),
         Graph(
             "Mode",
-            "1: enforces, 0: monitors. A step that nobody planned is in the audit trail with who made it.",
+            "1: enforce mode, 0: monitor mode. The audit trail names the actor of each switch.",
             (Query(named('sallyport_enforcement_mode{$here, mode="enforce"}'), NAME),),
             width=24,
             height=6,
@@ -49,19 +49,19 @@ DOMAINS: Final = Board(
         Row("After: enforcing"),
         Graph(
             "Let in",
-            "Logins of enforcing domains.",
+            "Logins accepted in enforce mode.",
             (Query(_rate('mode="enforce", decision="allow"'), NAME),),
             unit="reqps",
         ),
         Graph(
             "Refused",
-            "Logins of enforcing domains: a wrong first factor counts too.",
+            "Logins refused in enforce mode, including those with a wrong first factor.",
             (Query(_rate('mode="enforce", decision="deny"'), NAME),),
             unit="reqps",
         ),
         Graph(
-            "Could not be asked",
-            "Provider away, or none set: bypass lets in, error refuses, as the domain's fallback says.",
+            "Provider not available",
+            "The provider failed, or none is set. The fallback of the domain accepts (bypass) or refuses (error).",
             (
                 Query(
                     "sum by (domain, decision) (rate(sallyport_mfa_decisions_total"
@@ -73,7 +73,7 @@ DOMAINS: Final = Board(
         ),
         Graph(
             "All decisions",
-            "By mode and decision.",
+            "Decisions by mode and decision.",
             (
                 Query(
                     "sum by (mode, decision) (rate(sallyport_mfa_decisions_total{$here}[$__rate_interval]))",
@@ -83,11 +83,11 @@ DOMAINS: Final = Board(
             unit="reqps",
             stacked=True,
         ),
-        Row("What they have"),
-        Graph("Devices", "In each domain's inventory.", (Query(named("sallyport_devices{$here}"), NAME),)),
+        Row("Devices and sessions"),
+        Graph("Devices", "Devices in the inventory of each domain.", (Query(named("sallyport_devices{$here}"), NAME),)),
         Graph(
             "Live sessions",
-            "By the devices' accounting.",
+            "Live sessions, according to the accounting of the devices.",
             (Query(named("sallyport_sessions_live{$here}"), NAME),),
         ),
     ),

@@ -7,30 +7,30 @@ from grafana.board import Board, Graph, Number, Query, Row
 ENDPOINTS: Final = Board(
     "endpoints",
     "Endpoints",
-    "The agents on machines: who is heard of, and what they tell.",
+    "The agents on machines, and their messages.",
     (
         Row("Now"),
-        Number("Active", "Agents that were heard within three heartbeats.", Query("sum(sallyport_agents{$here})")),
+        Number("Active", "Agents with a message in the last three heartbeats.", Query("sum(sallyport_agents{$here})")),
         Number(
             "Wait for a change",
-            "Polls that are open now. Far fewer than the active ones: agents that cannot hold a connection.",
+            "Open polls. If far fewer than the active agents, some agents cannot keep a connection open.",
             Query("sum(sallyport_agents_waiting{$here})"),
         ),
         Number(
             "Silent longest",
-            "Since the active agent was heard that is silent longest. Past 90 seconds it is inactive.",
+            "Longest time since the last message of an active agent. After 90 seconds, an agent is inactive.",
             Query("max(sallyport_agent_last_seen_seconds{$here})"),
             unit="s",
         ),
         Row("Agents"),
         Graph(
             "Active",
-            "A step down is machines that are off, or a network between them and the service.",
+            "A drop: machines are off, or the network between them and the service fails.",
             (Query("sallyport_agents{$here}", "{{instance}}"),),
         ),
         Graph(
             "Messages",
-            "By what they are: refused ones are of agents of another version, or of somebody who is none.",
+            "Messages by kind and outcome. Refused messages come from agents of another version, or from strangers.",
             (
                 Query(
                     "sum by (kind, outcome) (rate(sallyport_agent_messages_total{$here}[$__rate_interval])) "

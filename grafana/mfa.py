@@ -12,13 +12,13 @@ MFA: Final = Board(
         Row("Now"),
         Number(
             "Circuits open",
-            "Domains whose provider failed so often that it is left alone for a while; the fallback holds for them.",
+            "Domains whose provider failed repeatedly and is not called for a while. Their fallback decides.",
             Query("sum(sallyport_mfa_circuits_open{$here}) or on () vector(0)"),
             width=6,
         ),
         Number(
             "Let in by fallback",
-            "Logins that nobody could ask for, let in since their domain says so, in the time that is shown.",
+            "Logins accepted by the fallback of their domain because the provider failed, in the selected time range.",
             Query(
                 'sum(increase(sallyport_mfa_decisions_total{$here, decision="bypass"}[$__range])) or on () vector(0)'
             ),
@@ -26,20 +26,20 @@ MFA: Final = Board(
         ),
         Number(
             "Refused by fallback",
-            "Logins that nobody could ask for, refused.",
+            "Logins refused because the provider failed, in the selected time range.",
             Query('sum(increase(sallyport_mfa_decisions_total{$here, decision="error"}[$__range])) or on () vector(0)'),
             width=6,
         ),
         Number(
             "Locked out",
-            "Users and stations that failed too often; `sallyport lockout list` names them.",
+            "Users and stations with too many failures. `sallyport lockout list` names them.",
             Query("sum(sallyport_locked_out{$here})"),
             width=6,
         ),
         Row("People"),
         Graph(
             "Second factors",
-            "By provider and how they ended.",
+            "Second factors by provider and result.",
             (
                 Query(
                     "sum by (provider, result) (rate(sallyport_mfa_challenges_total{$here}[$__rate_interval])) "
@@ -51,14 +51,14 @@ MFA: Final = Board(
             stacked=True,
         ),
         Graph(
-            "How long people take",
-            "From asking to the end. Devices must wait longer than this: 60 s and one retry.",
+            "Time until the user answers",
+            "From the prompt to the result. Devices must wait longer: set 60 s and one retry.",
             quantiles("sallyport_mfa_challenge_duration_seconds", "provider", 0.5, 0.95, legend="{{provider}}"),
             unit="s",
         ),
         Graph(
             "Joined retransmits",
-            "Requests that joined a prompt that waits, instead of starting another one.",
+            "Requests that joined a pending prompt instead of starting a second one.",
             (
                 Query(
                     "sum by (provider) (rate(sallyport_mfa_joined_retransmits_total{$here}[$__rate_interval])) "
@@ -70,13 +70,13 @@ MFA: Final = Board(
         ),
         Graph(
             "Lock-outs",
-            "In the last hour, by kind.",
+            "Lock-outs in the last hour by kind.",
             (Query("sum by (kind) (increase(sallyport_lockouts_total{$here}[1h])) or on () vector(0)", "{{kind}}"),),
         ),
         Row("Providers"),
         Graph(
             "Calls",
-            "By provider and result; refused: not made, the circuit is open or the provider asked for a pause.",
+            "Calls by provider and result. refused: not made; the circuit is open or the provider asked for a pause.",
             (
                 Query(
                     "sum by (provider, result) "
@@ -88,7 +88,7 @@ MFA: Final = Board(
         ),
         Graph(
             "Latency of calls",
-            "A slow provider is felt by everybody who waits for it.",
+            "A slow provider delays every login that waits for it.",
             quantiles("sallyport_mfa_call_duration_seconds", "provider", 0.5, 0.99, legend="{{provider}}"),
             unit="s",
         ),

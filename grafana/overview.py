@@ -20,16 +20,16 @@ OVERVIEW: Final = Board(
     "Logins, devices and modes of the whole installation.",
     (
         Row("Now"),
-        Number("Let in", "Logins that were let in, in the time that is shown.", Query(_decided("allow|bypass"))),
-        Number("Refused", "Logins that were refused, in both modes.", Query(_decided("deny|error"))),
+        Number("Let in", "Logins accepted in the selected time range.", Query(_decided("allow|bypass"))),
+        Number("Refused", "Logins refused in the selected time range, in both modes.", Query(_decided("deny|error"))),
         Number(
             "Would be refused",
-            "Let in since their domain monitors; enforcing would have refused them. Look at these before you enforce.",
+            "Logins accepted in monitor mode that enforce mode would refuse. Check these before you enforce.",
             Query(_decided("would_deny")),
         ),
         Number(
             "Domains that enforce",
-            "The others monitor: nobody whose password is right is stopped there.",
+            "The other domains are in monitor mode: a right password is enough there.",
             Query('sum(sallyport_enforcement_mode{$here, mode="enforce"}) or on () vector(0)'),
         ),
         Number(
@@ -37,13 +37,13 @@ OVERVIEW: Final = Board(
         ),
         Number(
             "Silent clients",
-            "RADIUS clients heard in the last week, and not in the last hour.",
+            "RADIUS clients that sent requests in the last week, but none in the last hour.",
             Query(SILENT),
         ),
         Row("Logins"),
         Graph(
             "Decisions",
-            "What was decided on logins each second; bypass: let in by the domain's fallback.",
+            "Login decisions per second. bypass: accepted by the fallback of the domain.",
             (
                 Query(
                     "sum by (decision) (rate(sallyport_mfa_decisions_total{$here}[$__rate_interval]))", "{{decision}}"
@@ -54,7 +54,7 @@ OVERVIEW: Final = Board(
         ),
         Graph(
             "Share of rejects",
-            "Of all Accepts and Rejects. A jump: the directory, a wrong secret, or somebody who tries passwords.",
+            "Share of all answers. A jump: directory failure, wrong secret or password guessing.",
             (
                 Query(
                     'sum(rate(sallyport_radius_responses_total{$here, type="Access-Reject"}[$__rate_interval])) / '
@@ -67,7 +67,7 @@ OVERVIEW: Final = Board(
         ),
         Graph(
             "Busiest RADIUS clients",
-            "Requests each second of the ten that ask most, answered or not.",
+            "Requests per second of the ten busiest clients, answered or not.",
             (
                 Query(
                     "topk(10, sum by (client) (rate(sallyport_client_requests_total{$here}[$__rate_interval])))",
@@ -78,20 +78,20 @@ OVERVIEW: Final = Board(
         ),
         Graph(
             "Mode of each domain",
-            "1: enforces, 0: monitors.",
+            "1: enforce mode, 0: monitor mode.",
             (Query(named('sallyport_enforcement_mode{$here, mode="enforce"}'), "{{name}} ({{domain}})"),),
         ),
         Row("Inventory"),
         Graph(
             "Devices",
-            "In each domain's inventory.",
+            "Devices in the inventory of each domain.",
             (Query(named("sallyport_devices{$here}"), "{{name}} ({{domain}})"),),
             width=8,
         ),
         Graph(
             "New and returned devices",
-            "Registered: never seen before. Registered again: an admin had deleted it, and it still asks. "
-            "Refused: requests of devices and stations beyond their tenant's limit.",
+            "Registered: new devices. Registered again: deleted devices that sent another request. "
+            "Refused: requests of devices and stations above the limit of their tenant.",
             (
                 Query("sum(increase(sallyport_devices_registered_total{$here}[1h])) or on () vector(0)", "registered"),
                 Query(
@@ -105,7 +105,7 @@ OVERVIEW: Final = Board(
         ),
         Graph(
             "Sessions",
-            "That go on, by the devices' accounting.",
+            "Live sessions, according to the accounting of the devices.",
             (Query("sum(sallyport_sessions_live{$here}) or on () vector(0)", "live"),),
             width=8,
         ),

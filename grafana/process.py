@@ -10,42 +10,52 @@ PROCESS: Final = Board(
     "The database, the HTTP server, and the process.",
     (
         Row("Now"),
-        Number("Version", "The running one.", Query("sallyport_build_info{$here}", "{{version}}"), is_text=True),
+        Number(
+            "Version",
+            "Version of the running service.",
+            Query("sallyport_build_info{$here}", "{{version}}"),
+            is_text=True,
+        ),
         Number(
             "Up for",
-            "Since the process began.",
+            "Time since the start of the process.",
             Query("time() - max(sallyport_process_start_time_seconds{$here})"),
             unit="s",
         ),
         Number(
             "Last backup",
-            "How long ago; more than fifty years: never.",
+            "Time since the last backup; more than fifty years: never.",
             Query("time() - min(sallyport_backup_last_success_timestamp_seconds{$here})"),
             unit="s",
         ),
         Number(
             "Settings read",
-            "How long ago: at the start, or by SIGHUP.",
+            "Time since the settings were read, at the start or on SIGHUP.",
             Query("time() - min(sallyport_config_last_reload_success_timestamp_seconds{$here})"),
             unit="s",
         ),
-        Number("Room left", "On the database's file system.", Query("min(sallyport_store_free_bytes{$here})"), "bytes"),
+        Number(
+            "Room left",
+            "Free space on the file system of the database.",
+            Query("min(sallyport_store_free_bytes{$here})"),
+            "bytes",
+        ),
         Number(
             "Store errors",
-            "Transactions that failed, in the time that is shown. Whoever was in one got no answer.",
+            "Failed transactions in the selected time range. Requests in a failed transaction got no answer.",
             Query("sum(increase(sallyport_store_errors_total{$here}[$__range]))"),
         ),
         Row("Store"),
         Graph(
             "Commits",
-            "How long a shared transaction takes, to the disk and back.",
+            "Duration of a shared transaction, including the write to disk.",
             quantiles("sallyport_store_commit_duration_seconds", "", 0.5, 0.99),
             unit="s",
             width=8,
         ),
         Graph(
             "Callers that share a commit",
-            "On average: the busier, the more.",
+            "Average number; it grows with the load.",
             (
                 Query(
                     "sum(rate(sallyport_store_batch_rows_sum{$here}[$__rate_interval])) / "
@@ -58,13 +68,13 @@ PROCESS: Final = Board(
         ),
         Graph(
             "Queue of the writer",
-            "Callers that wait for the next transaction. Growing: the disk does not keep up.",
+            "Callers that wait for the next transaction. If it grows, the disk is too slow.",
             (Query("sum(sallyport_store_queue_depth{$here})", "waiting"),),
             width=8,
         ),
         Graph(
             "Sizes",
-            "The database and its log.",
+            "Size of the database and its write-ahead log.",
             (
                 Query("sum(sallyport_store_bytes{$here})", "database"),
                 Query("sum(sallyport_store_wal_bytes{$here})", "log (WAL)"),
@@ -74,14 +84,14 @@ PROCESS: Final = Board(
         ),
         Graph(
             "Room left",
-            "On the file system of the database. When there is none, nobody is answered.",
+            "Free space on the file system of the database. Without free space, no request is answered.",
             (Query("sallyport_store_free_bytes{$here}", "{{instance}}"),),
             unit="bytes",
             width=8,
         ),
         Graph(
             "Deleted by age or size",
-            "Events, accounting records and past sessions; `size` means that they went before their time.",
+            "Events, accounting records and past sessions. `size`: deleted before their age limit.",
             (
                 Query(
                     "sum by (table, reason) (increase(sallyport_events_purged_total{$here}[1h])) or on () vector(0)",
@@ -93,7 +103,7 @@ PROCESS: Final = Board(
         Row("Events for a SIEM"),
         Graph(
             "Delivered",
-            "Events that each outlet took.",
+            "Events that each outlet accepted.",
             (
                 Query(
                     "sum by (outlet, type) (rate(sallyport_outlet_events_total{$here}[$__rate_interval])) "
@@ -105,7 +115,7 @@ PROCESS: Final = Board(
         ),
         Graph(
             "Waiting",
-            "Events that an outlet has not taken: it is away, or slow. They wait for as long as events are kept.",
+            "Events that wait for an unreachable or slow outlet. They wait for as long as events are kept.",
             (
                 Query(
                     "sum by (outlet, type) (sallyport_outlet_waiting_events{$here}) or on () vector(0)",
@@ -116,7 +126,7 @@ PROCESS: Final = Board(
         Row("HTTP"),
         Graph(
             "Requests",
-            "By class of status.",
+            "Requests by class of status.",
             (
                 Query(
                     "sum by (code) (rate(sallyport_http_request_duration_seconds_count{$here}[$__rate_interval]))",
@@ -141,27 +151,27 @@ PROCESS: Final = Board(
         Row("Process"),
         Graph(
             "CPU",
-            "Seconds each second; one core is all that the event loop can use, threads for the store come on top.",
+            "CPU seconds per second. The event loop uses at most one core; the threads of the store come on top.",
             (Query("rate(sallyport_process_cpu_seconds_total{$here}[$__rate_interval])", "{{instance}}"),),
             width=6,
         ),
         Graph(
             "Memory",
-            "In use. Steady growth over days would be a leak.",
+            "Resident memory. Steady growth over days indicates a leak.",
             (Query("sallyport_process_resident_memory_bytes{$here}", "{{instance}}"),),
             unit="bytes",
             width=6,
         ),
         Graph(
             "Descriptors",
-            "The share that is open of those that there may be.",
+            "Open file descriptors as a share of the limit.",
             (Query("sallyport_process_open_fds{$here} / sallyport_process_max_fds{$here}", "{{instance}}"),),
             unit="percentunit",
             width=6,
         ),
         Graph(
             "Event loop's lag",
-            "The worst of the last minute: how long a login might have waited behind something else.",
+            "Longest delay of the event loop in the last minute; logins can be delayed by as much.",
             (Query("sallyport_event_loop_lag_seconds{$here}", "{{instance}}"),),
             unit="s",
             width=6,

@@ -10,12 +10,12 @@ BAD_SIGNATURE = 'outcome=~"bad_authenticator|bad_message_authenticator"'
 RADIUS: Final = Board(
     "radius",
     "RADIUS",
-    "The listeners: requests, answers, latency, duplicates, discards, and the servers that logins are passed on to.",
+    "Requests, answers, latency, duplicates and discards of the listeners, and the upstream servers.",
     (
         Row("Traffic"),
         Graph(
             "Requests",
-            "Taken, by listener and type; duplicates and discards are not among them.",
+            "Accepted requests by listener and type, without duplicates and discards.",
             (
                 Query(
                     "sum by (listener, type) (rate(sallyport_radius_requests_total{$here}[$__rate_interval]))",
@@ -27,7 +27,7 @@ RADIUS: Final = Board(
         ),
         Graph(
             "Answers",
-            "Sent, by type; those sent again to a duplicate count too.",
+            "Sent answers by type, including those repeated for a duplicate.",
             (
                 Query(
                     "sum by (type) (rate(sallyport_radius_responses_total{$here}[$__rate_interval]))",
@@ -39,20 +39,20 @@ RADIUS: Final = Board(
         ),
         Graph(
             "Latency",
-            "From receipt to answer, on disk before it is sent; without people's time and the delay of rejects.",
+            "From receipt to answer, including the write to disk; without the users' time and the delay of rejects.",
             quantiles(DURATION, "", 0.5, 0.9, 0.99),
             unit="s",
         ),
         Graph(
             "Latency by type, p99",
-            "An Access-Accept waits for the directory or the upstream server where there is one.",
+            "An Access-Accept includes the time of the directory or the upstream server.",
             quantiles(DURATION, "type", 0.99, legend="{{type}}"),
             unit="s",
         ),
         Row("What is not answered"),
         Graph(
             "Discards",
-            "By reason; unknown_client: `sallyport client unknown` lists who it is.",
+            "Discarded requests by reason. For unknown_client, `sallyport client unknown` lists the senders.",
             (Query("sum by (reason) (rate(sallyport_radius_discards_total{$here}[$__rate_interval]))", "{{reason}}"),),
             unit="reqps",
             stacked=True,
@@ -60,7 +60,7 @@ RADIUS: Final = Board(
         ),
         Graph(
             "Wrong secrets",
-            "Requests of a known client whose authenticator does not hold: its secret is another one there.",
+            "Requests of a known client with an invalid authenticator: the device has a different secret.",
             (
                 Query(
                     "sum by (client) (rate(sallyport_client_requests_total{$here, "
@@ -73,7 +73,7 @@ RADIUS: Final = Board(
         ),
         Graph(
             "Duplicates",
-            "Share of requests that were retransmits. Many: a device's time-out is too short for a second factor.",
+            "Share of retransmissions. A high share: the timeout of a device is too short for a second factor.",
             (
                 Query(
                     'sum(rate(sallyport_radius_discards_total{$here, reason="duplicate"}[$__rate_interval])) / '
@@ -88,13 +88,13 @@ RADIUS: Final = Board(
         Row("Load"),
         Graph(
             "Waiting",
-            "Requests without an answer yet: people who reach for their phones, directories, the disk.",
+            "Requests without an answer yet: they wait for users, directories or the disk.",
             (Query("sum by (listener) (sallyport_radius_inflight_requests{$here})", "{{listener}}"),),
             width=8,
         ),
         Graph(
             "Overload and errors",
-            "Dropped since too many wait (overload), or by an error of ours, which is in the log. Should be 0.",
+            "Requests dropped by overload, or by an internal error that the log describes. Should be 0.",
             (
                 Query(
                     "sum by (reason) (rate(sallyport_radius_discards_total"
@@ -107,7 +107,7 @@ RADIUS: Final = Board(
         ),
         Graph(
             "Dropped by the kernel",
-            "Datagrams that found no room in the socket's buffer. Should be 0.",
+            "Datagrams dropped because the socket's buffer was full. Should be 0.",
             (
                 Query(
                     "sum by (listener) (rate(sallyport_udp_receive_drops_total{$here}[$__rate_interval]))",
@@ -120,7 +120,7 @@ RADIUS: Final = Board(
         Row("Accounting, sessions, RadSec"),
         Graph(
             "Accounting records",
-            "Kept, by Acct-Status-Type.",
+            "Stored records by Acct-Status-Type.",
             (
                 Query(
                     "sum by (status) (rate(sallyport_accounting_records_total{$here}[$__rate_interval]))", "{{status}}"
@@ -131,7 +131,7 @@ RADIUS: Final = Board(
         ),
         Graph(
             "Disconnect and CoA",
-            "What devices answered; timeout: the device may have obeyed without saying so.",
+            "Answers of the devices. timeout: the device did not answer, but may have obeyed.",
             (
                 Query(
                     "sum by (kind, outcome) (increase(sallyport_dynamic_requests_total{$here}[1h])) or on () vector(0)",
@@ -142,7 +142,7 @@ RADIUS: Final = Board(
         ),
         Graph(
             "RadSec",
-            "Open connections over TLS, and rounds of EAP and upstream challenges each second.",
+            "Open connections over TLS, and rounds of EAP and upstream challenges per second.",
             (
                 Query("sum(sallyport_radsec_connections{$here})", "connections"),
                 Query("sum(rate(sallyport_radius_rounds_total{$here}[$__rate_interval]))", "rounds/s"),
@@ -151,8 +151,8 @@ RADIUS: Final = Board(
         ),
         Row("Upstream servers (first factor radius)"),
         Graph(
-            "Passed on",
-            "What home servers answered; none: nothing came in time.",
+            "Forwarded logins",
+            "Answers of the upstream servers. none: no answer in time.",
             (
                 Query(
                     "sum by (outcome) (rate(sallyport_upstream_requests_total{$here}[$__rate_interval])) "
@@ -166,13 +166,13 @@ RADIUS: Final = Board(
         ),
         Graph(
             "Servers",
-            "Home servers by state.",
+            "Upstream servers by state.",
             (Query("sum by (state) (sallyport_upstream_servers{$here}) or on () vector(0)", "{{state}}"),),
             width=8,
         ),
         Graph(
             "Repeated",
-            "again: sent once more to the same server; moved: to another, since the first did not answer.",
+            "again: repeated to the same server. moved: sent to another server because the first did not answer.",
             (
                 Query(
                     "sum by (kind) (increase(sallyport_upstream_repeats_total{$here}[1h])) or on () vector(0)",
@@ -182,8 +182,8 @@ RADIUS: Final = Board(
             width=8,
         ),
         Number(
-            "Their answers dropped",
-            "Datagrams of home servers that did not hold, in the time that is shown: often a wrong secret.",
+            "Dropped upstream answers",
+            "Invalid datagrams of upstream servers in the selected time range, often due to a wrong secret.",
             Query("sum(increase(sallyport_upstream_discards_total{$here}[$__range])) or on () vector(0)"),
             height=8,
         ),
